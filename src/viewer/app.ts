@@ -2,6 +2,8 @@ import { adminView } from './admin/admin-view.js';
 import { resumeEdits, unsavedChanges } from './annotations/edits.js';
 import { ApiError, isLinked, isRefused, mayPass, useServer, whenTrue } from './api.js';
 import { annotationTexts } from './annotation-texts.js';
+import { commentTexts } from './comment-texts.js';
+import { followUnread, onUnread } from './comments/unread.js';
 import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { useChosenLanguage } from './languages/choice.js';
@@ -22,6 +24,7 @@ import {
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
+import { inboxView } from './views/inbox.js';
 import { itemView } from './views/item.js';
 import { linkedView } from './views/linked.js';
 import { searchView } from './views/search.js';
@@ -36,6 +39,7 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
   user: containerView,
   item: itemView,
   view: linkedView,
+  inbox: inboxView,
   shared: sharedView,
   'sign-in': accountView,
   register: accountView,
@@ -186,6 +190,20 @@ function showSessionNotice() {
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
 }
 
+/** The link to the inbox, with the number of unread comments. */
+function inboxLink() {
+  const count = h('span.tag.unread-count', { 'aria-hidden': 'true' });
+  const link = headerLink(routeHash('inbox'), 'inbox', commentTexts.inbox);
+  link.append(count);
+  onUnread((unread) => {
+    count.hidden = unread === 0;
+    count.textContent = unread > 99 ? '99+' : String(unread);
+    link.title = commentTexts.inboxOf(unread);
+    link.ariaLabel = link.title;
+  });
+  return link;
+}
+
 function showAccount() {
   const account = document.getElementById('account') as HTMLElement;
   const user = currentUser();
@@ -200,6 +218,7 @@ function showAccount() {
   fill(
     account,
     search,
+    inboxLink(),
     user.admin && headerLink(routeHash('admin'), 'settings', accountTexts.administration),
     headerLink(routeHash('user', user._id), 'person', accountTexts.myFolders, nameOf(user)),
     button(accountTexts.signOut, () => void leaveSession()),
@@ -277,6 +296,7 @@ async function start() {
   await useLink();
   onSession(() => void show({ focus: false, rebuild: true }).then(sayResumed));
   followOtherTabs(reportOutage);
+  followUnread(() => currentUser() !== null);
   showAccount();
   await show({ focus: false, rebuild: true });
   restoreScroll();

@@ -9,6 +9,7 @@ import { routeHash } from './router.js';
 import type { Stage } from './stage/contract.js';
 import annotationStyle from './style/annotations.css';
 import baseStyle from './style/base.css';
+import commentStyle from './style/comments.css';
 import elementStyle from './style/element.css';
 import figureStyle from './style/figure.css';
 import imageStyle from './style/image.css';
@@ -69,11 +70,11 @@ export class LargeImageViewer extends BrowserElement {
   declare token: string | null;
   /** Name of a cookie that scripts can read and that contains the token, if `token` is not set. */
   declare cookie: string | null;
-  /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…&coloring=…`. */
+  /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…&coloring=…&comment=…`. */
   declare view: string;
   /** `light` or `dark`; `null` means the theme of the user's system. */
   declare theme: string | null;
-  /** Panels next to the image, as names separated by spaces: `frames look annotations image`. Default all; empty for none. */
+  /** Panels next to the image, as names separated by spaces: `frames look annotations comments image`. Default all; empty for none. */
   declare panels: string;
 
   static {
@@ -237,7 +238,7 @@ let sheets: CSSStyleSheet[] | null = null;
 
 /** The style sheets, made by a script, which security policies allow even if they forbid style elements. */
 function styleSheets() {
-  sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, elementStyle].map((text) => {
+  sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, commentStyle, elementStyle].map((text) => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(text.replaceAll(':root', ':host'));
     return sheet;

@@ -13,6 +13,7 @@ import { OpenObjects } from './objects/open-objects.js';
 import { onPointer } from './pointer.js';
 import { polygonOf } from './drawing/polygons.js';
 import { shapeCard } from './shape-card.js';
+import type { Sheet } from './sheet.js';
 import { Sheets } from './sheets.js';
 import { SmallAnnotations } from './small-annotations.js';
 import { toolbar } from './toolbar.js';
@@ -51,6 +52,7 @@ export function showAnnotations(options: {
 }) {
   const { item, metadata, stage, drawing, container, hide, colorings, offersFirst, onHide, onRefused, signal } = options;
   let hovered: Element | null = null;
+  let inspected: ReturnType<typeof shapeAt> = null;
   const report = (message: string) => panel.say(message);
   const work = new Work({
     zoom: stage.zoom,
@@ -79,6 +81,7 @@ export function showAnnotations(options: {
     },
     inspect(at) {
       const found = shapeAt(at);
+      inspected = found;
       card.pin(found?.shape ?? null);
       if (found) objects.reveal(found.sheet, found.shape);
     },
@@ -176,6 +179,14 @@ export function showAnnotations(options: {
       sheets.color(next);
       panel.refresh();
     },
+    /** The topmost shape at a point of the stage. */
+    shapeAt: (at: Point) => asTarget(shapeAt(at)),
+    /** The selected shape, or the one whose card was opened. */
+    selectedShape() {
+      const shape = bench.selected();
+      if (work.sheet && shape) return asTarget({ sheet: work.sheet, shape });
+      return inspected?.shape === card.pinned() ? asTarget(inspected) : null;
+    },
     /** Must be called after the address was updated with the hidden annotations. */
     tell: () => sheets.tell(),
     /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
@@ -232,8 +243,12 @@ export function showAnnotations(options: {
     return work.editor;
   }
 
+  function asTarget(found: ReturnType<typeof shapeAt>) {
+    return found && { annotationId: found.sheet.record._id, elementId: found.shape.id };
+  }
+
   /** The topmost shape at a point of the stage, of any annotation. */
-  function shapeAt(at: Point) {
+  function shapeAt(at: Point): { sheet: Sheet; shape: Element } | null {
     for (const sheet of sheets.visible.toReversed()) {
       const shape = tools.topmost(sheet.elements(), at);
       if (shape) return { sheet, shape };

@@ -20,7 +20,7 @@ export function shapeCard(metadata: ImageMetadata) {
   const element = h('section.shape-card.surface.raised.break', attributes, content, close);
   let pinned: Element | null = null;
   let shown: Element | null = null;
-  return { element, show, pin };
+  return { element, show, pin, pinned: () => pinned };
 
   function show(shape: Element | null) {
     const next = pinned ?? shape;

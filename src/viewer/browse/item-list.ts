@@ -13,7 +13,7 @@ import { pageOf } from './paging.js';
 import type { selection } from './selection.js';
 
 /** A note for an empty list or page. */
-export function emptyNote(picture: 'folder' | 'image' | 'people' | 'trash', title: string, hint: string | false) {
+export function emptyNote(picture: 'folder' | 'image' | 'inbox' | 'people' | 'trash', title: string, hint: string | false) {
   return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
 }
 

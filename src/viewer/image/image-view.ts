@@ -1,6 +1,7 @@
 import { showAnnotations } from '../annotations/annotations.js';
 import { readColorings } from '../annotations/coloring/coloring.js';
 import { request } from '../api.js';
+import { showComments } from '../comments/comments.js';
 import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
 import { lightControls } from './brightness.js';
@@ -34,14 +35,16 @@ interface ImageOptions {
   onRetry: () => void;
   /** whether the user may store presets, and draws the first shape without making an annotation; default no */
   mayWrite?: boolean;
+  /** whether the user administers the item; default no */
+  mayManage?: boolean;
   signal: AbortSignal;
 }
 
 /**
- * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…`.
+ * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
  */
 export async function openImage(options: ImageOptions) {
-  const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, signal } = options;
+  const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, mayManage = false, signal } = options;
   const known = channelsOf(metadata);
   const { presets, firstShown } = await loadPresets(item, known, signal);
   const view = new ViewState(metadata, known, firstShown);
@@ -122,6 +125,25 @@ export async function openImage(options: ImageOptions) {
     layersIn: annotations.layersIn,
   };
 
+  const comments = showComments({
+    item,
+    stage,
+    drawing,
+    width: metadata.sizeX,
+    open: query.get('comment'),
+    isPlaced: query.has('at'),
+    mayManage,
+    frame: () => ((metadata.frames?.length ?? 1) > 1 ? view.firstFrame : null),
+    showFrame(next) {
+      controls?.set(next, view.projection);
+      void showFrame(next, []);
+    },
+    shapeAt: annotations.shapeAt,
+    selectedShape: () => annotations.selectedShape(),
+    onOpen: writeAddress,
+    signal,
+  });
+
   return {
     stage,
     figure,
@@ -130,6 +152,7 @@ export async function openImage(options: ImageOptions) {
     /** Puts another image next to this one in figures. */
     showBeside: (other: () => FigureSource | null) => (beside = other),
     annotations: annotations.panel,
+    comments,
     /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
     channels: () => writeChannels(view.channels) || null,
     frameControls: controls?.element ?? null,
@@ -149,6 +172,7 @@ export async function openImage(options: ImageOptions) {
       channels.set(view.channels);
       controls?.set(view.frame, view.projection);
       void showFrame(view.frame, []);
+      comments?.open(next.get('comment'));
     },
   };
 
@@ -181,6 +205,7 @@ export async function openImage(options: ImageOptions) {
     writeAddress();
     try {
       if (isOther) channels.refresh();
+      if (isOther) comments?.refresh();
       await stage.showFrame(next, { ...view.look, likely });
       readout.refresh();
     } catch (error) {
@@ -195,7 +220,9 @@ export async function openImage(options: ImageOptions) {
     // The address has the parameters in this order.
     const hide = annotations.hidden().join(',') || null;
     const coloring = annotations.coloring();
-    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide, coloring }) !== false) annotations.tell();
+    const comment = comments?.current() ?? null;
+    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide, coloring, comment }) !== false)
+      annotations.tell();
   }
 }
 

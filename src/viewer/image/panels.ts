@@ -5,7 +5,7 @@ import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
 /** The panels next to an image, in order. */
-export const panelNames = ['frames', 'look', 'annotations', 'image'] as const;
+export const panelNames = ['frames', 'look', 'annotations', 'comments', 'image'] as const;
 
 export type PanelName = (typeof panelNames)[number];
 
@@ -16,11 +16,12 @@ export function imagePanels(
   names: readonly PanelName[] = panelNames,
   entry: HTMLElement | null = null,
 ) {
-  const { frameControls, look, annotations } = image;
+  const { frameControls, look, annotations, comments } = image;
   const made: Record<PanelName, () => HTMLElement | null> = {
     frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
     look: () => section(look.title, look.title === imageTexts.channels, look.element),
     annotations: () => section(annotationTexts.annotations, true, annotations),
+    comments: () => comments?.show() ?? null,
     image: () => section(imageTexts.image, true, imageFacts(metadata), ...(entry ? [entry] : [])),
   };
   return panelNames.filter((name) => names.includes(name)).flatMap((name) => made[name]() ?? []);

@@ -7,7 +7,7 @@ const farthest = 100;
 
 /** The parameters of a view in an address. */
 export type ViewQuery = Record<
-  'frame' | 'project' | 'at' | 'rotation' | 'channels' | 'light' | 'hide' | 'coloring',
+  'frame' | 'project' | 'at' | 'rotation' | 'channels' | 'light' | 'hide' | 'coloring' | 'comment',
   string | number | null
 >;
 

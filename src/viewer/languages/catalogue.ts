@@ -1,5 +1,6 @@
 import * as adminTexts from '../admin-texts.js';
 import * as annotationTexts from '../annotation-texts.js';
+import * as commentTexts from '../comment-texts.js';
 import * as figureTexts from '../figure-texts.js';
 import { useLocale } from '../format.js';
 import * as objectTexts from '../object-texts.js';
@@ -12,7 +13,7 @@ import * as texts from '../texts.js';
  */
 
 /** The constants with texts, by name. They contain the texts of the current language. */
-const current = { ...texts, ...adminTexts, ...annotationTexts, ...figureTexts, ...objectTexts, ...sharingTexts };
+const current = { ...texts, ...adminTexts, ...annotationTexts, ...commentTexts, ...figureTexts, ...objectTexts, ...sharingTexts };
 
 /** The same members with any words in them. */
 type InAnyWords<T> = T extends string

@@ -75,7 +75,18 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     };
     const onRetry = () => void refresh();
     const mayWrite = folder._accessLevel >= 1;
-    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, mayWrite, signal });
+    const mayManage = folder._accessLevel >= 2;
+    const image = await openImage({
+      element: stage,
+      item,
+      metadata,
+      query: route.query,
+      onAddress,
+      onRetry,
+      mayWrite,
+      mayManage,
+      signal,
+    });
     const technical = technicalSection(item._id, signal);
     const changing = { mayWrite, onSaved: () => view.hasChanged() };
     let about = aboutItem(item, changing);
@@ -88,13 +99,15 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     );
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-    const shared = () => ({ ...seen, channels: image.channels(), hide: null });
+    const shared = () => ({ ...seen, channels: image.channels(), hide: null, comment: null });
     if (currentUser() !== null)
       buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
     buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
     buttons.prepend(compared.button);
     // Annotations are those of one image.
-    buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null }), signal }));
+    buttons.before(
+      neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null, comment: null }), signal }),
+    );
     compared.update(route.query);
     printable({ main, title: () => item.name, image, beside: compared.second, signal });
     let known = item;

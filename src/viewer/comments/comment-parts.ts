@@ -1,0 +1,36 @@
+import { h, type Child } from '../dom.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { formatDate } from '../format.js';
+import type { Comment } from './requests.js';
+
+/** A user as comments show them. */
+type Person = Comment['author'];
+
+/** The name of a user, as far as the reader can see it. */
+export function personName(person: Person) {
+  if (person === null) return texts.formerUser;
+  return person.name?.trim() || person.login || texts.otherUser;
+}
+
+/** Author and dates of a comment. */
+export function byline({ author, created, edited, unread }: Comment) {
+  const name = h('strong', { title: author?.login ?? null }, personName(author));
+  const when = h('span.quiet-text.small', formatDate(created), edited !== null && ` · ${texts.edited(formatDate(edited))}`);
+  return h('div.row.wrap.comment-byline', name, when, unread && h('span.tag', texts.unread));
+}
+
+/** The text of a comment, in which the logins of mentioned users stand out. */
+export function commentText({ text, mentions, deleted }: Comment) {
+  if (deleted) return h('p.quiet-text', texts.deletedText);
+  const logins = new Set(mentions.map(({ login }) => login?.toLowerCase()));
+  const parts: Child[] = [];
+  let end = 0;
+  for (const { index, 0: found } of text.matchAll(/@[\p{L}\p{N}._-]+/gu)) {
+    // A sentence may end after the login.
+    const name = found.replace(/[.-]+$/, '');
+    if (!logins.has(name.slice(1).toLowerCase())) continue;
+    parts.push(text.slice(end, index), h('strong.mention', name));
+    end = index + name.length;
+  }
+  return h('p.comment-text.break', { dir: 'auto' }, ...parts, text.slice(end));
+}

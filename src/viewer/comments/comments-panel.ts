@@ -1,0 +1,300 @@
+import { ApiError, apiUrl, isRefused, pause, request, save } from '../api.js';
+import { isSame, type ImageItem } from '../browse/model.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, plainDialog } from '../dom.js';
+import { checkbox, choice } from '../forms.js';
+import { newCommentForm, type Aim } from './new-comment.js';
+import {
+  commentsAtOnce,
+  listPlaces,
+  listThreads,
+  loadThread,
+  type Comment,
+  type CommentMark,
+  type ShownState,
+} from './requests.js';
+import { threadRow, type ThreadRow } from './thread-row.js';
+
+/** Interval in milliseconds at which changes of others are looked for. */
+const followMs = 15_000;
+
+export interface PanelOptions {
+  item: ImageItem;
+  aim: Aim;
+  /** whether the user may write comments on the item */
+  mayWrite: Promise<boolean>;
+  /** whether the user may delete comments of others */
+  mayManage: boolean;
+  onMarks: (marks: readonly CommentMark[]) => void;
+  /** shows or hides the marks */
+  onShowMarks: (shown: boolean) => void;
+  /** called when another thread, or none, is open */
+  onOpen: (id: string | null) => void;
+  /** moves the view to the place of a comment */
+  goTo: (thread: Comment) => void;
+  signal: AbortSignal;
+}
+
+/** The comments on an image, in a section next to it. */
+export class CommentsPanel {
+  readonly #title = h('summary.small.strong', texts.comments);
+  readonly #content = h('div.section-content.small.column.comments');
+  readonly element = h('details.section', this.#title, this.#content);
+  readonly #list = h('ul.column.comment-list', { 'aria-label': texts.comments });
+  readonly #message = h('div.form-error', { role: 'alert' });
+  readonly #marksNote = h('p.quiet-text.small', { hidden: true });
+  readonly #writing = h('div');
+  readonly #tools = h('div.column');
+  #state: ShownState = 'open';
+  #threads: Comment[] = [];
+  #total = 0;
+  #marks: CommentMark[] = [];
+  #rows: Map<string, ThreadRow> = new Map();
+  #open: string | null = null;
+  #mayWrite = false;
+  #form: ReturnType<typeof newCommentForm> | null = null;
+
+  constructor(private readonly options: PanelOptions) {
+    fill(this.#content, this.#tools, this.#writing, this.#message, this.#list, this.#marksNote);
+  }
+
+  /** Loads the comments, and opens one. It is called once. */
+  async start(open: string | null) {
+    const { signal } = this.options;
+    try {
+      this.#mayWrite = await this.options.mayWrite;
+      this.#showTools();
+      await this.#load();
+      this.element.open = this.#total > 0;
+      if (open !== null) await this.open(open);
+    } catch (error) {
+      if (!signal.aborted) fill(this.#content, errorNotice(error));
+      return;
+    }
+    await this.#follow();
+  }
+
+  /** The id of the open thread. */
+  get current() {
+    return this.#open;
+  }
+
+  /** The beginning of a comment; `null` if it is not in the list. */
+  thread(id: string) {
+    return this.#threads.find(({ _id }) => _id === id) ?? null;
+  }
+
+  /** Opens the thread of a comment and goes to its place; `null` closes the open one. */
+  async open(id: string | null, { moves = true } = {}) {
+    if (id === null) return this.#setOpen(null);
+    try {
+      const known = this.thread(id);
+      const thread = known ?? (await loadThread(id, this.options.signal));
+      if (!known && !this.thread(thread._id)) this.#threads = [thread, ...this.#threads];
+      this.element.open = true;
+      this.#setOpen(thread._id);
+      this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
+      if (moves) this.options.goTo(thread);
+    } catch (error) {
+      if (this.options.signal.aborted) return;
+      this.element.open = true;
+      this.#say(isRefused(error) ? texts.gone : messageOf(error));
+    }
+  }
+
+  /** Tells that the user has clicked on the image. @param at in pixels of the stage */
+  clicked(at: { x: number; y: number }) {
+    this.#form?.clicked(at);
+  }
+
+  /** Says how many marks are shown. */
+  sayMarks(shown: number, all: number) {
+    this.#marksNote.hidden = shown === all;
+    this.#marksNote.textContent = shown === all ? '' : texts.someMarks(shown, all);
+  }
+
+  #say(message: string) {
+    this.#message.textContent = message;
+    if (message !== '') this.#message.scrollIntoView({ block: 'nearest' });
+  }
+
+  #setOpen(id: string | null) {
+    this.#open = id;
+    // The address names the open thread, before its link is offered.
+    this.options.onOpen(id);
+    this.#show();
+  }
+
+  async #ask(limit: number) {
+    const { item, signal } = this.options;
+    const { entries, total } = await listThreads(item._id, this.#state, 0, signal, limit);
+    const marks = total === 0 ? [] : await listPlaces(item._id, this.#state, signal);
+    return { entries, total, marks };
+  }
+
+  #take({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
+    // An open thread stays, also one that is in another state or on another page.
+    const open = this.#open === null ? null : this.thread(this.#open);
+    const isListed = open === null || entries.some(({ _id }) => _id === open._id);
+    this.#threads = isListed ? entries : [open, ...entries];
+    this.#total = total;
+    this.#marks = marks;
+    this.#title.textContent = total === 0 ? texts.comments : texts.commentsOf(total);
+    this.options.onMarks(marks);
+    this.#show();
+  }
+
+  async #load() {
+    this.#take(await this.#ask(commentsAtOnce));
+  }
+
+  /** Loads the list again after a change, as long as it was. */
+  #reload = async () => {
+    this.#take(await this.#ask(this.#length()));
+  };
+
+  #length() {
+    const steps = Math.ceil(this.#threads.length / commentsAtOnce);
+    return Math.min(Math.max(steps, 1) * commentsAtOnce, 100);
+  }
+
+  /** Shows changes of others, unless the user is writing. */
+  async #follow() {
+    const { signal } = this.options;
+    while (!signal.aborted) {
+      await pause(followMs, signal);
+      if (signal.aborted) return;
+      if (document.hidden || this.#isWriting()) continue;
+      try {
+        const next = await this.#ask(this.#length());
+        const known = { entries: this.#threads, total: this.#total, marks: this.#marks };
+        if (!this.#isWriting() && !isSame(next, known)) this.#take(next);
+      } catch (error) {
+        if (isRefused(error) || (error instanceof ApiError && error.status === 401)) return;
+      }
+    }
+  }
+
+  #isWriting() {
+    return [...this.#content.querySelectorAll('textarea')].some(({ value }) => value !== '');
+  }
+
+  #show() {
+    const { signal, mayManage, goTo } = this.options;
+    const rows: Map<string, ThreadRow> = new Map();
+    for (const thread of this.#threads) {
+      const former = this.#rows.get(thread._id);
+      const isOpen = thread._id === this.#open;
+      const row =
+        former && former.isOpen === isOpen && isSame(former.thread, thread)
+          ? former
+          : threadRow({
+              thread,
+              isOpen,
+              mayWrite: this.#mayWrite,
+              mayManage,
+              onToggle: () => this.#setOpen(isOpen ? null : thread._id),
+              goTo: () => goTo(thread),
+              onChanged: this.#changed,
+              onGone: () => (this.#open === thread._id && this.#setOpen(null), this.#reload()),
+              say: (message) => this.#say(message),
+              signal,
+            });
+      rows.set(thread._id, row);
+    }
+    const hadFocus = [...this.#rows].find(([, { element }]) => element.contains(activeIn(element)))?.[0];
+    this.#rows = rows;
+    const missing = this.#total - this.#threads.length;
+    const more =
+      missing > 0 &&
+      h(
+        'li',
+        linkButton(texts.more(missing), () => void this.#more()),
+      );
+    const empty = rows.size === 0 && h('li.quiet-text', texts.none[this.#state]);
+    const elements = [...rows.values()].map(({ element }) => element);
+    const isAsShown = elements.every((element, index) => this.#list.children[index] === element);
+    if (!isAsShown || this.#list.children.length !== elements.length || more || empty) fill(this.#list, ...elements, more, empty);
+    if (hadFocus !== undefined && activeIn(this.#list) === document.body)
+      rows.get(hadFocus)?.toggle.focus({ preventScroll: true });
+  }
+
+  /** Shows a changed thread at once, and then what else has changed. */
+  #changed = async (thread: Comment) => {
+    this.#say('');
+    this.#threads = this.#threads.map((known) => (known._id === thread._id ? thread : known));
+    this.#show();
+    await this.#reload();
+  };
+
+  async #more() {
+    const { item, signal } = this.options;
+    try {
+      const listed = this.#threads.length;
+      const { entries, total } = await listThreads(item._id, this.#state, listed, signal);
+      const known = new Set(this.#threads.map(({ _id }) => _id));
+      this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !known.has(_id))];
+      this.#total = entries.length === 0 ? this.#threads.length : total;
+      this.#show();
+    } catch (error) {
+      if (!signal.aborted) this.#say(messageOf(error));
+    }
+  }
+
+  #showTools() {
+    const add = button(texts.add, () => this.#startNew(), { picture: 'comment' });
+    const states = choice(texts.states, this.#state, { 'aria-label': texts.state });
+    states.addEventListener('change', () => {
+      this.#state = states.value as ShownState;
+      this.#open = null;
+      this.options.onOpen(null);
+      this.#load().catch((error: unknown) => this.options.signal.aborted || this.#say(messageOf(error)));
+    });
+    const marks = checkbox(texts.showMarks, { checked: true });
+    marks.input.addEventListener('change', () => this.options.onShowMarks(marks.input.checked));
+    const download = button('', () => exportDialog(this.options.item), { picture: 'download', name: texts.download });
+    fill(this.#tools, actions(this.#mayWrite && add, download), h('div.row.wrap.comment-filter', states, marks.element));
+  }
+
+  #startNew() {
+    const { item, aim, signal } = this.options;
+    this.#form?.close();
+    const close = () => {
+      this.#form = null;
+      aim.showNew(null);
+      fill(this.#writing);
+    };
+    const onSent = async (comment: Comment) => {
+      close();
+      this.#threads = [comment, ...this.#threads];
+      await this.#reload();
+      await this.open(comment._id, { moves: false });
+    };
+    this.#form = newCommentForm({
+      aim,
+      close,
+      send: async (json) => {
+        const comment = await request('POST', `item/${item._id}/comment`, { json });
+        if (!signal.aborted) await onSent(comment);
+      },
+    });
+    fill(this.#writing, this.#form.element);
+    this.#form.focus();
+  }
+}
+
+function activeIn(element: HTMLElement) {
+  return (element.getRootNode() as Document | ShadowRoot).activeElement;
+}
+
+/** A dialog that offers all comments on an item as a file. */
+function exportDialog({ _id: id, name }: ImageItem) {
+  const said = h('div');
+  const stem = name.replace(/\.[^.]*$/, '');
+  const download = (format: string) => () =>
+    void save(apiUrl(`item/${id}/comment/export`, { format }), `${stem}-comments.${format}`).catch((error: unknown) =>
+      fill(said, errorNotice(error)),
+    );
+  const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));
+  plainDialog(texts.download, h('p', texts.downloadText), actions(buttons), said);
+}

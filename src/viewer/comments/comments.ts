@@ -1,0 +1,105 @@
+import { isLinked, token } from '../api.js';
+import { mayAnnotate } from '../annotations/requests.js';
+import type { ImageItem } from '../browse/model.js';
+import type { Stage } from '../stage/contract.js';
+import { personName } from './comment-parts.js';
+import { CommentsPanel } from './comments-panel.js';
+import { CommentMarks } from './marks.js';
+import type { CommentPlace, Target } from './requests.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { shortened } from '../format.js';
+
+/** Longest text in the name of a mark. */
+const maxName = 120;
+/** When a comment is opened, at least this many pixels around its place are visible, and this share of the image. */
+const around = { pixels: 1000, share: 0.1 };
+
+/** The comments on an image, as marks on the stage and in a section; `null` for those who have opened the page by a link. */
+export function showComments(options: {
+  item: ImageItem;
+  stage: Stage;
+  /** element in which the image is drawn */
+  drawing: HTMLElement;
+  /** width of the image in pixels */
+  width: number;
+  /** the comment to open first, from the address */
+  open: string | null;
+  /** whether the address has a position */
+  isPlaced: boolean;
+  mayManage: boolean;
+  /** the shown frame; `null` if there is only one */
+  frame: () => number | null;
+  showFrame: (frame: number) => void;
+  shapeAt: (point: { x: number; y: number }) => Target['shape'];
+  selectedShape: () => Target['shape'];
+  /** called when another thread is open */
+  onOpen: () => void;
+  signal: AbortSignal;
+}) {
+  if (isLinked()) return null;
+  const { item, stage, drawing, width, open, isPlaced, mayManage, frame, showFrame, signal } = options;
+  const marks = new CommentMarks({
+    stage,
+    frame,
+    onOpen: (id) => void panel.open(id),
+    nameOf(id) {
+      const thread = panel.thread(id);
+      return thread && texts.mark(personName(thread.author), shortened(thread.text, maxName));
+    },
+    onCount: (shown, all) => panel.sayMarks(shown, all),
+  });
+  const withFrame = (place: { x: number; y: number }): CommentPlace => {
+    const shown = frame();
+    const round = (value: number) => Math.round(value * 10) / 10;
+    return { x: round(place.x), y: round(place.y), ...(shown !== null && { frame: shown }) };
+  };
+  const panel: CommentsPanel = new CommentsPanel({
+    item,
+    aim: {
+      at: (point) => ({ place: withFrame(stage.toImage(point.x, point.y)), shape: options.shapeAt(point) }),
+      middle: () => withFrame(stage.place()),
+      selected: options.selectedShape,
+      showNew: (place) => marks.showNew(place),
+    },
+    mayWrite: token() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
+    mayManage,
+    onMarks: (found) => marks.show(found),
+    onShowMarks: (shown) => (marks.element.hidden = !shown),
+    onOpen(id) {
+      marks.setCurrent(id);
+      options.onOpen();
+    },
+    goTo: ({ place }) => place && goTo(place),
+    signal,
+  });
+  const nothing = () => false;
+  const ignore = () => {};
+  const click = (at: { x: number; y: number }) => panel.clicked(at);
+  stage.onPointer({ press: nothing, drag: ignore, release: ignore, cancel: ignore, click, doubleClick: nothing });
+  let isFirst = true;
+  return {
+    /** Shows the marks. @returns the section of the comments */
+    show() {
+      drawing.append(marks.element);
+      void panel.start(open);
+      return panel.element;
+    },
+    /** The id of the open thread. */
+    current: () => panel.current,
+    /** Opens another thread, for example after the back button. */
+    open: (id: string | null) => void (id !== panel.current && panel.open(id)),
+    /** Must be called when another frame is shown. */
+    refresh: () => marks.refresh(),
+  };
+
+  function goTo(place: CommentPlace) {
+    // An address with a position is shown as it is.
+    const stays = isFirst && isPlaced;
+    isFirst = false;
+    if (!stays) {
+      const most = Math.max(width * around.share, around.pixels);
+      stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.place().width, most) });
+    }
+    if (place.frame !== undefined && frame() !== null && place.frame !== frame()) showFrame(place.frame);
+  }
+}

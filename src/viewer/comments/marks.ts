@@ -1,0 +1,128 @@
+import { h, icon } from '../dom.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { formatCount } from '../format.js';
+import type { Stage } from '../stage/contract.js';
+import type { CommentMark, CommentPlace } from './requests.js';
+
+/** Maximum number of marks on the image. More would cover it. */
+const maxMarks = 200;
+
+/** Marks on the image at the places of comments: buttons that follow the view. */
+export class CommentMarks {
+  readonly element = h('div.comment-marks', { role: 'toolbar', 'aria-label': texts.comments });
+  readonly #buttons: Map<string, HTMLButtonElement> = new Map();
+  #marks: readonly CommentMark[] = [];
+  #new: CommentPlace | null = null;
+  #current: string | null = null;
+  readonly #newMark = h('span.comment-mark.new', { role: 'img', 'aria-label': texts.markNew }, icon('comment'));
+
+  constructor(
+    private readonly options: {
+      stage: Stage;
+      /** the shown frame; `null` if there is only one */
+      frame: () => number | null;
+      onOpen: (id: string) => void;
+      /** the name of a mark, if its comment is known */
+      nameOf: (id: string) => string | null;
+      /** called with the numbers of marks in the view, shown and all */
+      onCount: (shown: number, all: number) => void;
+    },
+  ) {
+    options.stage.onMove(() => this.#place());
+    options.stage.onRest(() => this.#place());
+    this.element.addEventListener('keydown', (event) => this.#onKey(event));
+  }
+
+  /** Shows which marks are on the shown frame. */
+  refresh() {
+    this.#place();
+  }
+
+  /** Shows these marks. */
+  show(marks: readonly CommentMark[]) {
+    this.#marks = marks;
+    this.#place();
+  }
+
+  /** Shows the place of a new comment; `null` removes it. */
+  showNew(place: CommentPlace | null) {
+    this.#new = place;
+    this.#place();
+  }
+
+  /** Marks the comment that is open in the panel. */
+  setCurrent(id: string | null) {
+    this.#current = id;
+    this.#place();
+  }
+
+  #place() {
+    const { stage, onCount } = this.options;
+    const placement = stage.placement();
+    const { width, height } = stage.size();
+    const at = ({ x, y }: CommentPlace) => {
+      const point = placement.transformPoint({ x, y });
+      return point.x >= 0 && point.y >= 0 && point.x <= width && point.y <= height ? point : null;
+    };
+    const seen = new Set<string>();
+    let all = 0;
+    for (const mark of this.#marks) {
+      const point = at(mark.place);
+      if (point === null) continue;
+      all += 1;
+      if (seen.size >= maxMarks && mark._id !== this.#current) continue;
+      seen.add(mark._id);
+      move(this.#button(mark), point);
+    }
+    for (const [id, button] of this.#buttons) {
+      if (seen.has(id)) continue;
+      button.remove();
+      this.#buttons.delete(id);
+    }
+    // The tabulator key goes to one mark, and arrow keys to the others.
+    const buttons = [...this.#buttons.values()];
+    const focused = buttons.find((one) => one.matches(':focus'));
+    const entry = focused ?? this.#buttons.get(this.#current ?? '') ?? buttons[0];
+    for (const one of buttons) one.tabIndex = one === entry ? 0 : -1;
+    const newPoint = this.#new && at(this.#new);
+    if (newPoint) {
+      move(this.#newMark, newPoint);
+      this.element.append(this.#newMark);
+    } else this.#newMark.remove();
+    onCount(seen.size, all);
+  }
+
+  #onKey(event: KeyboardEvent) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key] ?? 0;
+    const buttons = [...this.#buttons.values()];
+    const next = buttons[buttons.indexOf(event.target as HTMLButtonElement) + step];
+    if (step === 0 || !next) return;
+    event.preventDefault();
+    for (const one of buttons) one.tabIndex = one === next ? 0 : -1;
+    next.focus();
+  }
+
+  #button(mark: CommentMark) {
+    const { _id: id, place, state } = mark;
+    let made = this.#buttons.get(id);
+    if (made === undefined) {
+      made = h('button.comment-mark', { onclick: () => this.options.onOpen(id) }, icon('comment'));
+      this.#buttons.set(id, made);
+      this.element.append(made);
+    }
+    const name = this.options.nameOf(id) ?? texts.markUnknown(formatCount(Math.round(place.x)), formatCount(Math.round(place.y)));
+    if (made.title !== name) {
+      made.title = name;
+      made.ariaLabel = name;
+    }
+    made.classList.toggle('resolved', state === 'resolved');
+    made.ariaCurrent = id === this.#current ? 'true' : null;
+    const shown = this.options.frame();
+    made.classList.toggle('elsewhere', shown !== null && place.frame !== undefined && place.frame !== shown);
+    return made;
+  }
+}
+
+function move(element: HTMLElement, { x, y }: { x: number; y: number }) {
+  element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+}

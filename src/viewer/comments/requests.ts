@@ -1,0 +1,44 @@
+import type { Documents } from '../answers.js';
+import { list, request } from '../api.js';
+import { setUnread } from './unread.js';
+
+export type Comment = Documents['Comment'];
+export type CommentMark = Documents['CommentMark'];
+export type InboxComment = Documents['InboxComment'];
+export type CommentPlace = Documents['CommentPlace'];
+export type ShownState = 'open' | 'resolved' | 'all';
+
+/** What a new comment is about. */
+export interface Target {
+  place: CommentPlace | null;
+  shape: { annotationId: string; elementId: string } | null;
+}
+
+/** Number of comments that are requested at once. */
+export const commentsAtOnce = 20;
+
+const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });
+
+/** A part of the comments on an item that begin a thread, newest first. */
+export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsAtOnce) {
+  return list(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
+}
+
+export function listPlaces(itemId: string, state: ShownState, signal: AbortSignal) {
+  return request('GET', `item/${itemId}/comment/places`, { query: stateQuery(state), signal });
+}
+
+export function listReplies(threadId: string, offset: number, signal: AbortSignal) {
+  return list(`comment/${threadId}/reply`, { query: { offset, limit: commentsAtOnce }, signal });
+}
+
+/** The first comment of the thread of a comment. */
+export async function loadThread(id: string, signal: AbortSignal): Promise<Comment> {
+  const comment = await request('GET', `comment/${id}`, { signal });
+  return comment.threadId === null ? comment : request('GET', `comment/${comment.threadId}`, { signal });
+}
+
+/** Marks a thread as read by the user, and shows the new number of unread comments. */
+export async function markRead(which: { threadId?: string; ids?: string[] }, read = true): Promise<void> {
+  setUnread((await request('PUT', 'comment/inbox', { json: { read, ...which } })).unread);
+}

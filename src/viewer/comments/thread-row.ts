@@ -1,0 +1,181 @@
+import { isRefused, request, token } from '../api.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { errorNotice, fill, h, linkButton, messageOf, tell } from '../dom.js';
+import { form } from '../forms.js';
+import { formatDate } from '../format.js';
+import { commonTexts } from '../texts.js';
+import { byline, commentText, personName } from './comment-parts.js';
+import { listReplies, markRead, type Comment } from './requests.js';
+import { commentField } from './writing.js';
+
+export interface RowOptions {
+  thread: Comment;
+  isOpen: boolean;
+  mayWrite: boolean;
+  mayManage: boolean;
+  onToggle: () => void;
+  goTo: () => void;
+  /** called with another version of the thread */
+  onChanged: (thread: Comment) => Promise<void>;
+  /** called when the thread was deleted */
+  onGone: () => Promise<void>;
+  say: (message: string) => void;
+  signal: AbortSignal;
+}
+
+export type ThreadRow = ReturnType<typeof threadRow>;
+
+/** A thread in the list: its first comment, and if it is open, its replies and what can be done with it. */
+export function threadRow(options: RowOptions) {
+  const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
+  const { replies, resolved, shape, place } = thread;
+  const rest = replies > 0 || mayWrite;
+  const label = isOpen ? texts.hideReplies : replies > 0 ? texts.replies(replies) : texts.reply;
+  const toggle = linkButton(label, onToggle, isOpen || replies > 0 ? undefined : texts.replyTo(personName(thread.author)));
+  toggle.ariaExpanded = String(isOpen);
+  const changes = { ...options, comment: thread, onChanged, onGone };
+  const element = h(
+    'li.comment.column',
+    { class: isOpen ? 'current' : '' },
+    byline(thread),
+    editable(changes),
+    resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
+    shape && !shape.available && h('p.amber', texts.shapeGone),
+    h('div.row.wrap.comment-actions', place && linkButton(texts.showPlace, goTo), (rest || isOpen) && toggle),
+    isOpen && openPart(),
+  );
+  return { element, toggle, thread, isOpen };
+
+  function openPart() {
+    const state = thread.state === 'open' ? 'resolved' : 'open';
+    const setState = () => act(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
+    const stateLabel = state === 'resolved' ? texts.resolve : texts.reopen;
+    const whole = h(
+      'div.row.wrap.comment-actions',
+      mayWrite && linkButton(stateLabel, setState),
+      location.hash.includes(thread._id) && linkButton(texts.copyLink, () => void copyLink()),
+      remove({ ...options, comment: thread, onChanged, onGone }),
+    );
+    const list = h('ul.column.comment-replies', { 'aria-label': texts.replies(replies) });
+    const part = h('div.column', whole, list, mayWrite && replyForm());
+    void showReplies(list);
+    return part;
+  }
+
+  function act(change: () => Promise<void>) {
+    say('');
+    change().catch((error: unknown) => signal.aborted || say(messageOf(error)));
+  }
+
+  async function showReplies(list: HTMLElement) {
+    const shown: Comment[] = [];
+    const load = async () => {
+      try {
+        const { entries, total } = await listReplies(thread._id, shown.length, signal);
+        const begun = shown.length;
+        shown.push(...entries);
+        const left = entries.length === 0 ? 0 : total - shown.length;
+        const more =
+          left > 0 &&
+          h(
+            'li',
+            linkButton(texts.moreReplies(left), () => void load()),
+          );
+        if (begun > 0) list.lastElementChild?.remove();
+        list.append(...entries.map(replyRow), ...(more ? [more] : []));
+        const isUnread = ({ unread }: Comment) => unread;
+        if (token() !== null && (thread.unread || entries.some(isUnread))) await markRead({ threadId: thread._id });
+      } catch (error) {
+        if (!signal.aborted) list.append(h('li', errorNotice(error)));
+      }
+    };
+    await load();
+  }
+
+  function replyRow(reply: Comment): HTMLElement {
+    const changed = async (next: Comment): Promise<void> => row.replaceWith(replyRow(next));
+    const gone = () => reloadThread();
+    const own = { ...options, comment: reply, onChanged: changed, onGone: gone };
+    const row: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
+    return row;
+  }
+
+  /** Loads the thread after its replies have changed. It is gone if its first comment was deleted and the last reply is. */
+  async function reloadThread() {
+    const next = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
+      if (isRefused(error)) return null;
+      throw error;
+    });
+    await (next === null ? onGone() : onChanged(next));
+  }
+
+  function replyForm() {
+    const { element: text, input } = commentField(texts.reply);
+    return form({
+      content: [text],
+      action: texts.send,
+      async send() {
+        await request('POST', `comment/${thread._id}/reply`, { json: { text: input.value } });
+        input.value = '';
+        await reloadThread();
+      },
+    });
+  }
+}
+
+type Changing = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'say' | 'signal'> & {
+  comment: Comment;
+  onChanged: (comment: Comment) => Promise<void>;
+  onGone: () => Promise<void>;
+};
+
+/** The text of a comment, which its author can change. */
+function editable({ comment, mayWrite, onChanged }: Changing) {
+  const element = h('div.column');
+  showText();
+  return element;
+
+  function showText() {
+    const edit = comment.own && mayWrite && !comment.deleted && linkButton(texts.edit, showForm);
+    fill(element, commentText(comment), edit && h('div.row.comment-actions', edit));
+  }
+
+  function showForm() {
+    const { element: text, input } = commentField(texts.text, comment.text);
+    const send = async () => {
+      const json = { text: input.value, version: comment.version };
+      await onChanged(await request('PUT', `comment/${comment._id}`, { json }));
+    };
+    const cancel = h('button.button', { onclick: showText }, commonTexts.cancel);
+    fill(element, form({ content: [text], action: texts.save, others: [cancel], send }));
+    input.focus();
+  }
+}
+
+/** A button that deletes a comment, for those who may. */
+function remove({ comment, mayWrite, mayManage, onGone }: Changing) {
+  if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
+  const ask = () =>
+    askToRemove({
+      title: texts.deleteTitle,
+      text: comment.threadId === null ? texts.deleteText : texts.deleteReplyText,
+      remove: async () => {
+        await request('DELETE', `comment/${comment._id}`);
+        await onGone();
+        return texts.deleted;
+      },
+    });
+  return linkButton(commonTexts.delete, ask);
+}
+
+/** Copies the address, which names the open thread, to the clipboard. */
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    tell(texts.copied);
+  } catch {
+    // Browsers allow this only on secure pages, and may ask the user.
+    prompt(texts.copyLink, location.href);
+  }
+}

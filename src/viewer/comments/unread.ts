@@ -1,0 +1,35 @@
+import { request } from '../api.js';
+
+/** Interval in milliseconds at which the page asks for the number of unread comments. */
+const askMs = 60_000;
+
+let unread = 0;
+let tell: (count: number) => void = () => {};
+
+/** Calls a function whenever the number of unread comments becomes known, in place of the former function. */
+export function onUnread(listener: (count: number) => void) {
+  tell = listener;
+  listener(unread);
+}
+
+/** Shows another number of unread comments. */
+export function setUnread(count: number) {
+  unread = count;
+  tell(count);
+}
+
+/** Asks the server for the number of unread comments. The page works without it. */
+export async function askUnread() {
+  const found = await request('GET', 'comment/inbox/count').catch(() => null);
+  if (found) setUnread(found.unread);
+}
+
+/** Asks for the number of unread comments now, every minute, and when the page is shown again. */
+export function followUnread(isSignedIn: () => boolean) {
+  const ask = () => {
+    if (!document.hidden && isSignedIn()) void askUnread();
+  };
+  ask();
+  setInterval(ask, askMs);
+  document.addEventListener('visibilitychange', ask);
+}

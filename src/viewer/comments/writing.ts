@@ -1,0 +1,71 @@
+import { announce, debounced, fill, h, icon, newestOnly } from '../dom.js';
+import { field } from '../forms.js';
+import { findNamed } from '../browse/person-search.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { nameOf } from '../session.js';
+
+/** Longest text that the server accepts. */
+const maxText = 5000;
+
+/** The beginning of a login before the caret. */
+const begun = /(?:^|[^\p{L}\p{N}_.@/-])@([\p{L}\p{N}._-]+)$/u;
+
+/** A field for a comment that suggests people while the user types `@` and the beginning of a name or login. */
+export function commentField(label: string, value = '') {
+  const found = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
+  const input = h('textarea', { name: 'text', rows: 3, maxlength: maxText, dir: 'auto', required: true });
+  input.value = value;
+  const begin = newestOnly();
+  const suggest = debounced(() => void search());
+  input.addEventListener('input', suggest);
+  const element = h('div.column.comment-field', field(label, input, texts.textHint), found);
+  element.addEventListener('keydown', onKey);
+  return { element, input };
+
+  function typed() {
+    return begun.exec(input.value.slice(0, input.selectionStart))?.[1] ?? null;
+  }
+
+  async function search() {
+    const isNewest = begin();
+    const words = typed();
+    // Servers that use the element need not have this route. Logins can be typed there.
+    const { user } = words === null ? { user: [] } : await findNamed(words, ['user']).catch(() => ({ user: [] }));
+    if (!isNewest() || typed() !== words) return;
+    found.hidden = user.length === 0;
+    fill(found, ...user.map((one) => h('li', suggestion(one))));
+    if (user.length > 0) announce(texts.people(user.length));
+  }
+
+  function suggestion(one: Parameters<typeof nameOf>[0] & object) {
+    return h('button.pick.row', { onclick: () => choose(one.login) }, icon('person'), `${nameOf(one)} (${one.login})`);
+  }
+
+  function choose(login: string) {
+    const at = input.selectionStart;
+    const start = at - (typed()?.length ?? 0);
+    input.setRangeText(`${login} `, start, at, 'end');
+    close();
+  }
+
+  function close() {
+    found.hidden = true;
+    input.focus();
+  }
+
+  /** Arrow keys go through the suggestions, Escape closes them. */
+  function onKey(event: KeyboardEvent) {
+    if (found.hidden) return;
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      close();
+      return;
+    }
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const all = [input, ...found.querySelectorAll('button')];
+    const focused = (input.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement;
+    all[Math.min(Math.max(all.indexOf(focused as never) + step, 0), all.length - 1)]?.focus();
+  }
+}

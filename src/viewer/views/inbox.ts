@@ -1,0 +1,64 @@
+import { list } from '../api.js';
+import { emptyNote } from '../browse/item-list.js';
+import { isSame } from '../browse/model.js';
+import { pageOf } from '../browse/paging.js';
+import { outcome } from '../admin/parts.js';
+import { byline, commentText, personName } from '../comments/comment-parts.js';
+import { markRead, type InboxComment } from '../comments/requests.js';
+import { askUnread } from '../comments/unread.js';
+import { commentTexts as texts } from '../comment-texts.js';
+import { actions, fill, h } from '../dom.js';
+import { checkbox } from '../forms.js';
+import { goTo, routeHash, type Route, type View, type ViewContext } from '../router.js';
+import { currentUser } from '../session.js';
+
+/** Comments that mention the user, and replies to the user's comments. */
+export async function inboxView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
+  const page = pageOf(route.query, { size: 50, what: texts.inbox });
+  const onlyUnread = route.query.get('unread') === '1';
+  const query = { ...page.query, unread: onlyUnread || null };
+  const load = () => list('comment/inbox', { query, signal });
+  const found = await load();
+  signal.throwIfAborted();
+  void askUnread();
+  const said = outcome();
+  const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
+  box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
+  const mark = (comment: InboxComment) => async () => {
+    await markRead({ ids: [comment._id] }, comment.unread);
+    await refresh();
+  };
+  const rows = found.entries.map((comment) => {
+    const { item, mentions, author, unread } = comment;
+    const isMention = mentions.some(({ id }) => id === currentUser()?._id);
+    const words = (isMention ? texts.inboxMentioned : texts.inboxAnswered)(personName(author));
+    const link = h('a', { href: routeHash('item', item._id, { comment: comment._id }) }, item.name);
+    const label = unread ? texts.markRead : texts.markUnread;
+    return h(
+      'li.comment.surface.column',
+      { class: unread ? 'current' : '' },
+      h('p.break', words, link),
+      byline(comment),
+      commentText(comment),
+      actions(said.button(label, mark(comment))),
+    );
+  });
+  const all = async () => {
+    await markRead({});
+    await refresh();
+  };
+  const empty = onlyUnread
+    ? emptyNote('inbox', texts.inboxNone, false)
+    : emptyNote('inbox', texts.inboxEmpty, texts.inboxEmptyMore);
+  fill(
+    main,
+    h(
+      'div.page.column.inbox',
+      h('div.page-heading.row.wrap.between', h('h1', texts.inbox), actions(box.element, said.button(texts.markAllRead, all))),
+      said.element,
+      found.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
+      page.links(found.total),
+    ),
+  );
+  return { title: texts.inbox, hasChanged: async () => !isSame(found, await load()) };
+}
