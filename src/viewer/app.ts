@@ -193,13 +193,13 @@ function showSessionNotice() {
 /** The link to the inbox, with the number of unread comments. */
 function inboxLink() {
   const count = h('span.tag.unread-count', { 'aria-hidden': 'true' });
+  const words = h('span.visually-hidden');
   const link = headerLink(routeHash('inbox'), 'inbox', commentTexts.inbox);
-  link.append(count);
+  link.append(count, words);
   onUnread((unread) => {
     count.hidden = unread === 0;
     count.textContent = unread > 99 ? '99+' : String(unread);
-    link.title = commentTexts.inboxOf(unread);
-    link.ariaLabel = link.title;
+    words.textContent = unread === 0 ? '' : commentTexts.unreadOf(unread);
   });
   return link;
 }

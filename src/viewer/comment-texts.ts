@@ -31,7 +31,6 @@ export const commentTexts = {
   inboxEmptyMore: 'Comments that mention you, and replies to yours, appear here.',
   inboxMentioned: (who: string) => `${who} mentioned you on `,
   inboxNone: 'No unread comments',
-  inboxOf: (unread: number) => (unread === 0 ? 'Inbox' : `Inbox, ${unread} unread`),
   mark: (who: string, text: string) => `Comment by ${who}: ${text}`,
   markAllRead: 'Mark all as read',
   markNew: 'Place of the new comment',
@@ -62,5 +61,6 @@ export const commentTexts = {
   text: 'Comment',
   textHint: 'Mention people with @login.',
   unread: 'Unread',
+  unreadOf: (count: number) => `${formatCount(count)} unread`,
   unsavedShape: 'Save the shape before you comment on it.',
 };

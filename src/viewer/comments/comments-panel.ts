@@ -65,7 +65,7 @@ export class CommentsPanel {
       this.#mayWrite = await this.options.mayWrite;
       this.#showTools();
       await this.#load();
-      this.element.open = this.#total > 0;
+      if (this.#total > 0) this.element.open = true;
       if (open !== null) await this.open(open);
     } catch (error) {
       if (!signal.aborted) fill(this.#content, errorNotice(error));

@@ -81,6 +81,7 @@ export function showComments(options: {
     /** Shows the marks. @returns the section of the comments */
     show() {
       drawing.append(marks.element);
+      marks.follow();
       void panel.start(open);
       return panel.element;
     },

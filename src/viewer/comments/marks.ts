@@ -28,9 +28,13 @@ export class CommentMarks {
       onCount: (shown: number, all: number) => void;
     },
   ) {
-    options.stage.onMove(() => this.#place());
-    options.stage.onRest(() => this.#place());
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
+  }
+
+  /** Places the marks from now on whenever the view has moved. */
+  follow() {
+    this.options.stage.onMove(() => this.#place());
+    this.options.stage.onRest(() => this.#place());
   }
 
   /** Shows which marks are on the shown frame. */

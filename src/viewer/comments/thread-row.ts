@@ -31,13 +31,19 @@ export function threadRow(options: RowOptions) {
   const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
   const { replies, resolved, shape, place } = thread;
   const rest = replies > 0 || mayWrite;
-  const label = isOpen ? texts.hideReplies : replies > 0 ? texts.replies(replies) : texts.reply;
+  const label = isOpen
+    ? replies > 0
+      ? texts.hideReplies
+      : commonTexts.close
+    : replies > 0
+      ? texts.replies(replies)
+      : texts.reply;
   const toggle = linkButton(label, onToggle, isOpen || replies > 0 ? undefined : texts.replyTo(personName(thread.author)));
   toggle.ariaExpanded = String(isOpen);
   const changes = { ...options, comment: thread, onChanged, onGone };
   const element = h(
-    'li.comment.column',
-    { class: isOpen ? 'current' : '' },
+    'li',
+    { class: `comment column ${isOpen ? 'current' : ''}` },
     byline(thread),
     editable(changes),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),

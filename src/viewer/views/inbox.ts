@@ -35,8 +35,8 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     const link = h('a', { href: routeHash('item', item._id, { comment: comment._id }) }, item.name);
     const label = unread ? texts.markRead : texts.markUnread;
     return h(
-      'li.comment.surface.column',
-      { class: unread ? 'current' : '' },
+      'li',
+      { class: `comment surface column ${unread ? 'current' : ''}` },
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
