@@ -42,8 +42,7 @@ export function threadRow(options: RowOptions) {
   toggle.ariaExpanded = String(isOpen);
   const changes = { ...options, comment: thread, onChanged, onGone };
   const element = h(
-    'li',
-    { class: `comment column ${isOpen ? 'current' : ''}` },
+    'li.comment.column',
     byline(thread),
     editable(changes),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
@@ -51,6 +50,7 @@ export function threadRow(options: RowOptions) {
     h('div.row.wrap.comment-actions', place && linkButton(texts.showPlace, goTo), (rest || isOpen) && toggle),
     isOpen && openPart(),
   );
+  element.classList.toggle('current', isOpen);
   return { element, toggle, thread, isOpen };
 
   function openPart() {

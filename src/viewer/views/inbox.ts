@@ -34,14 +34,15 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     const words = (isMention ? texts.inboxMentioned : texts.inboxAnswered)(personName(author));
     const link = h('a', { href: routeHash('item', item._id, { comment: comment._id }) }, item.name);
     const label = unread ? texts.markRead : texts.markUnread;
-    return h(
-      'li',
-      { class: `comment surface column ${unread ? 'current' : ''}` },
+    const row = h(
+      'li.comment.surface.column',
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
       actions(said.button(label, mark(comment))),
     );
+    row.classList.toggle('current', unread);
+    return row;
   });
   const all = async () => {
     await markRead({});
