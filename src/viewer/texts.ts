@@ -248,7 +248,7 @@ export const browseTexts = {
   firstFound: (shown: number, total: number) =>
     `the first ${formatCount(shown)} of ${formatCount(total)}; add words to narrow it down`,
   value: 'Value',
-  valueOf: (index: number) => `Value ${index}`,
+  valueNumber: (index: number) => `Value ${index}`,
   whatFound: { collection: 'Collections', folder: 'Folders', item: 'Images and files' },
   moveToTrash: 'Move to trash',
   restore: 'Restore',

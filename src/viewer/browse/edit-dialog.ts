@@ -58,7 +58,7 @@ function metadataRows(meta: Metadata) {
   function row(key = '', value = '') {
     const number = list.children.length + 1;
     const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: commonTexts.name });
-    const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueOf(number), placeholder: browseTexts.value });
+    const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueNumber(number), placeholder: browseTexts.value });
     const remove = button('', () => item.remove(), { picture: 'close', name: browseTexts.removeRow(number) });
     input.value = key;
     area.value = value;

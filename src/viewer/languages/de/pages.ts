@@ -273,7 +273,7 @@ export const browseTexts: Texts['browseTexts'] = {
   firstFound: (shown, total) =>
     `die ersten ${formatCount(shown)} von ${formatCount(total)}; weitere Wörter grenzen die Suche ein`,
   value: 'Wert',
-  valueOf: (index) => `Wert ${index}`,
+  valueNumber: (index) => `Wert ${index}`,
   whatFound: { collection: 'Sammlungen', folder: 'Ordner', item: 'Bilder und Dateien' },
   moveToTrash: 'In den Papierkorb',
   restore: 'Wiederherstellen',
