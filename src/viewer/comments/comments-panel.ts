@@ -292,7 +292,7 @@ function exportDialog({ _id: id, name }: ImageItem) {
   const said = h('div');
   const stem = name.replace(/\.[^.]*$/, '');
   const download = (format: string) => () =>
-    void save(apiUrl(`item/${id}/comment/export`, { format }), `${stem}.comments.${format}`).catch((error: unknown) =>
+    void save(apiUrl(`item/${id}/comment/export`, { format }), [stem, 'comments', format].join('.')).catch((error: unknown) =>
       fill(said, errorNotice(error)),
     );
   const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));

@@ -190,7 +190,7 @@ export class Legend {
   #chosenAndShown(group: string | null, words: string) {
     const box = this.#boxOf(group);
     box.ariaLabel = annotationTexts.showGroup(words);
-    const radio = h('input', { type: 'radio', name: `group of ${this.#id}`, onchange: () => this.#choose(group) });
+    const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#choose(group) });
     const refresh = () => {
       box.checked = !this.#display.hidden.has(group);
       radio.checked = this.#edited?.groups.chosen === group;
