@@ -41,6 +41,8 @@ const names: ReadonlySet<string> = new Set([
   'columns ',
   'preset ',
   'legend ',
+  'group of ',
+  '.comments.',
   'button ',
   'annotation edited',
   'told surface raised row',
