@@ -1,5 +1,6 @@
 import type { Aggregate, Query, Schema } from 'mongoose';
 import { isSliceOver, nextSlice } from '../concurrency/slices.js';
+import { idsPerQuery } from './id-batches.js';
 import { listTimeoutMs } from './outage.js';
 
 /**
@@ -31,6 +32,17 @@ export async function readInSlices<D>(query: Readable): Promise<D[]> {
   const documents: D[] = [];
   for await (const document of eachInSlices<D>(query)) documents.push(document);
   return documents;
+}
+
+/** The ids that an aggregation finds, in lists. Decoding an id takes too little time to make others wait. */
+export async function* idsInLists(found: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
+  let ids: string[] = [];
+  for await (const { _id } of found.cursor<{ _id: string }>({ batchSize: idsPerQuery })) {
+    if (ids.push(_id) < idsPerQuery) continue;
+    yield ids;
+    ids = [];
+  }
+  if (ids.length > 0) yield ids;
 }
 
 /** Option for reads without a time limit: reads of whole collections that no request waits for. */

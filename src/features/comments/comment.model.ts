@@ -1,9 +1,9 @@
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { batches, idsPerQuery } from '../../core/database/id-batches.js';
+import { batches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
 import { createIndexesOf } from '../../core/database/indexes.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
-import { eachInSlices, readInSlices } from '../../core/database/read-limits.js';
+import { eachInSlices, idsInLists, readInSlices } from '../../core/database/read-limits.js';
 import { step } from '../../core/steps.js';
 
 /** A position on the image, in pixels of its full size. */
@@ -261,15 +261,8 @@ export class CommentModel {
   }
 
   /** Ids of the items with comments, in lists. */
-  async *itemIds(): AsyncGenerator<string[]> {
-    const found = this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]).cursor({ batchSize: idsPerQuery });
-    let ids: string[] = [];
-    for await (const { _id } of found) {
-      if (ids.push(_id) < idsPerQuery) continue;
-      yield ids;
-      ids = [];
-    }
-    if (ids.length > 0) yield ids;
+  itemIds(): AsyncGenerator<string[]> {
+    return idsInLists(this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]));
   }
 
   /**

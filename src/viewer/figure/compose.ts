@@ -43,7 +43,7 @@ export interface Figure {
 }
 
 /** Longest side of a figure, and its most pixels: browsers cannot make much larger pictures. */
-export const limits = { side: 10_000, pixels: 40_000_000, leastWidth: 50 } as const;
+const limits = { side: 10_000, pixels: 40_000_000, leastWidth: 50 } as const;
 
 /** Size of texts as printed, in points, and as a share of the width of a figure that is not printed. */
 const text = { points: 7, share: 1 / 60, largest: 1 / 15 } as const;

@@ -22,9 +22,9 @@ import {
 import { AnnotationVersions } from '../history/versions.model.js';
 import { listTimeoutMs } from '../../../core/database/outage.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { eachInSlices, readInSlices } from '../../../core/database/read-limits.js';
+import { eachInSlices, idsInLists, readInSlices } from '../../../core/database/read-limits.js';
 import { idText } from '../../../core/database/id-text.js';
-import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
+import { batches } from '../../../core/database/id-batches.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
@@ -330,15 +330,8 @@ export class AnnotationModel {
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
         { $sort: { key: direction, _id: 1 } },
       ])
-      .option({ maxTimeMS: listTimeoutMs })
-      .cursor({ batchSize: idsPerQuery });
-    let ids: string[] = [];
-    for await (const { _id } of found) {
-      if (ids.push(_id) < idsPerQuery) continue;
-      yield ids;
-      ids = [];
-    }
-    if (ids.length > 0) yield ids;
+      .option({ maxTimeMS: listTimeoutMs });
+    yield* idsInLists(found);
   }
 
   /** The stored elements of all annotations and previous versions of a family, including those that are not visible yet. */
