@@ -33,7 +33,8 @@ describe('npm pack', () => {
       /^dist\/THIRD-PARTY-LICENSES\.txt$/,
       /^dist\/swagger-ui\/[\w.-]+\.br$/,
       /^dist\/viewer\/[\w/-]+\.(html|js|css|svg)$/,
-      /^dist\/viewer\/(element|react)\.d\.ts$/,
+      /^dist\/viewer\/page-texts\.json$/,
+      /^dist\/viewer\/(element|react|languages\/catalogue)\.d\.ts$/,
     ];
     const others = packed.files.map(({ path }) => path).filter((path) => !allowed.some((form) => form.test(path)));
     expect(others).toEqual([]);
