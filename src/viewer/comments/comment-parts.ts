@@ -25,9 +25,8 @@ export function commentText({ text, mentions, deleted }: Comment) {
   const logins = new Set(mentions.map(({ login }) => login?.toLowerCase()));
   const parts: Child[] = [];
   let end = 0;
-  for (const { index, 0: found } of text.matchAll(/@[\p{L}\p{N}._-]+/gu)) {
-    // A sentence may end after the login.
-    const name = found.replace(/[.-]+$/, '');
+  // A sentence may end after the login.
+  for (const { index, 0: name } of text.matchAll(/@[\p{L}\p{N}_]+(?:[.-]+[\p{L}\p{N}_]+)*/gu)) {
     if (!logins.has(name.slice(1).toLowerCase())) continue;
     parts.push(text.slice(end, index), h('strong.mention', name));
     end = index + name.length;

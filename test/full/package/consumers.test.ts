@@ -62,7 +62,7 @@ describe('the package in projects of its users', { timeout: 600_000 }, () => {
     skip(notInstalled !== null, notInstalled ?? '');
     const code = `for (const name of ['viewer', 'viewer/react']) console.log(Object.keys(await import('express-large-image/' + name)).join());`;
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: installed.work });
-    expect(stdout).toBe('LargeImageViewer\nLargeImageViewer\n');
+    expect(stdout).toBe('LargeImageViewer,translate\nLargeImageViewer,translate\n');
   });
 
   it.for(['18', '19'])('has types for the JSX of React %s', async (version, { skip }) => {
