@@ -144,7 +144,7 @@ export class LargeImageViewer extends BrowserElement {
     });
   }
 
-  /** That of the closest element with the attribute `lang`, which may be this one. */
+  /** The language of the closest element with the attribute `lang`, which may be this one. */
   #wantedLanguage() {
     return this.closest('[lang]')?.getAttribute('lang') ?? document.documentElement.lang;
   }

@@ -16,7 +16,7 @@ export interface ShownPerson {
   name: string | null;
 }
 
-/** What a caller sees of others: names of users by id, and which shapes exist. */
+/** Facts from other collections that a caller may see: names of users by id, and which shapes exist. */
 interface Seen {
   people: ReadonlyMap<string, ShownPerson>;
   shapes: ReadonlySet<string>;

@@ -148,7 +148,7 @@ export class CommentModel {
     return this.#model.findOneAndUpdate(from, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
   }
 
-  /** Resolves or reopens a thread. Whoever did it first stays recorded. @returns `null` if it no longer exists. */
+  /** Resolves or reopens a thread. The first user to do so stays recorded. @returns `null` if it no longer exists. */
   async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
     const from = resolved === null ? { _id: id } : { _id: id, resolved: null };
     await this.#model.updateOne(from as QueryFilter<CommentDocument>, { $set: { resolved } });

@@ -67,7 +67,7 @@ export class Groups {
   }
 }
 
-/** What the list of groups changes while an annotation is edited. */
+/** The groups of an annotation that is edited, and how they are changed. */
 export interface EditedGroups {
   groups: Groups;
   /** called when another group was chosen for new shapes */

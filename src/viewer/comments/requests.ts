@@ -8,7 +8,7 @@ export type InboxComment = Documents['InboxComment'];
 export type CommentPlace = Documents['CommentPlace'];
 export type ShownState = 'open' | 'resolved' | 'all';
 
-/** What a new comment is about. */
+/** The subject of a new comment. */
 export interface Target {
   place: CommentPlace | null;
   shape: { annotationId: string; elementId: string } | null;

@@ -185,7 +185,7 @@ async function fileOf(
   return format === 'svg' ? svgOf(figure, png, dpi, signal) : png;
 }
 
-/** What was chosen for the last figure. */
+/** The choices made for the last figure. */
 function storedEntries(): Entries {
   try {
     const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;

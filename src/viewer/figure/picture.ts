@@ -1,3 +1,4 @@
+import { drawOverlay } from '../annotations/drawing/overlay-pictures.js';
 import type { FigureLayer } from '../annotations/figure-layers.js';
 import type { Box } from '../annotations/model.js';
 import { apiUrl, requestPicture } from '../api.js';
@@ -40,21 +41,7 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   });
   for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
   for (const { overlays } of layers) {
-    for (const { element, picture: overlay } of overlays) {
-      const {
-        xoffset = 0,
-        yoffset = 0,
-        matrix = [
-          [1, 0],
-          [0, 1],
-        ] as const,
-      } = element.transform ?? {};
-      paint(() => {
-        context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
-        context.globalAlpha = element.opacity ?? 1;
-        context.drawImage(overlay.picture, 0, 0, overlay.width, overlay.height);
-      });
-    }
+    for (const { element, picture: overlay } of overlays) paint(() => drawOverlay(context, element, overlay));
   }
 
   /** Coordinates are image pixels, and nothing is painted outside the panel. */

@@ -41,8 +41,6 @@ const names: ReadonlySet<string> = new Set([
   'columns ',
   'preset ',
   'legend ',
-  'group of ',
-  '.comments.',
   'button ',
   'annotation edited',
   'told surface raised row',

@@ -7,6 +7,25 @@ import { annotationTexts } from '../../annotation-texts.js';
  */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 
+/** Draws an overlay in pixels of the image below it: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
+export function drawOverlay(
+  context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
+  { transform = {}, opacity = 1 }: Element,
+  { picture, width, height }: OverlayPicture,
+) {
+  const {
+    xoffset = 0,
+    yoffset = 0,
+    matrix = [
+      [1, 0],
+      [0, 1],
+    ],
+  } = transform;
+  context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
+  context.globalAlpha = opacity;
+  context.drawImage(picture, 0, 0, width, height);
+}
+
 /** Maximum side of the picture of an overlay. One picture is enough at usual zooms; finer ones would need tiles. */
 const maxSide = 2048;
 /** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */

@@ -2,7 +2,7 @@ import { clipped } from '../../format.js';
 import { overlaps } from '../model.js';
 import { boxOf, cornersOf, handlesOf, isArea, remembered } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
-import type { OverlayPicture } from './overlay-pictures.js';
+import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 
 /** The default, which is the same in the server's pictures. */
 export const defaultLine = 'rgb(0,0,0)';
@@ -109,22 +109,11 @@ export class Painter {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
-  /** Draws another image on top of this one: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
-  overlay({ transform = {}, opacity = 1 }: Element, { picture, width, height }: OverlayPicture) {
-    const { context } = this;
-    const {
-      xoffset = 0,
-      yoffset = 0,
-      matrix = [
-        [1, 0],
-        [0, 1],
-      ],
-    } = transform;
+  /** Draws another image on top of this one. */
+  overlay(element: Element, overlay: OverlayPicture) {
     this.#inImage();
-    context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
-    context.globalAlpha = opacity;
-    context.drawImage(picture, 0, 0, width, height);
-    context.globalAlpha = 1;
+    drawOverlay(this.context, element, overlay);
+    this.context.globalAlpha = 1;
   }
 
   /** Makes the browser draw now what it would otherwise postpone and draw all at once. */

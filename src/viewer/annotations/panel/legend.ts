@@ -36,7 +36,7 @@ export class Legend {
   #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or have been requested. */
   #known = -1;
-  /** What the list changes while the annotation is edited. */
+  /** The groups of the annotation while it is edited, and how the list changes them. */
   #edited: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');

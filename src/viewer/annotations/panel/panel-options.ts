@@ -3,7 +3,7 @@ import type { Display } from '../display.js';
 import type { Editor } from '../editor.js';
 import type { AnnotationRecord } from '../model.js';
 
-/** What the list of annotations needs of the page. */
+/** The parts of the page that the list of annotations uses. */
 export interface PanelOptions {
   item: ImageItem;
   /** the element of the image, on which files can be dropped too */
