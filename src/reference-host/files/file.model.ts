@@ -13,6 +13,8 @@ export interface InPlaceState {
   touched?: Date;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;
+  /** A digest of the names and states of all these files. */
+  tree?: string;
 }
 
 /** Where the bytes of a file are stored. */
@@ -24,8 +26,8 @@ export type FileStorage =
    * it was last read.
    */
   | ({ kind: 'in-place'; path: string } & Partial<InPlaceState>)
-  /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` as above. */
-  | { kind: 'bucket'; bucket: string; path: string; etag: string; isTree?: boolean }
+  /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` and `tree` as above. */
+  | { kind: 'bucket'; bucket: string; path: string; etag: string; isTree?: boolean; tree?: string }
   /** An address to which clients are redirected. No bytes are stored. */
   | { kind: 'link' };
 
@@ -60,6 +62,7 @@ const storage = new Schema(
     contents: String,
     touched: Date,
     isTree: Boolean,
+    tree: String,
     bucket: String,
     etag: String,
   },

@@ -33,18 +33,35 @@ export async function readInBucket(
   }
 }
 
-/** Updates the record of a file whose object was replaced, and announces the change. */
-export async function refreshFileInBucket(context: HostContext, file: FileInBucket, { size, etag }: ObjectState): Promise<void> {
+/**
+ * Updates the record of a file whose object, or one of those that belong to it, was replaced, and announces the change.
+ *
+ * @param now its state, and a digest of the objects that belong to it, if they were listed
+ */
+export async function refreshFileInBucket(
+  context: HostContext,
+  file: FileInBucket,
+  { size, etag, tree = file.storage.tree }: ObjectState & { tree?: string | undefined },
+): Promise<void> {
   const { models } = context;
-  if (size === file.size && etag === file.storage.etag) return;
+  const isSame = size === file.size && etag === file.storage.etag;
+  if (isSame && tree === file.storage.tree) return;
+  const isReplaced = !isSame || file.storage.tree !== undefined;
   const at = new Date();
   const updated = await models.file
     .findOneAndUpdate(
       { _id: file._id, 'storage.etag': file.storage.etag },
-      { $set: { size, 'storage.etag': etag, updated: at } },
+      {
+        $set: {
+          size,
+          'storage.etag': etag,
+          ...(tree !== undefined && { 'storage.tree': tree }),
+          ...(isReplaced && { updated: at }),
+        },
+      },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
-  if (updated === null) return;
+  if (updated === null || !isReplaced) return;
   await announceReplaced(context, updated, { formerSize: file.size ?? 0, at });
 }

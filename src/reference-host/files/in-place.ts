@@ -24,6 +24,8 @@ export interface InPlaceFile {
   creatorId: Types.ObjectId | null;
   /** Whether the files in its folder and below belong to it. Default false. */
   isTree?: boolean;
+  /** A digest of these files. */
+  tree?: string | undefined;
   /** Its state, if it has just been read. */
   stats?: Stats;
 }
@@ -102,10 +104,10 @@ export async function registerFilesInPlace(
   files: readonly InPlaceFile[],
 ): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
   const prepared = await Promise.allSettled(
-    files.map(async ({ path, itemName, creatorId, isTree = false, stats }): Promise<NewRegistration> => {
+    files.map(async ({ path, itemName, creatorId, isTree = false, tree, stats }): Promise<NewRegistration> => {
       checkedName('Item', itemName);
       const { size, ...state } = await stateOf(path, stats);
-      const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree }) };
+      const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree, tree }) };
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
     }),
   );
@@ -153,19 +155,23 @@ async function register(
  * Updates the record of a file that was replaced on disk, and announces the change. If its length, start and end are the same as before,
  * only the record changes, until `ContentHashes` has compared the rest.
  *
+ * @param tree a digest of the files that belong to it, if any
  * @returns whether the content has changed
  */
-export async function refreshFileInPlace(context: HostContext, file: FileDocument): Promise<boolean> {
+export async function refreshFileInPlace(context: HostContext, file: FileDocument, tree?: string): Promise<boolean> {
   const { storage } = file;
   if (storage.kind !== 'in-place') return false;
   const found = await stat(storage.path);
   const isSame = found.size === file.size && found.mtime.getTime() === storage.modified?.getTime();
-  if (isSame && storage.inode === inodeOf(found)) return false;
+  if (isSame && storage.inode === inodeOf(found) && storage.tree === (tree ?? storage.tree)) return false;
   const { size, ...state } = await stateOf(storage.path);
-  const isReplaced = storage.digest !== state.digest && !(isSame && storage.digest === undefined);
+  const hasOtherFiles = tree !== undefined && ![undefined, tree].includes(storage.tree);
+  const isReplaced = hasOtherFiles || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
   const now = new Date();
   const changes = {
-    ...Object.fromEntries(Object.entries(state).map(([name, value]) => [`storage.${name}`, value])),
+    ...Object.fromEntries(
+      Object.entries({ ...state, ...(tree !== undefined && { tree }) }).map(([name, value]) => [`storage.${name}`, value]),
+    ),
     ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': now }),
   };
   const outdated = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
@@ -185,8 +191,8 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
 export interface ObjectInPlace {
   object: ListedObject;
   itemName: string;
-  /** Whether the objects with longer keys of the same folder belong to it. Default false. */
-  isTree?: boolean;
+  /** A digest of the objects in its folder and below, if they belong to it. */
+  tree?: string | undefined;
 }
 
 /** Makes items whose files are objects in a bucket. The objects are neither copied nor ever changed. Items that exist already are updated. */
@@ -209,13 +215,19 @@ export async function registerObjects(
     known.set(file.storage.path, [...(known.get(file.storage.path) ?? []), file]);
   }
   const made: NewRegistration[] = [];
-  for (const { object, itemName, isTree = false } of objects) {
+  for (const { object, itemName, tree } of objects) {
     const files = known.get(object.key);
     if (files !== undefined) {
-      for (const file of files) await refreshFileInBucket(context, file, object);
+      for (const file of files) await refreshFileInBucket(context, file, { ...object, tree });
       continue;
     }
-    const storage = { kind: 'bucket' as const, bucket, path: object.key, etag: object.etag, ...(isTree && { isTree }) };
+    const storage = {
+      kind: 'bucket' as const,
+      bucket,
+      path: object.key,
+      etag: object.etag,
+      ...(tree !== undefined && { isTree: true, tree }),
+    };
     made.push({ name: itemName, creatorId, record: { name: basename(object.key), size: object.size, storage, creatorId } });
   }
   await models.item.updateMany(

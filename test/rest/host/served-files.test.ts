@@ -390,10 +390,17 @@ describe('files that are served in place', () => {
     const { _id } = await find('a.zarr');
     const pixel = async () => (await admin.ok('GET', `/item/${_id}/tiles/pixel`, { query: { left: 3, top: 3 } })).value;
     expect(await pixel()).toEqual([200]);
+    expect(await scan()).toEqual(counts({ files: 2 }));
+    await writeFile(join(zarr, '0', '0', '0'), Buffer.alloc(256, 90));
+    await utimes(join(zarr, '0', '0', '0'), 1, 1);
+    expect(await scan()).toEqual(counts({ files: 2, changed: 1 }));
+    expect(await scan()).toEqual(counts({ files: 2 }));
+    await until('the chunk is shown', async () => ((await pixel()) as number[])[0] === 90);
+    expect(await find('a.zarr')).toMatchObject({ fileChanged: expect.any(String) });
     await rename(zarr, join(folder, 'b.zarr'));
     expect(await scan()).toEqual(counts({ files: 2, moved: 1 }));
     expect(await find('b.zarr')).toMatchObject({ _id });
-    expect(await pixel()).toEqual([200]);
+    expect(await pixel()).toEqual([90]);
     await rm(join(folder, 'b.zarr'), { recursive: true });
     expect(await scan()).toEqual(counts({ files: 1, missing: 1 }));
     await until('the folder is missed', async () => (await admin.send('GET', `/item/${_id}/tiles`)).status === 400);

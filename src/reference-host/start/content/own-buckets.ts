@@ -4,6 +4,7 @@ import { eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { Buckets } from '../../files/buckets.js';
 import { registerObjects, type ObjectInPlace } from '../../files/in-place.js';
+import { TreeDigest } from '../../files/tree-digest.js';
 import { checkedName } from '../../tree/names/checked-name.js';
 import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
@@ -86,7 +87,7 @@ export async function addOwnBuckets(
   for (const from of own.prefixes) {
     const bucket = await context.buckets.bucket(from.bucket);
     const seen = new Set<string>();
-    const trees = new Set<string>();
+    const trees = new Map<string, ListedTree>();
     let names: readonly string[] = [];
     let objects: ObjectInPlace[] = [];
     const register = async () => {
@@ -97,6 +98,14 @@ export async function addOwnBuckets(
       await registerObjects(context, folder, { bucket: from.bucket, creatorId, objects: together });
       count += together.length;
     };
+    const take = async (place: Place, object: ListedObject, digest?: string) => {
+      own.report();
+      // Objects of a folder follow one another.
+      if (objects.length >= filesTogether || place.names.join('/') !== names.join('/')) await register();
+      ({ names } = place);
+      objects.push({ object, itemName: place.name, tree: digest });
+      seen.add(object.key);
+    };
     for await (const object of listed(bucket, from, signal)) {
       signal.throwIfAborted();
       const path = `s3://${from.bucket}/${object.key}`;
@@ -105,14 +114,12 @@ export async function addOwnBuckets(
         if (reason !== '') own.leftOut(path, reason);
         continue;
       }
-      const place = placeOf(object.key, trees);
-      if (place === null) continue;
-      own.report();
-      // Objects of a folder follow one another.
-      if (objects.length >= filesTogether || place.names.join('/') !== names.join('/')) await register();
-      ({ names } = place);
-      objects.push({ object, itemName: place.name, isTree: place.isTree });
-      seen.add(object.key);
+      const place = placeOf(object.key);
+      if (place.tree === undefined) await take(place, object);
+      else addToTree(trees, place.tree, object);
+    }
+    for (const [path, { description, digest }] of trees) {
+      if (description !== null) await take(nameAndFolders(path), description, digest.toString());
     }
     await register();
     missing += await markMissing(context, from, seen);
@@ -130,16 +137,37 @@ function reasonAgainstName(key: string): string | null {
   }
 }
 
-/** Where the item of an object goes; `null` for the parts of a Zarr. Of a Zarr only its description has an item, which has the name of its folder. */
-function placeOf(key: string, trees: Set<string>): { names: string[]; name: string; isTree: boolean } | null {
-  const names = key.split('/');
-  const at = names.slice(0, -1).findIndex(isZarrName);
-  if (at < 0) return { names: names.slice(0, -1), name: names.at(-1)!, isTree: false };
-  const folder = names.slice(0, at + 1).join('/');
-  // Objects are listed in the order of their keys, so the description comes before the chunks.
-  if (at < names.length - 2 || !zarrDescriptions.includes(names.at(-1)!) || trees.has(folder)) return null;
-  trees.add(folder);
-  return { names: names.slice(0, at), name: names[at]!, isTree: true };
+/** Where an item goes. */
+interface Place {
+  names: string[];
+  name: string;
+}
+
+/** A folder `*.zarr`, whose objects together are one item. */
+interface ListedTree {
+  /** The object that describes it, if it has been listed. */
+  description: ListedObject | null;
+  digest: TreeDigest;
+}
+
+function nameAndFolders(path: string): Place {
+  const names = path.split('/');
+  return { names: names.slice(0, -1), name: names.at(-1)! };
+}
+
+/** Where the item of an object goes; for the parts of a Zarr the path of its folder. */
+function placeOf(key: string): Place & { tree?: string } {
+  const place = nameAndFolders(key);
+  const at = place.names.findIndex(isZarrName);
+  return at < 0 ? place : { ...place, tree: place.names.slice(0, at + 1).join('/') };
+}
+
+function addToTree(trees: Map<string, ListedTree>, folder: string, object: ListedObject): void {
+  const tree = trees.get(folder) ?? { description: null, digest: new TreeDigest() };
+  trees.set(folder, tree);
+  const path = object.key.slice(folder.length + 1);
+  tree.digest.add(path, object.size, object.etag);
+  if (zarrDescriptions.includes(path)) tree.description ??= object;
 }
 
 /** Marks the items of objects below a prefix that were not listed. @returns how many there are */

@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import { lstat, opendir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { batches, inParts } from '../../../larger-host.js';
+import { treeDigestOf } from '../../files/tree-digest.js';
 
 /** A local file, and the folders below the collection that contain its item. */
 export interface OwnFile {
@@ -12,6 +13,8 @@ export interface OwnFile {
   name: string;
   /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
   isTree: boolean;
+  /** A digest of these files. */
+  tree?: string;
   stats: Stats;
 }
 
@@ -79,7 +82,8 @@ async function* filesIn(real: string, above: string[], options: Walk): AsyncGene
     if (found !== null) {
       if (!options.seen.has(real)) {
         // A Zarr that is named on the command line goes with the single files.
-        yield { ...found, folders: above.length === 0 ? ['Files'] : above, name: basename(real), isTree: true };
+        const tree = await treeDigestOf(real, options.signal);
+        yield { ...found, folders: above.length === 0 ? ['Files'] : above, name: basename(real), isTree: true, tree };
       }
       options.seen.add(real);
       return;

@@ -86,7 +86,7 @@ export class ServedFiles {
         if (file.itemId !== null) back.push(file.itemId);
         const isBefore = isAsBefore(file, own);
         if (!isBefore || needsComparison(file)) uncompared.push(file._id);
-        if (!isBefore) counts.changed += await refresh(context, file);
+        if (!isBefore) counts.changed += await refresh(context, file, own);
       }
     };
     for await (const own of ownFiles(this.options.paths, walk)) {
@@ -149,7 +149,7 @@ export class ServedFiles {
       else if (moved === null) others.push(own);
       else {
         const copies = gone.takeAt(moved.storage.path);
-        if (moved.storage.path === own.path) await this.#replaced(context, [moved, ...copies], counts);
+        if (moved.storage.path === own.path) await this.#replaced(context, own, [moved, ...copies], counts);
         else {
           renamed.push(...(await follow(context, { moved, copies }, own, await folderOf(own.folders))));
           counts.moved += 1;
@@ -162,7 +162,7 @@ export class ServedFiles {
     for await (const own of inTurns(others)) {
       const replaced = gone.takeAt(own.path);
       if (replaced.length > 0) {
-        await this.#replaced(context, replaced, counts);
+        await this.#replaced(context, own, replaced, counts);
         report(1);
         continue;
       }
@@ -188,8 +188,8 @@ export class ServedFiles {
   }
 
   /** Updates the items of a path at which another file was found. */
-  async #replaced(context: HostContext, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
-    for (const file of files) counts.changed += await refresh(context, file);
+  async #replaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
+    for (const file of files) counts.changed += await refresh(context, file, own);
     this.#uncompare(files);
     await setMissing(
       context,
@@ -205,7 +205,7 @@ export class ServedFiles {
     const registered = await registerFilesInPlace(
       context,
       folder,
-      files.map(({ path, name, isTree, stats }) => ({ path, itemName: name, isTree, stats, creatorId })),
+      files.map(({ path, name, isTree, tree, stats }) => ({ path, itemName: name, isTree, tree, stats, creatorId })),
     );
     for (const [index, each] of registered.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
@@ -255,8 +255,8 @@ async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFil
 }
 
 /** Updates the record of a file. @returns 1 if its content has changed; 0 also if it was removed again */
-async function refresh(context: HostContext, file: KnownFile): Promise<0 | 1> {
-  return (await refreshFileInPlace(context, file as FileInPlace).catch(() => false)) ? 1 : 0;
+async function refresh(context: HostContext, file: KnownFile, { tree }: OwnFile): Promise<0 | 1> {
+  return (await refreshFileInPlace(context, file as FileInPlace, tree).catch(() => false)) ? 1 : 0;
 }
 
 /** Whether the middle of a file has not been read yet, or has to be compared. */
@@ -264,8 +264,9 @@ function needsComparison({ size = 0, storage }: KnownFile): boolean {
   return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
 }
 
-function isAsBefore({ size, storage }: KnownFile, { stats }: OwnFile): boolean {
-  return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
+function isAsBefore({ size, storage }: KnownFile, { stats, tree }: OwnFile): boolean {
+  const isSame = size === stats.size && storage.modified?.getTime() === stats.mtime.getTime();
+  return isSame && storage.inode === inodeOf(stats) && storage.tree === tree;
 }
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
