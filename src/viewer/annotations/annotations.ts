@@ -1,36 +1,27 @@
-import { messageOf, tell } from '../dom.js';
+import { messageOf } from '../dom.js';
 import { writeColorings, type Coloring } from './coloring/coloring.js';
 import { figureLayers } from './figure-layers.js';
-import { followKeys } from './keys.js';
-import { aim } from './drawing/aim.js';
 import { isArea } from './drawing/shapes.js';
-import { drawsFirst, type Tool } from './drawing/tool-names.js';
 import { drawingLayer } from './drawing/layer.js';
 import { paintMarks } from './drawing/marks.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
+import { polygonOf } from './drawing/polygons.js';
 import { AnnotationPanel } from './panel/panel.js';
 import { OpenObjects } from './objects/open-objects.js';
 import { onPointer } from './pointer.js';
-import { polygonOf } from './drawing/polygons.js';
-import { shapeCard } from './shape-card.js';
-import type { Sheet } from './sheet.js';
+import { PointedShapes, type FoundShape } from './pointed-shapes.js';
 import { Sheets } from './sheets.js';
 import { SmallAnnotations } from './small-annotations.js';
-import { toolbar } from './toolbar.js';
-import { Tools } from './drawing/tools.js';
-import { Work } from './work.js';
-import type { Editor } from './editor.js';
-import type { Box, Element, Point } from './model.js';
+import { Toolbox } from './toolbox.js';
+import type { Box, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { ImageItem } from '../browse/model.js';
-import { annotationTexts } from '../annotation-texts.js';
 
 /** Interval in milliseconds at which annotations are updated while the view moves. */
 const refreshMs = 50;
 
-/** Shows the annotations of an image, on the stage and in their panel. */
-export function showAnnotations(options: {
+interface AnnotationsOptions {
   item: ImageItem;
   metadata: ImageMetadata;
   stage: Stage;
@@ -49,222 +40,232 @@ export function showAnnotations(options: {
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
   signal: AbortSignal;
-}) {
-  const { item, metadata, stage, drawing, container, hide, colorings, offersFirst, onHide, onRefused, signal } = options;
-  let hovered: Element | null = null;
-  let inspected: ReturnType<typeof shapeAt> = null;
-  const report = (message: string) => panel.say(message);
-  const work = new Work({
-    zoom: stage.zoom,
-    redraw: () => redraw(),
-    report,
-    onSaved: (record) => panel.update(record),
-  });
-  const bar = toolbar({
-    radius: 20,
-    onRadius: (radius) => (tools.brushRadius = radius),
-    onTool: (tool) => {
-      void use(tool === tools.tool ? 'select' : tool);
-      // After a click, the keys of tools work; keyboard users stay on the button.
-      if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
-    },
-  });
-  const card = shapeCard(metadata);
-  container.append(card.element, bar.element);
-  const { bench } = work;
-  const tools = new Tools({
-    ...bench,
-    stage,
-    select(element, isAdding) {
-      bench.select(element, isAdding);
-      if (element) objects.reveal(work.sheet, element);
-    },
-    inspect(at) {
-      const found = shapeAt(at);
-      inspected = found;
-      card.pin(found?.shape ?? null);
-      if (found) objects.reveal(found.sheet, found.shape);
-    },
-    redraw: () => redrawLive(),
-    onError: (error) => report(messageOf(error)),
-    onTool: () => bar.show(tools.tool),
-  });
-  const sheets = new Sheets({
-    stage,
-    metadata,
-    small: new SmallAnnotations(item._id, signal),
-    hide,
-    colorings,
-    onHide,
-    redraw: () => redraw(),
-    onMore: () => redrawMore(),
-    onError: (error) => signal.aborted || report(messageOf(error)),
-    onGone: (sheet) => work.sheet === sheet && edit(null),
-  });
-  const objects = new OpenObjects({
-    itemId: item._id,
-    container,
-    sheetOf: (id) => sheets.get(id),
-    view: stage.view,
-    outline,
-    goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
-    onMarks: () => redrawLive(),
-    onMade: () => panel.reload(),
-    onFilter(id, filter) {
-      const sheet = sheets.get(id);
-      if (sheet) sheets.show(id, { coloring: { ...sheet.display.coloring, filter } });
-      panel.refreshColoring(id);
-    },
-  });
-  const pictures = new OverlayPictures({ signal, onLoad: () => redraw(), onProblem: report });
-  const { redraw, redrawMore, redrawLive } = drawingLayer(stage, drawing, {
-    overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
-    picture: (element) => pictures.of(element),
-    shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
-    labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
-    covers: (box) => sheets.covers(box),
-    live: () => (work.visible ? tools.live : []),
-    hovered: () => hovered,
-    above(painter) {
-      const isMarked = objects.mark(painter);
-      const { isAny, known } = paintMarks(painter, tools, work.visible?.selection.shapes ?? null);
-      card.show(known ?? hovered);
-      return isMarked || isAny;
-    },
-  });
-  const panel: AnnotationPanel = new AnnotationPanel({
-    item,
-    image: container,
-    signal,
-    onList(records) {
-      sheets.apply(records);
-      objects.update(records);
-      offerTools();
-      return (id) => sheets.get(id)?.visible ?? false;
-    },
-    onShow: (id, changes) => {
-      sheets.show(id, changes);
-      if (changes.coloring) objects.showFilter(id);
-    },
-    finishDrawing: () => tools.finish(),
-    onEdit: edit,
-    onTable: (id, mayCreate) => objects.toggle(id, mayCreate),
-    onRenamed: async () => work.editor?.reload(),
-    onConflict: async (reason) => (await work.editor?.takeOver()) ?? reason,
-    onRefused,
-  });
-  onPointer(drawing, hover, signal);
-  aim(stage, drawing, tools, signal);
-  const root = container.getRootNode();
-  followKeys(root, {
-    tools,
-    editor: () => work.editor,
-    isOffered: (tool) => tool === 'measure' || work.editor !== null || (mayBegin() && drawsFirst.has(tool)),
-    use: (tool) => void use(tool),
-    canvas: stage.canvas,
-    unpin: () => card.pin(null),
-    signal,
-  });
-  stage.onMove(throttled(() => sheets.refresh(), signal));
-  stage.onRest(() => signal.aborted || sheets.refresh());
-  signal.addEventListener('abort', () => (tools.finish(), work.end(), objects.close(), sheets.close()), { once: true });
-  return {
-    panel: panel.element,
-    hidden: () => sheets.hidden,
-    coloring: () => writeColorings(sheets.colorings),
-    /** The visible annotations in a box of the image, bottom first, for figures. */
-    layersIn: (box: Box, asking: AbortSignal) => figureLayers(sheets.visible, pictures, box, asking),
-    /** Shows these colors and filters, and no others. */
-    color(next: ReadonlyMap<string, Coloring>) {
-      sheets.color(next);
-      panel.refresh();
-    },
-    /** The topmost shape at a point of the stage. */
-    shapeAt: (at: Point) => asTarget(shapeAt(at)),
-    /** The selected shape, or the one whose card was opened. */
-    selectedShape() {
-      const shape = bench.selected();
-      if (work.sheet && shape) return asTarget({ sheet: work.sheet, shape });
-      return inspected?.shape === card.pinned() ? asTarget(inspected) : null;
-    },
-    /** Must be called after the address was updated with the hidden annotations. */
-    tell: () => sheets.tell(),
-    /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
-    hideOnly(ids: string[]) {
-      sheets.hideOnly(ids);
-      panel.refresh();
-    },
-  };
+}
+
+/** The annotations of an image, on the stage and in their panel. */
+export class ImageAnnotations {
+  readonly #toolbox: Toolbox;
+  readonly #pointed: PointedShapes;
+  readonly #sheets: Sheets;
+  readonly #objects: OpenObjects;
+  readonly #pictures: OverlayPictures;
+  readonly #layer: ReturnType<typeof drawingLayer>;
+  readonly #panel: AnnotationPanel;
+
+  constructor(private readonly options: AnnotationsOptions) {
+    const { stage, drawing, container, metadata, signal } = options;
+    this.#toolbox = this.#makeToolbox();
+    this.#pointed = new PointedShapes(metadata, this.#toolbox.tools, () => this.#sheets.visible);
+    container.append(this.#pointed.element, this.#toolbox.element);
+    this.#sheets = this.#makeSheets();
+    this.#objects = this.#makeObjects();
+    this.#pictures = new OverlayPictures({ signal, onLoad: () => this.#layer.redraw(), onProblem: this.#report });
+    this.#layer = this.#makeLayer();
+    this.#panel = this.#makePanel();
+    onPointer(drawing, (at, isPressed) => this.#hover(at, isPressed), signal);
+    stage.onMove(throttled(() => this.#sheets.refresh(), signal));
+    stage.onRest(() => signal.aborted || this.#sheets.refresh());
+    signal.addEventListener('abort', () => this.#close(), { once: true });
+  }
+
+  /** The panel with the list. */
+  get panel() {
+    return this.#panel.element;
+  }
+
+  /** Ids of the hidden annotations. */
+  get hidden() {
+    return this.#sheets.hidden;
+  }
+
+  /** Colors and filters as addresses have them. */
+  get coloring() {
+    return writeColorings(this.#sheets.colorings);
+  }
+
+  /** The visible annotations in a box of the image, bottom first, for figures. */
+  layersIn(box: Box, signal: AbortSignal) {
+    return figureLayers(this.#sheets.visible, this.#pictures, box, signal);
+  }
+
+  /** Shows these colors and filters, and no others. */
+  color(next: ReadonlyMap<string, Coloring>) {
+    this.#sheets.color(next);
+    this.#panel.refresh();
+  }
+
+  /** The topmost shape at a point of the stage. */
+  shapeAt(at: Point) {
+    return idsOf(this.#pointed.at(at));
+  }
+
+  /** The selected shape, or the one whose card was opened. */
+  get selectedShape() {
+    const { sheet, bench } = this.#toolbox.work;
+    const shape = bench.selected();
+    return idsOf(sheet && shape ? { sheet, shape } : this.#pointed.opened);
+  }
+
+  /** Must be called after the address was updated with the hidden annotations. */
+  tell() {
+    this.#sheets.tell();
+  }
+
+  /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
+  hideOnly(ids: string[]) {
+    this.#sheets.hideOnly(ids);
+    this.#panel.refresh();
+  }
+
+  readonly #report = (message: string) => this.#panel.say(message);
+
+  #makeToolbox() {
+    const { stage, drawing, container, signal } = this.options;
+    return new Toolbox({
+      stage,
+      drawing,
+      container,
+      mayBegin: () => this.#mayBegin,
+      begin: () => this.#panel.begin(),
+      onSelect: (shape) => this.#objects.reveal(this.#toolbox.work.sheet, shape),
+      onInspect: (at) => this.#inspect(at),
+      onSaved: (record) => this.#panel.update(record),
+      unpin: () => this.#pointed.closeCard(),
+      redraw: () => this.#layer.redraw(),
+      redrawLive: () => this.#layer.redrawLive(),
+      report: this.#report,
+      signal,
+    });
+  }
+
+  #makeSheets() {
+    const { item, metadata, stage, hide, colorings, onHide, signal } = this.options;
+    return new Sheets({
+      stage,
+      metadata,
+      small: new SmallAnnotations(item._id, signal),
+      hide,
+      colorings,
+      onHide,
+      redraw: () => this.#layer.redraw(),
+      onMore: () => this.#layer.redrawMore(),
+      onError: (error) => signal.aborted || this.#report(messageOf(error)),
+      onGone: (sheet) => this.#toolbox.work.sheet === sheet && this.#edit(null),
+    });
+  }
+
+  #makeObjects() {
+    const { item, container, stage } = this.options;
+    return new OpenObjects({
+      itemId: item._id,
+      container,
+      sheetOf: (id) => this.#sheets.get(id),
+      view: stage.view,
+      outline: () => this.#outline(),
+      goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
+      onMarks: () => this.#layer.redrawLive(),
+      onMade: () => this.#panel.reload(),
+      onFilter: (id, filter) => {
+        const sheet = this.#sheets.get(id);
+        if (sheet) this.#sheets.show(id, { coloring: { ...sheet.display.coloring, filter } });
+        this.#panel.refreshColoring(id);
+      },
+    });
+  }
+
+  #makeLayer() {
+    const { stage, drawing } = this.options;
+    const { tools, work } = this.#toolbox;
+    const sheets = this.#sheets;
+    return drawingLayer(stage, drawing, {
+      overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
+      picture: (element) => this.#pictures.of(element),
+      shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
+      labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
+      covers: (box) => sheets.covers(box),
+      live: () => (work.visible ? tools.live : []),
+      hovered: () => this.#pointed.hovered,
+      above: (painter) => {
+        const isMarked = this.#objects.mark(painter);
+        const { isAny, known } = paintMarks(painter, tools, work.visible?.selection.shapes ?? null);
+        this.#pointed.showFacts(known);
+        return isMarked || isAny;
+      },
+    });
+  }
+
+  #makePanel() {
+    const { item, container, onRefused, signal } = this.options;
+    const { tools, work } = this.#toolbox;
+    return new AnnotationPanel({
+      item,
+      image: container,
+      signal,
+      onList: (records) => {
+        this.#sheets.apply(records);
+        this.#objects.update(records);
+        this.#toolbox.offer();
+        return (id) => this.#sheets.get(id)?.visible ?? false;
+      },
+      onShow: (id, changes) => {
+        this.#sheets.show(id, changes);
+        if (changes.coloring) this.#objects.showFilter(id);
+      },
+      finishDrawing: () => tools.finish(),
+      onEdit: (id) => this.#edit(id),
+      onTable: (id, mayCreate) => this.#objects.toggle(id, mayCreate),
+      onRenamed: async () => work.editor?.reload(),
+      onConflict: async (reason) => (await work.editor?.takeOver()) ?? reason,
+      onRefused,
+    });
+  }
+
+  #close() {
+    this.#toolbox.close();
+    this.#objects.close();
+    this.#sheets.close();
+  }
+
+  /** Whether a tool makes the first annotation of the image. */
+  get #mayBegin() {
+    return this.options.offersFirst && this.#panel.mayBegin;
+  }
+
+  /** Starts editing an annotation; `null` ends editing. */
+  #edit(id: string | null) {
+    const sheet = id === null ? undefined : this.#sheets.get(id);
+    this.#pointed.closeCard();
+    if (sheet) this.#sheets.show(sheet.record._id, { visible: true });
+    const editor = this.#toolbox.edit(sheet ?? null);
+    this.#layer.redraw();
+    return editor;
+  }
 
   /** The area that was measured last, or the selected one. */
-  function outline(): Point[] | null {
-    const selected = tools.measured?.closed ? tools.measured : bench.selected();
+  #outline(): Point[] | null {
+    const { tools, work } = this.#toolbox;
+    const selected = tools.measured?.closed ? tools.measured : work.bench.selected();
     const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
-  async function use(tool: Tool) {
-    if (!work.editor && drawsFirst.has(tool)) {
-      try {
-        await panel.begin();
-      } catch (error) {
-        report(messageOf(error));
-      }
-      if (!work.editor || signal.aborted) return;
-    }
-    tools.use(tool);
-    // A hole needs a selected polygon.
-    if (tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
+  #inspect(at: Point) {
+    const found = this.#pointed.click(at);
+    if (found) this.#objects.reveal(found.sheet, found.shape);
   }
 
-  /** Whether a tool makes the first annotation of the image. */
-  function mayBegin() {
-    return offersFirst && panel.mayBegin;
-  }
-
-  function offerTools() {
-    bar.offer(work.editor ? 'all' : mayBegin() ? 'first' : 'measure');
-  }
-
-  /** Starts editing an annotation; `null` ends editing. */
-  function edit(id: string | null): Editor | null {
-    // An unfinished shape is kept as an unsaved change.
-    tools.finish();
-    tools.use('select');
-    work.end();
-    const sheet = id === null ? undefined : sheets.get(id);
-    card.pin(null);
-    if (sheet) {
-      sheets.show(sheet.record._id, { visible: true });
-      work.begin(sheet);
-    }
-    offerTools();
-    redraw();
-    return work.editor;
-  }
-
-  function asTarget(found: ReturnType<typeof shapeAt>) {
-    return found && { annotationId: found.sheet.record._id, elementId: found.shape.id };
-  }
-
-  /** The topmost shape at a point of the stage, of any annotation. */
-  function shapeAt(at: Point): { sheet: Sheet; shape: Element } | null {
-    for (const sheet of sheets.visible.toReversed()) {
-      const shape = tools.topmost(sheet.elements(), at);
-      if (shape) return { sheet, shape };
-    }
-    return null;
-  }
-
-  function hover(at: Point, isPressed: boolean) {
+  #hover(at: Point, isPressed: boolean) {
+    const { tools } = this.#toolbox;
     tools.hover(at);
     if (isPressed) return;
-    stage.canvas.style.cursor = tools.cursor(at);
-    const found = shapeAt(at)?.shape ?? null;
-    if (found === hovered) return;
-    hovered = found;
-    redrawLive();
+    this.options.stage.canvas.style.cursor = tools.cursor(at);
+    if (this.#pointed.hover(at)) this.#layer.redrawLive();
   }
+}
+
+/** A shape as comments name it. */
+function idsOf(found: FoundShape | null) {
+  return found && { annotationId: found.sheet.record._id, elementId: found.shape.id };
 }
 
 /** Calls at most once per interval, and once more at the end. */

@@ -1,6 +1,6 @@
 import { button, h } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { drawsFirst, toolKeys, toolNames, type Tool } from './drawing/tool-names.js';
+import { isOffered, toolKeys, toolNames, type OfferedTools, type Tool } from './drawing/tool-names.js';
 
 /** Smallest and largest radius of the brush, in CSS pixels. */
 const brushRadii = { min: 3, max: 120 };
@@ -44,10 +44,8 @@ export function toolbar({
     },
   };
 
-  /** Offers all tools, those that can draw the first shape, or only the ruler. */
-  function offer(which: 'all' | 'first' | 'measure') {
-    const isOffered = (tool: Tool) => which === 'all' || tool === 'measure' || (which === 'first' && drawsFirst.has(tool));
-    for (const { tool, button: made } of buttons) made.hidden = !isOffered(tool);
-    element.classList.toggle('ruler-only', which === 'measure');
+  function offer(offered: OfferedTools) {
+    for (const { tool, button: made } of buttons) made.hidden = !isOffered(tool, offered);
+    element.classList.toggle('ruler-only', offered === 'measure');
   }
 }

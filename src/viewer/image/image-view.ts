@@ -1,4 +1,4 @@
-import { showAnnotations } from '../annotations/annotations.js';
+import { ImageAnnotations } from '../annotations/annotations.js';
 import { readColorings } from '../annotations/coloring/coloring.js';
 import { request } from '../api.js';
 import { showComments } from '../comments/comments.js';
@@ -102,7 +102,7 @@ export async function openImage(options: ImageOptions) {
     problem.element,
   ]);
   stage.onRest(writeAddress);
-  const annotations = showAnnotations({
+  const annotations = new ImageAnnotations({
     item,
     metadata,
     stage,
@@ -122,7 +122,7 @@ export async function openImage(options: ImageOptions) {
     stage,
     look: () => ({ frame: view.frame, light: view.light, ...view.look }),
     channels: () => view.channels.filter(({ on }) => on),
-    layersIn: annotations.layersIn,
+    layersIn: (box, asking) => annotations.layersIn(box, asking),
   };
 
   const comments = showComments({
@@ -138,8 +138,8 @@ export async function openImage(options: ImageOptions) {
       controls?.set(next, view.projection);
       void showFrame(next, []);
     },
-    shapeAt: annotations.shapeAt,
-    selectedShape: () => annotations.selectedShape(),
+    shapeAt: (at) => annotations.shapeAt(at),
+    selectedShape: () => annotations.selectedShape,
     onOpen: writeAddress,
     signal,
   });
@@ -218,8 +218,8 @@ export async function openImage(options: ImageOptions) {
     const { frame: index, project, channels: mixed } = view.write();
     const { at, rotation, light } = writePlace(stage.position(), view.light, stage.rotation());
     // The address has the parameters in this order.
-    const hide = annotations.hidden().join(',') || null;
-    const coloring = annotations.coloring();
+    const hide = annotations.hidden.join(',') || null;
+    const coloring = annotations.coloring;
     const comment = comments?.current() ?? null;
     if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide, coloring, comment }) !== false)
       annotations.tell();

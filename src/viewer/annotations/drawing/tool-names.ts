@@ -29,6 +29,13 @@ export const drawsRing: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']
 /** Tools that can draw the first shape of an image. */
 export const drawsFirst: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
 
+/** The tools that can be used now: all, those that can draw the first shape, or only the ruler. */
+export type OfferedTools = 'all' | 'first' | 'measure';
+
+export function isOffered(tool: Tool, offered: OfferedTools) {
+  return offered === 'all' || tool === 'measure' || (offered === 'first' && drawsFirst.has(tool));
+}
+
 /** Keys that choose tools while the image has the focus. */
 export const toolKeys: Readonly<Record<string, Tool>> = {
   v: 'select',

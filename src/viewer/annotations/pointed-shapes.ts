@@ -1,0 +1,67 @@
+import type { Sheet } from './sheet.js';
+import { shapeCard } from './shape-card.js';
+import type { Element, Point } from './model.js';
+import type { Tools } from './drawing/tools.js';
+import type { ImageMetadata } from '../image/metadata.js';
+
+/** A shape, and the annotation to which it belongs. */
+export interface FoundShape {
+  sheet: Sheet;
+  shape: Element;
+}
+
+/** The shape under the pointer, and the one that was clicked while nothing was edited. Their facts are on a card. */
+export class PointedShapes {
+  hovered: Element | null = null;
+  #clicked: FoundShape | null = null;
+  readonly #card: ReturnType<typeof shapeCard>;
+
+  constructor(
+    metadata: ImageMetadata,
+    private readonly tools: Tools,
+    private readonly visibleSheets: () => Sheet[],
+  ) {
+    this.#card = shapeCard(metadata);
+  }
+
+  get element() {
+    return this.#card.element;
+  }
+
+  /** The topmost shape at a point of the stage, of any annotation. */
+  at(at: Point): FoundShape | null {
+    for (const sheet of this.visibleSheets().toReversed()) {
+      const shape = this.tools.topmost(sheet.elements(), at);
+      if (shape) return { sheet, shape };
+    }
+    return null;
+  }
+
+  /** @returns whether another shape is under the pointer now */
+  hover(at: Point) {
+    const former = this.hovered;
+    this.hovered = this.at(at)?.shape ?? null;
+    return this.hovered !== former;
+  }
+
+  /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */
+  click(at: Point) {
+    this.#clicked = this.at(at);
+    this.#card.pin(this.#clicked?.shape ?? null);
+    return this.#clicked;
+  }
+
+  closeCard() {
+    this.#card.pin(null);
+  }
+
+  /** The clicked shape, while its card is open. */
+  get opened() {
+    return this.#clicked?.shape === this.#card.pinned() ? this.#clicked : null;
+  }
+
+  /** Shows facts of a shape that is drawn or selected, otherwise of the one under the pointer. An open card stays. */
+  showFacts(shape: Element | null) {
+    this.#card.show(shape ?? this.hovered);
+  }
+}

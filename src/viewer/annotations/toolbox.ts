@@ -1,0 +1,129 @@
+import { messageOf, tell } from '../dom.js';
+import { annotationTexts } from '../annotation-texts.js';
+import type { Stage } from '../stage/contract.js';
+import { aim } from './drawing/aim.js';
+import { drawsFirst, isOffered, type OfferedTools, type Tool } from './drawing/tool-names.js';
+import { Tools } from './drawing/tools.js';
+import { followKeys } from './keys.js';
+import type { AnnotationRecord, Element, Point } from './model.js';
+import type { Sheet } from './sheet.js';
+import { toolbar } from './toolbar.js';
+import { Work } from './work.js';
+
+interface ToolboxOptions {
+  stage: Stage;
+  /** element in which the image is drawn */
+  drawing: HTMLElement;
+  /** element of the image with everything around it */
+  container: HTMLElement;
+  /** whether a tool may make the first annotation of the image */
+  mayBegin: () => boolean;
+  /** makes the first annotation of the image, and starts editing it */
+  begin: () => Promise<void>;
+  /** called when a shape of the edited annotation is selected */
+  onSelect: (shape: Element) => void;
+  /** called at a click while nothing is edited */
+  onInspect: (at: Point) => void;
+  /** called with a new version of the edited annotation */
+  onSaved: (record: AnnotationRecord) => void;
+  /** closes the facts of a shape */
+  unpin: () => void;
+  redraw: () => void;
+  redrawLive: () => void;
+  /** shows what went wrong, or clears the message */
+  report: (message: string) => void;
+  signal: AbortSignal;
+}
+
+/** The tools with their buttons and keys, and the annotation that they change, if one is edited. */
+export class Toolbox {
+  readonly tools: Tools;
+  readonly work: Work;
+  readonly #bar: ReturnType<typeof toolbar>;
+
+  constructor(private readonly options: ToolboxOptions) {
+    const { stage, drawing, container, onSelect, onInspect, redraw, redrawLive, report, signal } = options;
+    this.work = new Work({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
+    const { bench } = this.work;
+    this.tools = new Tools({
+      ...bench,
+      stage,
+      select(element, isAdding) {
+        bench.select(element, isAdding);
+        if (element) onSelect(element);
+      },
+      inspect: onInspect,
+      redraw: redrawLive,
+      onError: (error) => report(messageOf(error)),
+      onTool: () => this.#bar.show(this.tools.tool),
+    });
+    this.#bar = toolbar({
+      radius: this.tools.brushRadius,
+      onRadius: (radius) => (this.tools.brushRadius = radius),
+      onTool: (tool) => this.#clicked(tool),
+    });
+    aim(stage, drawing, this.tools, signal);
+    followKeys(container.getRootNode(), {
+      tools: this.tools,
+      editor: () => this.work.editor,
+      isOffered: (tool) => isOffered(tool, this.#offered),
+      use: (tool) => void this.#use(tool),
+      canvas: stage.canvas,
+      unpin: options.unpin,
+      signal,
+    });
+  }
+
+  get element() {
+    return this.#bar.element;
+  }
+
+  /** Ends editing, and starts editing another annotation. */
+  edit(sheet: Sheet | null) {
+    // An unfinished shape is kept as an unsaved change.
+    this.tools.finish();
+    this.tools.use('select');
+    this.work.end();
+    if (sheet) this.work.begin(sheet);
+    this.offer();
+    return this.work.editor;
+  }
+
+  /** Offers the tools that can be used now. */
+  offer() {
+    this.#bar.offer(this.#offered);
+  }
+
+  /** Keeps an unfinished shape as an unsaved change, and ends editing. */
+  close() {
+    this.tools.finish();
+    this.work.end();
+  }
+
+  get #offered(): OfferedTools {
+    if (this.work.editor) return 'all';
+    return this.options.mayBegin() ? 'first' : 'measure';
+  }
+
+  #clicked(tool: Tool) {
+    const { container, stage } = this.options;
+    void this.#use(tool === this.tools.tool ? 'select' : tool);
+    // After a click, the keys of tools work; keyboard users stay on the button.
+    if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
+  }
+
+  async #use(tool: Tool) {
+    const { begin, report, signal } = this.options;
+    if (!this.work.editor && drawsFirst.has(tool)) {
+      try {
+        await begin();
+      } catch (error) {
+        report(messageOf(error));
+      }
+      if (!this.work.editor || signal.aborted) return;
+    }
+    this.tools.use(tool);
+    // A hole needs a selected polygon.
+    if (this.tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
+  }
+}
