@@ -97,7 +97,7 @@ function wireGeospatial(
   if (geo === undefined) return {};
   const size = { width: image.sizeX, height: image.sizeY };
   const bounds = boundsOf(size, (pixel) => toModel(geo.transform, pixel), geo.projection ?? geo.proj4);
-  const nodata = geo.nodata === null ? {} : { nodata: geo.nodata };
+  const nodata = image.nodata === undefined ? {} : { nodata: image.nodata };
   const names = bandInterpretations(image.bandCount);
   return {
     geospatial: true,

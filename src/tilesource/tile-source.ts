@@ -184,6 +184,8 @@ export interface ImageMetadata {
   channels?: readonly string[];
   /** The position of the image on the earth, if the file declares it. */
   geo?: GeoReference;
+  /** Value of samples where nothing was measured. They are left out of means. */
+  nodata?: number;
   /**
    * Whether the image has a palette. Then its colors must not be mixed, because a color between two of the palette means nothing.
    */

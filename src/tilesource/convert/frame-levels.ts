@@ -121,7 +121,7 @@ async function makeLevels(
     blockSide: BlockReader.blockSide(metadata, tileSide),
     nearest,
     // Converted samples no longer have the value that means nothing.
-    nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.geo?.nodata ?? null) : null,
+    nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,
     onlyReductions: from?.reductions,
     encode: (tile) => packTile(tile, packing),
     progress: (pixels) => progress(pixels / (width * height)),

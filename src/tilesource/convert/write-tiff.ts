@@ -4,6 +4,7 @@ import { BadValueError } from '../../errors.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
 import { isLossy, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
+import { tags } from '../sources/tiff/file/tags.js';
 import { associatedDirectories } from './associated.js';
 import type { RemoteImage } from './child/remote-source.js';
 import type { VipsPass } from './child/vips-pass.js';
@@ -79,7 +80,8 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
         associated,
       });
       const text = index === 0 ? describeConversion(facts, many ? frame : null) : describeFrame(metadata, frame);
-      const described = describedLevels(directories, { metadata, icc, text });
+      const isKept = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
+      const described = describedLevels(directories, { metadata, icc, text, nodata: isKept ? metadata.nodata : undefined });
       if (many) plans.push({ ...described[0]!, sub: described.slice(1) });
       else plans.push(...described, ...(await associatedDirectories(container, source, packing)));
       if (shared === null) await source.close();
@@ -93,12 +95,12 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
 }
 
 /**
- * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile and, to the first, a
- * description.
+ * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile, the sample without a value
+ * and, to the first, a description.
  */
 function describedLevels(
   directories: readonly DirectoryPlan[],
-  { metadata, icc, text }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string },
+  { metadata, icc, text, nodata }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string; nodata: number | undefined },
 ): DirectoryPlan[] {
   return directories.map((plan, level) => ({
     ...plan,
@@ -107,6 +109,7 @@ function describedLevels(
       ...resolution(metadata, level),
       ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
       ...(level === 0 ? [tagOf.ascii(270, text)] : []),
+      ...(nodata === undefined ? [] : [tagOf.ascii(tags.gdalNodata, String(nodata))]),
     ],
   }));
 }

@@ -24,8 +24,7 @@ export function hasUsualStyle({ geo, dtype }: ImageMetadata): boolean {
 }
 
 /** The default style for samples in this range; `null` if there are no samples. */
-export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<StyleBand[] | null> {
-  const nodata = geo?.nodata ?? null;
+export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<StyleBand[] | null> {
   const colours = bandCount >= 3 ? ['#f00', '#0f0', '#00f'] : [null];
   const bands: StyleBand[] = [];
   for (const [band, colour] of colours.entries()) {
@@ -37,7 +36,7 @@ export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: 
     bands.push({
       band: band + 1,
       ...range,
-      ...(nodata !== null && { nodata }),
+      ...(nodata !== undefined && { nodata }),
       ...(colour !== null && { palette: ['#000', colour] }),
     });
   }
@@ -51,7 +50,7 @@ export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, whi
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
 }
 
-async function rangeOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<[min: number, max: number]> {
+async function rangeOf(rasters: readonly Raster[], band: number, nodata?: number): Promise<[min: number, max: number]> {
   let [min, max] = [Infinity, -Infinity];
   for (const { data, bands } of rasters) {
     await inRuns(data.length / bands, samplesAtOnce, (from, to) => {

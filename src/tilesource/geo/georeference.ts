@@ -9,8 +9,6 @@ export interface GeoReference {
   projection: string | null;
   /** Definition of the projection for proj4; `null` if coordinates cannot be computed. */
   proj4: string | null;
-  /** Value of samples where nothing was measured. */
-  nodata: number | null;
 }
 
 /** A position, in pixels or in coordinates of a projection. */

@@ -62,7 +62,6 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
     transform: [-halfWorld, resolution, 0, halfWorld, 0, -resolution],
     projection: 'epsg:3857',
     proj4: 'EPSG:3857',
-    nodata: geo.nodata,
   };
   const left = Math.max(0, Math.floor((bounds.xmin + halfWorld) / resolution));
   const top = Math.max(0, Math.floor((halfWorld - bounds.ymax) / resolution));
@@ -158,7 +157,7 @@ class WebMercatorSource implements TileSource {
   }
 
   get #nodata(): number | null {
-    return this.original.metadata.geo?.nodata ?? null;
+    return this.original.metadata.nodata ?? null;
   }
 
   /** A transparent square, without values where the samples can say so. Values around it are averaged without it. */

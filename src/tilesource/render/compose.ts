@@ -267,7 +267,7 @@ export class TileReader {
     const mosaic = await this.readBox({ level, frame, box, corrupt, ...(bandNodata && { bandNodata }) }, signal);
     // Partial pixels at the border are means of those that there are.
     const window = { left: 0, top: 0, width: content.width * factor, height: content.height * factor };
-    return averageSamples(mosaic, content, { window, nodata: metadata.geo?.nodata ?? null, bandNodata, signal });
+    return averageSamples(mosaic, content, { window, nodata: metadata.nodata ?? null, bandNodata, signal });
   }
 
   /** The level and the pixels of it from which a tile is made in one step. */

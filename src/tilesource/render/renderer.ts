@@ -161,17 +161,17 @@ export class Renderer {
   /** The samples that mean no value to a style, where they are not those that the image states. Colors that a profile changes have none. */
   #missing(appearance: Appearance, frame: number, shown: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
-    const { bandCount, geo } = this.metadata;
+    const { bandCount, nodata } = this.metadata;
     if (style === null || isPicked(style) || this.profileFor(shown, appearance) !== null) return {};
     const bandNodata = styleNodata(style, { frame, shown, bandCount });
-    return bandNodata.every((each) => each === null || each === geo?.nodata) ? {} : { bandNodata };
+    return bandNodata.every((each) => each === null || each === nodata) ? {} : { bandNodata };
   }
 
   /** Whether samples may be without a value, so that pictures are scaled by {@link Renderer.reduced}. */
   mayMissValues(appearance: Appearance, frame: number): boolean {
     if (isPicked(appearance.style)) return false;
-    const { geo, dtype } = this.metadata;
-    if (dtype.startsWith('float') || (geo?.nodata ?? null) !== null) return true;
+    const { nodata, dtype } = this.metadata;
+    if (dtype.startsWith('float') || nodata !== undefined) return true;
     return styleFrames(appearance.style ?? { bands: [] }, frame).some(
       (shown) => this.#missing(appearance, frame, shown).bandNodata !== undefined,
     );
@@ -188,7 +188,7 @@ export class Renderer {
     if (style !== null && (style.functions.length > 0 || this.#stripRows(where, style) < where.box.height)) {
       return averageSamples(await this.box(where, appearance, signal), size, { window, signal });
     }
-    const nodata = this.metadata.geo?.nodata ?? null;
+    const nodata = this.metadata.nodata ?? null;
     const read = async (frame: number) => {
       const missing = this.#missing(appearance, where.frame, frame);
       return averageSamples(await this.#reader.readBox({ ...where, frame, ...missing }, signal), size, {
@@ -284,7 +284,7 @@ export class Renderer {
   /** Samples of a region, mixed to its output size. */
   async mixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
-    const nodata = this.metadata.geo?.nodata ?? null;
+    const nodata = this.metadata.nodata ?? null;
     return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
   }
 
@@ -355,10 +355,10 @@ export class Renderer {
   }
 
   async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
-    const { sizeX, sizeY, geo } = this.metadata;
+    const { sizeX, sizeY, nodata = null } = this.metadata;
     const all = { left: 0, top: 0, width: sizeX, height: sizeY };
     const measured = await measureSamples(this, { base: all, frame }, { style: null, correct: appearance.correct }, signal);
-    return surveySamples(measured, geo?.nodata ?? null);
+    return surveySamples(measured, nodata);
   }
 }
 

@@ -124,7 +124,7 @@ class ProjectedStacks implements TileSource {
     const box = { left: x * metadata.tileWidth, top: y * metadata.tileHeight, ...content };
     const holes = corrupt && new CorruptTiles();
     const shape = { ...content, bands: metadata.bandCount, dtype: metadata.dtype };
-    const made = new StackSum(shape, this.#projection.method, metadata.geo?.nodata ?? null);
+    const made = new StackSum(shape, this.#projection.method, metadata.nodata ?? null);
     // Planes are added in order, so that sums of floats do not depend on which of them is read first.
     for (let first = 0; first < frames.length; first += planesAtOnce) {
       const next = frames.slice(first, first + planesAtOnce);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp, { type Sharp } from 'sharp';
@@ -7,10 +7,13 @@ import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { convert } from '../../../src/tilesource/convert/convert.js';
 import { checkConversion, type ConversionRequest } from '../../../src/tilesource/convert/options.js';
 import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/child/vips-pass.js';
+import { openLargeImage } from '../../../src/tilesource/large-image.js';
+import type { EncodedPicture } from '../../../src/tilesource/requests.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/tile-source.js';
 import { wholeLevel, worstDifference } from '../../support/images/whole-level.js';
 import { sampleOf } from '../../support/run/sample.js';
+import { grayTags, writeTiff } from '../../support/writers/tiff-writer.js';
 
 /** Longer than what is decoded as a whole, so that libvips makes the tiles; low, so that it is quick. */
 const [width, height] = [4200, 4];
@@ -108,6 +111,31 @@ describe('files that libvips alone reads keep their samples when they are conver
       await source.close();
     }
   });
+});
+
+it('the sample without a value counts in no mean, and remains one in a lossless copy', async () => {
+  const [side, none] = [512, 201];
+  const samples = Buffer.from(
+    Array.from({ length: side * side }, (_, at) => ((at + Math.floor(at / side)) % 2 === 0 ? none : 100)),
+  );
+  const path = join(folder, 'without-value.tif');
+  await writeFile(path, writeTiff([{ tags: { ...grayTags(side, side, side), 42_113: { ascii: '201' } }, chunks: [samples] }]));
+  const grays = async (source: TileSource) => {
+    const { bytes } = (await openLargeImage(source).region({ width: 100, encoding: 'PNG' })) as EncodedPicture;
+    return [...new Set(await sharp(bytes).extractChannel(0).raw().toBuffer())];
+  };
+  const original = await tiffSource.open(fileInput(path));
+  expect(await grays(original)).toEqual([100]);
+  await original.close();
+  for (const [compression, nodata] of [
+    ['deflate', none],
+    ['jpeg', undefined],
+  ] as const) {
+    const { source } = await converted(path, { compression, reduction: 'mean' });
+    expect(source.metadata.nodata).toBe(nodata);
+    if (nodata !== undefined) expect(await grays(source)).toEqual([100]);
+    await source.close();
+  }
 });
 
 describe('the resolution of a picture', () => {

@@ -79,7 +79,6 @@ const degrees = (west: number, width: number) => {
     transform: [west, step, 0, 40, 0, -step / 2],
     projection: 'epsg:4326',
     proj4: 'EPSG:4326',
-    nodata: null,
   };
   const picture = paint(
     { width: size.sizeX, height: size.sizeY, bands: 3 },
@@ -134,7 +133,7 @@ describe('longitudes come again after a turn', () => {
 it('an image around a pole covers the map up to its border, in as fine levels as its pixels are', () => {
   const picture = paint({ width: 400, height: 400, bands: 1 }, () => 9);
   const proj4 = projectionOfKeys(named(3031));
-  const geo: GeoReference = { transform: [-2e6, 10_000, 0, 2e6, 0, -10_000], projection: null, proj4, nodata: null };
+  const geo: GeoReference = { transform: [-2e6, 10_000, 0, 2e6, 0, -10_000], projection: null, proj4 };
   const { bounds, source } = projectToWebMercator(rasterSource(picture, { geo }).source);
   const half = Math.PI * 6_378_137;
   expect([bounds.xmin, bounds.xmax, bounds.ymin]).toEqual([-half, half, -half]);

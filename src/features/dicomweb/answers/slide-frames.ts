@@ -135,7 +135,7 @@ async function halved(image: BorrowedImage, facts: ImageFacts, frame: number, si
   const [width, height] = [Math.ceil(size.width / 2), Math.ceil(size.height / 2)];
   if (facts.indexed) return decimate(full, 2);
   const window = { left: 0, top: 0, width: width * 2, height: height * 2 };
-  return averageSamples(full, { width, height }, { window, nodata: image.source.metadata.geo?.nodata ?? null, signal });
+  return averageSamples(full, { width, height }, { window, nodata: image.source.metadata.nodata ?? null, signal });
 }
 
 interface Selection {

@@ -69,16 +69,25 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
     );
     const isProjected = keys.GTModelTypeGeoKey === 1;
     const isNamed = code !== undefined && (!isProjected || code === keys.ProjectedCSTypeGeoKey);
-    const nodata = Number.parseFloat((await directory.text(tags.gdalNodata)) ?? '');
     return {
       transform,
       projection: isNamed ? `epsg:${code}` : null,
       proj4: projectionOfKeys(keys),
-      nodata: Number.isFinite(nodata) ? nodata : null,
       keys,
     };
   } catch (error) {
     // The image can be displayed without a georeference.
+    if (error instanceof TileSourceError) return null;
+    throw error;
+  }
+}
+
+/** The sample without a value, which GDAL states in a tag of its own, in files without a georeference too. */
+export async function readNodata(directory: Directory): Promise<number | null> {
+  try {
+    const nodata = Number.parseFloat((await directory.text(tags.gdalNodata)) ?? '');
+    return Number.isFinite(nodata) ? nodata : null;
+  } catch (error) {
     if (error instanceof TileSourceError) return null;
     throw error;
   }

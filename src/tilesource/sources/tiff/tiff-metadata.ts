@@ -32,7 +32,10 @@ export function whiteOfLayout({ dtype, bits }: ImageLayout, significantBits: num
 }
 
 /** The metadata of the image in a file. */
-export function describeTiff(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
+export function describeTiff(
+  structure: TiffStructure,
+  { geo, nodata }: { geo: GeoTiff | null; nodata: number | null },
+): ImageMetadata {
   const { base, frames, described, largeStrips, significantBits } = structure;
   const ground = geo && groundSize(geo);
   const swap = swapsSides(base.orientation);
@@ -59,6 +62,7 @@ export function describeTiff(structure: TiffStructure, geo: GeoTiff | null): Ima
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
+    ...(nodata === null ? {} : { nodata }),
     ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
     ...(base.dtype === 'uint16' && base.bits > 8 && base.bits < 16 ? { sampleBits: base.bits } : {}),
   };

@@ -22,7 +22,7 @@ import {
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
 import type { Directory } from './file/directory.js';
-import { readGeoTiff, type GeoTiff } from './geo-keys.js';
+import { readGeoTiff, readNodata, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './tiff-layout.js';
 import { requireWholePicture } from './decoding/old-jpeg.js';
 import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/orientation.js';
@@ -53,6 +53,7 @@ interface TiffParts {
   file: TiffBytes;
   structure: TiffStructure;
   geo: GeoTiff | null;
+  nodata: number | null;
   options: SourceOptions;
 }
 
@@ -80,7 +81,7 @@ class TiffTileSource implements TileSource {
     this.#file = parts.file;
     this.#structure = parts.structure;
     this.#geo = parts.geo;
-    this.metadata = describeTiff(parts.structure, parts.geo);
+    this.metadata = describeTiff(parts.structure, parts);
     const finest = this.metadata.levels - 1;
     const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
     const { largeStrips } = parts.structure;
@@ -104,7 +105,7 @@ class TiffTileSource implements TileSource {
       },
       chunks: (signal) => this.#chunks(signal),
       levels: this.metadata.levels,
-      nodata: this.metadata.geo?.nodata ?? null,
+      nodata: this.metadata.nodata ?? null,
       maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
       directory: options.temporaryDirectory ?? tmpdir(),
       open: (path) => tiffSource.open(fileInput(path)),
@@ -356,7 +357,8 @@ export const tiffSource: TileSourceDefinition = {
       const { base } = structure;
       // The tags describe the positions of stored pixels, before rotation.
       const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
-      const source = new TiffTileSource({ reader, file, structure, geo, options });
+      const nodata = await readNodata(base.directory);
+      const source = new TiffTileSource({ reader, file, structure, geo, nodata, options });
       await source.check(options.signal);
       return source;
     } catch (error) {

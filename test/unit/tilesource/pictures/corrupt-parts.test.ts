@@ -139,7 +139,7 @@ it('is a hole in the map where a corrupt tile is, and in the tile of the whole w
   ];
   const { source } = rasterSource(
     paint({ width: side, height: side, bands: 1 }, () => 100),
-    { tileWidth: 64, tileHeight: 64, geo: { transform, projection: 'epsg:3857', proj4: 'EPSG:3857', nodata: null } },
+    { tileWidth: 64, tileHeight: 64, geo: { transform, projection: 'epsg:3857', proj4: 'EPSG:3857' } },
   );
   const readTile = source.readTile.bind(source);
   source.readTile = async (address, options) => {

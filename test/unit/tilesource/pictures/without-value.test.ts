@@ -26,12 +26,11 @@ const sizes = [
   { width: 47, height: 35 },
   { width: 30, height: 23 },
 ];
-const geo = { transform: [0, 1, 0, 0, 0, -1] as [number, number, number, number, number, number], projection: '', proj4: null };
 const style = (nodata?: number) => ({ min: 0, max: 255, ...(nodata !== undefined && { nodata }) });
 
 describe('samples without a value', () => {
   it.each(sampleOf(types, 3))('of %s that the file declares count in no picture, whatever its size', async (dtype) => {
-    const image = openLargeImage(rasterSource(checkered(dtype, 7), { geo: { ...geo, nodata: 7 } }).source);
+    const image = openLargeImage(rasterSource(checkered(dtype, 7), { nodata: 7 }).source);
     for (const size of sizes) {
       const request = { ...size, encoding: 'PNG', style: style() };
       expect([await samplesOf(await image.region(request)), size]).toEqual([[100], size]);
@@ -89,11 +88,9 @@ describe('samples without a value', () => {
     const shown = { bands: [{ band: 1, ...bounds, palette: ['#000', '#fff'] }] };
     const plain = paint({ width: 512, height: 512, bands, dtype }, (x, y) => ((x + y) % 2 === 0 ? low : full));
     const tile = { level: 0, x: 0, y: 0, projection: 'EPSG:3857', encoding: 'PNG', style: shown };
-    const even = await samplesOf(
-      await openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: null } }).source).tile(tile),
-    );
+    const even = await samplesOf(await openLargeImage(rasterSource(plain, { geo: mapped }).source).tile(tile));
     expect(Math.max(...even.map((value) => Math.abs(value - 127)))).toBeLessThanOrEqual(2);
-    const part = openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: low } }).source);
+    const part = openLargeImage(rasterSource(plain, { geo: mapped, nodata: low }).source);
     expect(await samplesOf(await part.tile(tile))).toEqual([255]);
   });
 });

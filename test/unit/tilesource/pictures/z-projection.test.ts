@@ -89,8 +89,11 @@ describe('projections over z', () => {
     ['float32 no data', 'float32', -9999.9, -9999.9],
     ['int16 no data', 'int16', -9999, -9999],
   ] as const)('leaves out %s, unless no plane has a value', async (_name, dtype, none, nodata) => {
-    const geo = { geo: { nodata, transform: [1, 0, 0, 0, 1, 0], projection: null, proj4: null } as never };
-    const { source } = stackOf({ planes: 3, dtype }, ({ x, z }) => (x === 1 || z === x ? none : z + 1), nodata ? geo : {});
+    const { source } = stackOf(
+      { planes: 3, dtype },
+      ({ x, z }) => (x === 1 || z === x ? none : z + 1),
+      nodata === undefined ? {} : { nodata },
+    );
     const image = openLargeImage(source);
     const at = async (left: number, zProject: string) => (await image.pixel({ left, top: 0, zProject })).value?.[0];
     const missing = new sampleArrays[dtype]([none])[0];

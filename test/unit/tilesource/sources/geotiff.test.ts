@@ -53,10 +53,15 @@ describe('an affine transform', () => {
 });
 
 describe('measurements of the earth', () => {
-  const geo = { transform: [0, 10, 0, 0, 0, -10] as Affine, projection: 'epsg:32633', proj4: null, nodata: -9999 };
+  const geo = { transform: [0, 10, 0, 0, 0, -10] as Affine, projection: 'epsg:32633', proj4: null };
   const heights = (sample: (x: number, y: number) => number, dtype: SampleType = 'float32') =>
     openLargeImage(
-      rasterSource(paint({ width: 128, height: 64, bands: 1, dtype }, sample), { geo, tileWidth: 128, tileHeight: 64 }).source,
+      rasterSource(paint({ width: 128, height: 64, bands: 1, dtype }, sample), {
+        geo,
+        nodata: -9999,
+        tileWidth: 128,
+        tileHeight: 64,
+      }).source,
     );
   const grays = async (image: ReturnType<typeof openLargeImage>, style?: string) => {
     const tile = await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG', ...(style !== undefined && { style }) });
@@ -259,7 +264,7 @@ describe('the map', () => {
     ];
     const wrong: string[] = [];
     for (const { proj4, transform, map } of places) {
-      const geo = { transform, projection: proj4.toLowerCase(), proj4, nodata: null };
+      const geo = { transform, projection: proj4.toLowerCase(), proj4 };
       const step = 391;
       const drawn = paint({ width, height, bands: 3 }, (_x, y) => (y < step ? dark : bright));
       const { source } = projectToWebMercator(rasterSource(drawn, { geo }).source);
@@ -282,7 +287,7 @@ describe('the map', () => {
 
   it('pixels of labels are picked: of palettes, and of styles with discrete colors', async () => {
     const transform: Affine = [-6_012_345, 10_037, 0, 4_123_456, 0, -10_037];
-    const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857', nodata: null };
+    const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857' };
     const drawn = (dtype: SampleType) =>
       paint({ width: 400, height: 300, bands: 1, dtype }, (x, y) => [10, 90, 200][(x + y) % 3]!);
     const values = async (source: TileSource, nearest = false) => {
@@ -315,9 +320,9 @@ describe('the map', () => {
     'samples of %s are opaque in EPSG:3857 inside the image, and transparent outside it and without data',
     async (dtype) => {
       const transform: Affine = [0, 1e6, 0, 0, 0, -1e6];
-      const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857', nodata: 7 };
+      const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857' };
       const picture = paint({ width: 8, height: 8, bands: 1, dtype }, (x) => (x < 4 ? 7 : 100));
-      const original = rasterSource(picture, { geo });
+      const original = rasterSource(picture, { geo, nodata: 7 });
       const { source } = projectToWebMercator(original.source);
       const tile = await source.readTile({ level: 0, x: 0, y: 0, frame: 0 });
       const alpha = (x: number, y: number) => displayByte(dtype)(tile.data[(y * 256 + x) * 2 + 1]!);
