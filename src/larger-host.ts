@@ -122,5 +122,5 @@ export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
 export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
 export { formatDate, toWire } from './core/wire.js';
-export { errorReply } from './http/serving/respond.js';
+export { respondWithError } from './http/serving/respond.js';
 export { checkedPrefix, setPublicAddress, type PublicAddress } from './http/serving/public-address.js';

@@ -3,6 +3,7 @@ import { isFullDisk } from '../full-disk.js';
 
 /** Names of the errors that the driver and Mongoose throw while the database cannot be reached. */
 const unreachable: ReadonlySet<string> = new Set([
+  'MongoClientClosedError',
   'MongoNetworkError',
   'MongoNetworkTimeoutError',
   'MongoNotConnectedError',
@@ -17,7 +18,7 @@ const unreachable: ReadonlySet<string> = new Set([
   'PoolClearedOnNetworkError',
 ]);
 
-const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError']);
+const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError', 'MongoWriteConcernError']);
 
 /** Codes of a server that is shutting down, is no longer primary, or was restarted and does not know the cursor. */
 const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { HostLogger } from '../../index.js';
+import { respondWithError } from '../../larger-host.js';
 import { escapeHtml } from './escape-html.js';
 
 /** Answers requests for anything except the API and the viewer with a page that says that nothing was found. */
@@ -18,17 +19,12 @@ function withoutToken(path: string): string {
   return path.replace(/\/t\/[^/]+/g, '/t/***');
 }
 
-/** Answers an error that was thrown outside a route. Express recognizes such a handler by its four parameters. */
+/**
+ * Answers an error that was thrown outside a route, as routes answer theirs: the settings that the middleware reads are in the
+ * database, which may be away. Express recognizes such a handler by its four parameters.
+ */
 export function answerError(logger: HostLogger) {
-  return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    // `identifyRequests`, the first handler of all, has set it.
-    const uid = response.getHeader('X-Request-Id');
-    logger.error({ err: error, uid, path: withoutToken(request.path) }, 'Request:Failed');
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    const message = 'An unexpected error occurred on the server.';
-    response.status(500).json({ message, type: 'internal', uid });
+  return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
+    respondWithError(response, error, { anonymous: true, logger, route: withoutToken(request.path) }).catch(next);
   };
 }

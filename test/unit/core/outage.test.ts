@@ -10,6 +10,8 @@ describe('temporary failures', () => {
   it.each([
     new mongo.MongoNetworkError('connection 3 to 127.0.0.1:27017 closed'),
     new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),
+    new mongo.MongoClientClosedError(),
+    new mongo.MongoWriteConcernError({ ok: 1, writeConcernError: { code: 91, errmsg: 'shutdown in progress' } }),
     new mongo.MongoServerError({ message: 'interrupted at shutdown', code: 11600 }),
     new mongo.MongoServerError({ message: 'not primary', code: 10107 }),
     new mongo.MongoServerError({ message: 'cursor id 5997431996160224 not found', code: 43 }),
