@@ -142,7 +142,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await inPage(`viewer.item = '${doomed}'; viewer.token = '${stranger.token}';`);
     await page.getByRole('alert').getByText('You do not have permission to view this.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
-    await page.getByRole('alert').getByText('Not found').waitFor({ timeout: 15_000 });
+    await page.getByRole('alert').getByText('Not found').waitFor();
     const asked = cookies.length;
     await wait(6000);
     expect(cookies.length).toBe(asked);

@@ -18,6 +18,7 @@ describe('changing one element', () => {
     const uri = new URL(database.uri);
     uri.searchParams.set('monitorCommands', 'true');
     at = await startAnnotated({ mongoUri: uri.href });
+    await at.host.swept();
   });
   afterAll(async () => {
     await at?.close();

@@ -38,16 +38,12 @@ describe('jobs in worker processes', () => {
     return { item, id: String(job._id) };
   };
   const record = (id: string) => started.host.jobs.find(id, { log: true });
-  const ended = (id: string, status: number, timeoutMs = 90_000) =>
-    until(
-      `status ${status}`,
-      async () => {
-        const job = await record(id);
-        if (job?.status !== status) throw new Error(`it is ${job?.status}: ${job?.log?.join('')}`);
-        return job;
-      },
-      timeoutMs,
-    );
+  const ended = (id: string, status: number) =>
+    until(`status ${status}`, async () => {
+      const job = await record(id);
+      if (job?.status !== status) throw new Error(`it is ${job?.status}: ${job?.log?.join('')}`);
+      return job;
+    });
   const files = async (item: string) => (await admin.ok('GET', `/item/${item}/files`)).length;
 
   beforeAll(async () => {

@@ -62,8 +62,6 @@ const laterRounds: [write: string, step: string][][] = [
   [['a conversion', 'job:ended']],
 ];
 const laterSteps = new Set(laterRounds.flat().map(([write, step]) => `${write} at ${step}`));
-/** After that, a job of which the process has died is in the hands of another one, not only after a lease of 15 s. */
-const recoveryMs = 12_000;
 
 let program: Awaited<ReturnType<typeof buildProgram>>;
 let started: TestHost;
@@ -116,7 +114,7 @@ const orphanedJobs = () => {
 async function recover(): Promise<void> {
   const { agenda } = started.host.host;
   await agenda.start();
-  await until('no job is orphaned', async () => (await orphanedJobs()) === 0, recoveryMs);
+  await until('no job is orphaned', async () => (await orphanedJobs()) === 0);
   await until('no job goes on', async () => (await unfinishedJobs()) === 0);
   await agenda.stop(false);
 }
@@ -226,7 +224,7 @@ describe('leftovers of killed processes', () => {
       install: { configFile: configurationPath() },
     });
     await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'));
-    await until('no job is orphaned', async () => (await orphanedJobs()) === 0, recoveryMs);
+    await until('no job is orphaned', async () => (await orphanedJobs()) === 0);
     await until('no job goes on', async () => (await unfinishedJobs()) === 0);
   });
   afterAll(() => host?.close());

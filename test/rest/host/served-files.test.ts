@@ -50,6 +50,7 @@ describe('files that are served in place', () => {
     server = await startHost({ install: { tileSources: [together.definition] } });
     admin = await server.register('admin');
     work = await realpath(await mkdtemp(join(tmpdir(), 'served-')));
+    await server.swept();
   });
   afterAll(async () => {
     await server.close();

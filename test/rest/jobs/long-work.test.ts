@@ -20,6 +20,7 @@ beforeAll(async () => {
   performance.now = () => now() + aheadMs;
   const hear = (_fields: object, event?: string) => onEvent(event ?? '');
   started = await startHost({ logger: { info: hear, warn: hear, error: hear, debug: hear } });
+  await started.swept();
   admin = await started.register('admin');
   const collection = await admin.create('/collection', { name: 'Many' });
   folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Root' });

@@ -55,6 +55,7 @@ describe('OME-Zarr at its limits', () => {
         queues: { chunks: { running: 1, waiting: 3 }, tiles: { running: 1, waiting: 3 } },
       },
     });
+    await started.swept();
     admin = await started.register('admin');
     reader = await started.register('reader');
     folder = await newFolder(admin, 'Private');

@@ -2,9 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReferenceHost, type ReferenceHost, type ReferenceHostOptions } from '../../../src/reference-host/index.js';
+import type { HostLogger } from '../../../src/index.js';
 import { answerCheck } from '../access/answers.js';
 import { Client } from './client.js';
 import { startTestDatabase } from './database.js';
+import { until } from '../run/until.js';
 
 export { Client, type Answer, type Sending } from './client.js';
 
@@ -18,6 +20,11 @@ export interface TestHost {
   anonymous: Client;
   /** Registers a user, the first being administrator, and signs in. */
   register(login: string): Promise<Client>;
+  /**
+   * Resolves when the sweeps that begin with a host are over. On a busy machine they would read the database and write lines of the log among
+   * those that a test counts.
+   */
+  swept(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -34,12 +41,24 @@ const patience = ['serverSelectionTimeoutMS', 'connectTimeoutMS', 'waitQueueTime
 export async function startHost({ checksAnswers = false, ...options }: HostOptions = {}): Promise<TestHost> {
   const database = await startTestDatabase();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
+  const sweeps = new Set(['Sweep:Done', 'Host:Swept']);
+  const given = options.logger;
+  const logger: HostLogger = {
+    debug: (...entry) => given?.debug(...entry),
+    info(...entry) {
+      sweeps.delete(entry[1]);
+      given?.info(...entry);
+    },
+    warn: (...entry) => given?.warn(...entry),
+    error: (...entry) => given?.error(...entry),
+  };
   const host = await createReferenceHost({
     mongoUri: `${database.uri}${database.uri.includes('?') ? '&' : '?'}${patience}`,
     dataDirectory,
     brand: 'girder',
     passwordMemoryKiB: 8,
     ...options,
+    logger,
   });
   const { url } = await host.listen();
   const check = checksAnswers ? answerCheck(host.routes, options.brand ?? 'girder') : null;
@@ -55,6 +74,7 @@ export async function startHost({ checksAnswers = false, ...options }: HostOptio
       const user = await anonymous.ok('POST', '/user', { query });
       return new Client(url, (user.authToken as { token: string }).token, String(user._id), {}, check);
     },
+    swept: () => until('the first sweeps are over', () => sweeps.size === 0),
     async close() {
       await host.close();
       await database.stop();

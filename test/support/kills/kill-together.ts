@@ -33,7 +33,7 @@ export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:
 /** Requests that are sent at the same time, until each has come to its step. */
 const concurrency = 6;
 /** How long a write may take to its step, in milliseconds. */
-const patienceMs = 30_000;
+const patienceMs = 300_000;
 
 /** Starts a process, brings each write to its step, and kills the process there. @throws when one does not come there. */
 export async function killTogether(options: KillOptions, victims: readonly Victim[]): Promise<void> {

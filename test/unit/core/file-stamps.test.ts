@@ -1,13 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi, type Mock } from 'vitest';
 import { FileStamps } from '../../../src/features/images/file-stamps.js';
 import { until } from '../../support/run/until.js';
 
 let directory: string;
 let path: string;
+let clock: Mock<() => number>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'file-stamps-'));
@@ -15,16 +15,17 @@ beforeAll(async () => {
   await writeFile(path, 'one');
 });
 afterAll(() => rm(directory, { recursive: true }));
+// A clock that goes on when the tests say so, however long the disk takes.
+beforeEach(() => void (clock = vi.spyOn(performance, 'now').mockReturnValue(1000)));
+afterEach(() => clock.mockRestore());
 
 it('answers for a file in use without waiting, and has noticed soon after that it was replaced', async () => {
   const changed: string[] = [];
   const stamps = new FileStamps({ pathOf: async () => path, changed: async (id) => void changed.push(id) });
   const first = await stamps.of('file');
-  const soon = performance.now() + 150;
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(soon);
-  expect(stamps.of('file')).toBe(first);
-  clock.mockRestore();
   await writeFile(path, 'another');
+  clock.mockReturnValue(1150);
+  expect(stamps.of('file')).toBe(first);
   await until('it is another', async () => (await stamps.of('file')) !== first);
   expect(changed).toEqual(['file']);
 });
@@ -33,6 +34,6 @@ it('checks the file again after a long time without requests', async () => {
   const stamps = new FileStamps({ pathOf: async () => path, changed: async () => {} });
   const first = await stamps.of('file');
   await writeFile(path, 'a third one');
-  await pause(600);
+  clock.mockReturnValue(1600);
   expect(await stamps.of('file')).not.toBe(first);
 });

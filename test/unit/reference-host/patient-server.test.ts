@@ -11,6 +11,8 @@ afterEach(async () => {
 });
 
 const short: Patience = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25, lingerMs: 300 };
+/** For requests that are answered: other programs may keep both ends from their work for longer than a short time. */
+const patient: Patience = { ...short, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
 const longMs = 900;
 
 async function start(listener: (request: IncomingMessage, response: ServerResponse) => void, patience = short): Promise<number> {
@@ -53,7 +55,7 @@ describe('a patient server', () => {
     ['GET / HTTP/1.1\r\nno header\r\n\r\n', 400, 'not a valid HTTP'],
     ['\0\0\0\0', 400, 'not a valid HTTP'],
   ])('says what is wrong with an invalid request (%#)', async (sent, status, reason) => {
-    const { socket, received, closed } = await open(await start(countBody));
+    const { socket, received, closed } = await open(await start(countBody, patient));
     socket.write(sent);
     await closed;
     const [head = '', body = ''] = received().split('\r\n\r\n');
@@ -71,7 +73,7 @@ describe('a patient server', () => {
 
   it('takes an address as long as a style of 256 bands', async () => {
     const { socket, received, closed } = await open(
-      await start((request, response) => void response.end(`got ${request.url!.length}`)),
+      await start((request, response) => void response.end(`got ${request.url!.length}`), patient),
     );
     socket.write(`GET /${'a'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
     await closed;
@@ -79,8 +81,7 @@ describe('a patient server', () => {
   });
 
   it('takes a body that comes slowly, for longer than it waits for a body that has stopped', async () => {
-    // Other programs may keep both ends from their work for longer than a short time.
-    const { socket, received, closed } = await open(await start(countBody, { ...short, stallMs: 3000 }));
+    const { socket, received, closed } = await open(await start(countBody, { ...patient, requestMs: 60_000, stallMs: 3000 }));
     socket.write(head(18));
     for (let sent = 0; sent < 18; sent += 1) {
       await wait(200);
@@ -163,9 +164,7 @@ describe('a patient server', () => {
 
   it('answers a client that reads only when it has sent all, although the connection is to close', async () => {
     const port = await start((_request, response) => void response.writeHead(413).end('too long'), {
-      ...short,
-      // Other programs may keep both ends from their work for longer than the short time.
-      stallMs: 60_000,
+      ...patient,
       lingerMs: 60_000,
     });
     const { socket, received, closed } = await open(port);
@@ -190,7 +189,7 @@ describe('a patient server', () => {
   });
 
   it('closes an idle connection', async () => {
-    const { socket, received, closed } = await open(await start(countBody));
+    const { socket, received, closed } = await open(await start(countBody, patient));
     socket.write(head(0, 'keep-alive'));
     await closed;
     expect(received()).toContain('got 0');
@@ -204,7 +203,7 @@ describe('a patient server', () => {
     const port = await start((_request, response) => {
       count += 1;
       setTimeout(() => response.end('done'), 50);
-    });
+    }, patient);
     const { socket, received, closed } = await open(port);
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(sent));
     await closed;

@@ -1,5 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
+import { until } from '../../../support/run/until.js';
 
 describe('edits of single elements', () => {
   let at: Annotated;
@@ -135,13 +138,18 @@ describe('edits of single elements', () => {
 
   it('lets one of two replacements at the same time through, and tells the other', async () => {
     const { _id } = await make();
+    const taken: IncomingMessage[] = [];
+    // The channel is documented to carry it.
+    const take = (message: unknown) => void taken.push((message as { request: IncomingMessage }).request);
+    // What the server reads of a body, it reads after it has looked at the annotation.
+    const isRead = ({ method, readableDidRead }: IncomingMessage) => method === 'PUT' && readableDidRead;
     const slow = (name: string) => {
       const text = JSON.stringify({ name, elements: Array.from({ length: 2000 }, (_, i) => point(i)) });
       const half = text.length / 2;
       const body = new ReadableStream<Uint8Array>({
         async start(controller) {
           controller.enqueue(Buffer.from(text.slice(0, half)));
-          await new Promise((done) => setTimeout(done, 400));
+          await until('both are under way', () => taken.filter(isRead).length === 2);
           controller.enqueue(Buffer.from(text.slice(half)));
           controller.close();
         },
@@ -151,7 +159,9 @@ describe('edits of single elements', () => {
       const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
       return fetch(`${at.host.url}/api/v1/annotation/${_id}`, init);
     };
+    subscribe('http.server.request.start', take);
     const answers = await Promise.all([slow('one'), slow('two')]);
+    unsubscribe('http.server.request.start', take);
     expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', '409']);
     const winner = answers[0]!.status === 200 ? 'one' : 'two';
     for (const answer of answers) await answer.arrayBuffer();
