@@ -38,8 +38,8 @@ export function describeValue(value: unknown): string {
     return value.length <= quotedLength ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, quotedLength))}…`;
   }
   if (Array.isArray(value)) {
-    const simple = value.length <= 4 && value.every((entry) => typeof entry === 'number');
-    return simple ? `[${value.map(String).join(', ')}]` : `an array of ${value.length}`;
+    const simple = value.length <= 4 && value.every((entry) => typeof entry !== 'object' || entry === null);
+    return simple ? `[${value.map(describeValue).join(', ')}]` : `an array of ${value.length}`;
   }
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);

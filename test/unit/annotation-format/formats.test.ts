@@ -428,7 +428,7 @@ describe('import', () => {
       feature(JSON.parse('{"type":"Point","coordinates":[1,1e400]}')),
       'position of finite numbers, not [1, Infinity]',
     ],
-    ['numeric text', feature({ type: 'Point', coordinates: ['1', 2] }), 'position of finite numbers'],
+    ['numeric text', feature({ type: 'Point', coordinates: ['1', 2] }), 'position of finite numbers, not ["1", 2]'],
     ['no coordinates', feature({ type: 'LineString' }), 'geometry.coordinates must be a list of positions, not undefined'],
     [
       'nesting too deep',
