@@ -1,18 +1,41 @@
-import { fill, h } from '../../dom.js';
+import { fill, h, newestOnly } from '../../dom.js';
 import { formatCount } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
-import type { summaryOf } from './requests.js';
+import type { ObjectsContext } from './objects-context.js';
+import { summaryOf, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 type Categories = Awaited<ReturnType<typeof summaryOf>>['categories'];
 
-/** The counts of the groups, and the means of their measurements. */
-export function summaryTable() {
-  const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
-  return { element, clear: () => fill(element), show };
+/** Maximum number of measurements in the summary. */
+const maxColumns = 12;
 
-  /** @param columns the names of the measurements */
-  function show(categories: Categories, columns: readonly string[]) {
+/** The counts of the groups, and the means of their measurements. */
+export function summaryTable({ record, filter, run, signal }: ObjectsContext & { filter: () => ObjectFilter | null }) {
+  let columns: string[] = [];
+  const isNewest = newestOnly();
+  const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
+  return {
+    element,
+    load,
+    /** Loads the summary again if it is visible. */
+    refresh: async () => element.hidden || load(),
+    setColumns(known: readonly ObjectColumn[]) {
+      const numbers = known.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
+      columns = numbers.slice(0, maxColumns).map(({ name }) => name);
+    },
+  };
+
+  function load() {
+    const isCurrent = isNewest();
+    return run(async () => {
+      fill(element);
+      const { categories } = await summaryOf(record(), { filter: filter(), columns }, signal);
+      if (!signal.aborted && isCurrent()) show(categories);
+    });
+  }
+
+  function show(categories: Categories) {
     if (categories.length === 0) return fill(element, h('p.quiet-text', objectTexts.none));
     const head = [annotationTexts.group, objectTexts.count, ...columns.map((name) => objectTexts.mean(name))];
     const heads = head.map((name) => h('th', { scope: 'col' }, name));

@@ -1,0 +1,36 @@
+import { isLinked } from '../../api.js';
+import { actions, button, tell } from '../../dom.js';
+import { annotationTexts } from '../../annotation-texts.js';
+import { objectTexts } from '../../object-texts.js';
+import { nameOf } from '../model.js';
+import type { ObjectsContext } from './objects-context.js';
+import { copyToAnnotation, saveTable, type ObjectFilter } from './requests.js';
+
+interface ObjectActionsOptions extends ObjectsContext {
+  /** the filter for the shapes that are saved or copied */
+  filter: () => ObjectFilter | null;
+  itemId: string;
+  /** whether the user may make annotations of this item */
+  mayCreate: boolean;
+  /** called when an annotation was made */
+  onMade: () => Promise<unknown>;
+}
+
+/** The buttons that save shapes as files, and that copy them to a new annotation. */
+export function objectActions({ record, filter, itemId, mayCreate, onMade, run, signal }: ObjectActionsOptions) {
+  const downloads = (['csv', 'parquet'] as const).map((kind) =>
+    button(objectTexts[kind], () => void run(() => saveTable(record(), filter(), kind, nameOf(record()))), {
+      picture: 'download',
+    }),
+  );
+  const copying = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { picture: 'plus' });
+  return actions(...(isLinked() ? [] : downloads), copying);
+
+  async function copy() {
+    const name = objectTexts.newName(nameOf(record()));
+    await copyToAnnotation(record(), filter(), { itemId, name });
+    if (signal.aborted) return;
+    await onMade();
+    tell(annotationTexts.created(name));
+  }
+}

@@ -1,0 +1,139 @@
+import { h, newestOnly, tell } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import { nameOf, type Point } from '../model.js';
+import type { ObjectsContext } from './objects-context.js';
+import { filterOfRanges, type Range } from './plot-ranges.js';
+import { allOf, idsOf, rowsOf, type Cell, type ObjectFilter } from './requests.js';
+import { ObjectRows, type ObjectRow, type Sorting } from './rows.js';
+import { SelectedObjects } from './selected.js';
+
+/** Maximum number of selected shapes: a filter can list as many ids. */
+const maxSelected = 20_000;
+/** Maximum number of selected shapes that are marked on the image. */
+const maxMarked = 10_000;
+
+interface ObjectTableOptions extends ObjectsContext {
+  filter: () => ObjectFilter | null;
+  /** moves the view to a point of the image */
+  goTo: (at: Point) => void;
+  /** called when other shapes are selected */
+  onSelection: () => void;
+  /** called before the user clears the selection */
+  onClear: () => void;
+}
+
+/** The shapes as rows, in an order that the user chooses, and the selected ones. */
+export class ObjectTable {
+  /** Shows the number of rows. */
+  readonly count = h('span.quiet-text.small', { role: 'status' });
+  readonly #rows: ObjectRows;
+  readonly #selected: SelectedObjects;
+  #columns: readonly string[] = [];
+  #sorting: Sorting = { column: 'order', descending: false };
+  readonly #isNewest = newestOnly();
+
+  constructor(private readonly options: ObjectTableOptions) {
+    const { record, goTo, onSelection, onClear, onError, signal } = options;
+    this.#selected = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
+    this.#rows = new ObjectRows({
+      label: objectTexts.tableOf(nameOf(record())),
+      load: (offset, limit, asking) => this.#load(offset, limit, asking),
+      isSelected: (id) => this.selected.has(id),
+      onSelect: (row, isSelected) => (isSelected ? this.#selected.add(row) : this.#selected.delete(row.id)),
+      onShow: (row) => {
+        goTo({ x: row.x, y: row.y });
+        this.#selected.add(row);
+        this.#rows.refresh();
+      },
+      sorting: () => this.#sorting,
+      onSort: (column) => this.#sort(column),
+      onTotal: (total) => (this.count.textContent = objectTexts.rowCount(total)),
+      onError,
+      signal,
+    });
+  }
+
+  get element() {
+    return this.#rows.element;
+  }
+
+  /** Positions of the selected shapes by their ids; `null` until they are known. */
+  get selected() {
+    return this.#selected.places;
+  }
+
+  get clearButton() {
+    return this.#selected.clearButton;
+  }
+
+  /** Shows these columns. */
+  setColumns(names: readonly string[]) {
+    this.#columns = names;
+    this.#rows.setColumns(names);
+  }
+
+  /** Loads all rows again. */
+  reload() {
+    this.#rows.reload();
+  }
+
+  /** Selects the shapes whose values are in these ranges. */
+  selectRanges(ranges: readonly Range[]) {
+    const { record, filter, run, signal } = this.options;
+    return run(async () => {
+      const isCurrent = this.#isNewest();
+      const both = allOf(filter(), filterOfRanges(ranges));
+      if (!both) return;
+      const [{ count, ids }, { rows }] = await Promise.all([
+        idsOf(record(), both, maxSelected, signal),
+        rowsOf(record(), { filter: both, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
+      ]);
+      if (signal.aborted || !isCurrent()) return;
+      const places: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
+      for (const [id, x, y] of rows) if (places.has(String(id))) places.set(String(id), { x: Number(x), y: Number(y) });
+      this.#select(places);
+      if (count > maxSelected) tell(objectTexts.tooMany(count, maxSelected));
+    });
+  }
+
+  /** Selects a shape, and scrolls to its row, which is found by counting those before it. */
+  reveal(id: string) {
+    const { record, filter, run, signal } = this.options;
+    return run(async () => {
+      const isCurrent = this.#isNewest();
+      const { column, descending } = this.#sorting;
+      const only: ObjectFilter = { column: 'id', in: [id] };
+      const { rows } = await rowsOf(record(), { filter: only, columns: ['x', 'y', column], limit: 1 }, signal);
+      const [row] = rows;
+      if (signal.aborted || !isCurrent() || !row) return;
+      const [x, y, value] = row;
+      this.#select(new Map([[id, { x: Number(x), y: Number(y) }]]));
+      if (typeof value !== 'number') return;
+      const before: ObjectFilter = { column, ...(descending ? { gte: value } : { lte: value }) };
+      const { total } = await rowsOf(record(), { filter: allOf(filter(), before), columns: ['id'], limit: 0 }, signal);
+      if (!signal.aborted && isCurrent()) this.#rows.scrollTo(Math.max(0, total - 1));
+    });
+  }
+
+  #select(places: Map<string, Point | null>) {
+    this.#selected.replace(places);
+    this.#rows.refresh();
+  }
+
+  #sort(column: string) {
+    this.#sorting = { column, descending: this.#sorting.column === column && !this.#sorting.descending };
+    this.#rows.reload();
+  }
+
+  async #load(offset: number, limit: number, signal: AbortSignal) {
+    const { record, filter } = this.options;
+    const { column: sort, descending } = this.#sorting;
+    const columns = ['id', 'x', 'y', ...this.#columns];
+    const query = { filter: filter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
+    const { total, rows } = await rowsOf(record(), query, signal);
+    const made = rows.map(([id, x, y, ...cells], at): ObjectRow => {
+      return { index: offset + at, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
+    });
+    return { total, rows: made };
+  }
+}
