@@ -86,46 +86,48 @@ export function filterControls(first: ObjectFilter | null, onChange: () => void)
       onChange();
     };
     const remove = button('', drop, { picture: 'close', name: objectTexts.remove(column.name) });
-    return h('li.row', h('span.clip', { title: column.name }, column.name), ...controls(condition), remove);
+    return h('li.row', h('span.clip', { title: column.name }, column.name), ...inputsOf(condition, onChange), remove);
   }
+}
 
-  function controls(condition: Condition): HTMLElement[] {
-    const { column } = condition;
-    if (column.type === 'number') {
-      const bound = (key: 'low' | 'high', name: string) => {
-        const least = key === 'low' ? column.min : column.max;
-        const placeholder = least === undefined ? '' : String(Number(least.toPrecision(4)));
-        const value = condition[key] ?? '';
-        const input = h('input', {
-          type: 'number',
-          step: 'any',
-          value,
-          placeholder,
-          'aria-label': name,
-          onchange: () => change(),
-        });
-        const change = () => {
-          condition[key] = input.value === '' ? null : input.valueAsNumber;
-          onChange();
-        };
-        return input;
-      };
-      return [bound('low', objectTexts.low(column.name)), bound('high', objectTexts.high(column.name))];
-    }
-    const values = (column.categories ?? []).map(({ value }) => value);
-    const chosen = h('select', { multiple: true, size: 3, 'aria-label': column.name, onchange: () => choose() });
-    const choose = () => {
-      condition.categories = [...chosen.selectedOptions].map(({ value }) => values[Number(value)] ?? null);
+/** Two fields for the bounds of numbers, or a list of categories. */
+function inputsOf(condition: Condition, onChange: () => void): HTMLElement[] {
+  const { column } = condition;
+  if (column.type !== 'number') return [categoryInput(condition, onChange)];
+  return (['low', 'high'] as const).map((bound) => boundInput(condition, bound, onChange));
+}
+
+function boundInput(condition: Condition, bound: 'low' | 'high', onChange: () => void) {
+  const { name, min, max } = condition.column;
+  const extreme = bound === 'low' ? min : max;
+  const input = h('input', {
+    type: 'number',
+    step: 'any',
+    value: condition[bound] ?? '',
+    placeholder: extreme === undefined ? '' : String(Number(extreme.toPrecision(4))),
+    'aria-label': objectTexts[bound](name),
+    onchange() {
+      condition[bound] = input.value === '' ? null : input.valueAsNumber;
       onChange();
-    };
-    fill(
-      chosen,
-      ...values.map((value, index) => {
-        const words = value === null ? annotationTexts.groupName(null) : String(value);
-        return h('option', { value: index, selected: condition.categories.includes(value) }, words);
-      }),
-    );
-    return [chosen];
+    },
+  });
+  return input;
+}
+
+function categoryInput(condition: Condition, onChange: () => void) {
+  const { name, categories = [] } = condition.column;
+  const values = categories.map(({ value }) => value);
+  const options = values.map((value, index) => {
+    const words = value === null ? annotationTexts.groupName(null) : String(value);
+    return h('option', { value: index, selected: condition.categories.includes(value) }, words);
+  });
+  const attributes = { multiple: true, size: 3, 'aria-label': name };
+  const input = h('select', { ...attributes, onchange: () => choose() }, ...options);
+  return input;
+
+  function choose() {
+    condition.categories = [...input.selectedOptions].map(({ value }) => values[Number(value)] ?? null);
+    onChange();
   }
 }
 
