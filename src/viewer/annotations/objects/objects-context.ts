@@ -1,3 +1,4 @@
+import { errorNotice, fill, h } from '../../dom.js';
 import type { AnnotationRecord } from '../model.js';
 
 /** What the parts of the panel have in common. */
@@ -8,4 +9,24 @@ export interface ObjectsContext {
   run: (task: () => Promise<unknown>) => Promise<void>;
   onError: (error: unknown) => void;
   signal: AbortSignal;
+}
+
+/** An element that shows what went wrong with the last task of the user. */
+export function taskMessage(signal: AbortSignal) {
+  const element = h('div', { role: 'alert' });
+  const clear = () => fill(element);
+  return { element, clear, onError, run };
+
+  function onError(error: unknown) {
+    if (!signal.aborted) fill(element, errorNotice(error));
+  }
+
+  async function run(task: () => Promise<unknown>) {
+    clear();
+    try {
+      await task();
+    } catch (error) {
+      onError(error);
+    }
+  }
 }

@@ -1,12 +1,12 @@
-import { actions, button, debounced, errorNotice, fill, h } from '../../dom.js';
+import { actions, button, debounced, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { commonTexts } from '../../texts.js';
 import { nameOf, type AnnotationRecord, type Box, type Element, type Point } from '../model.js';
 import { filterControls } from './filters.js';
 import { objectActions } from './object-actions.js';
 import { ObjectTable } from './object-table.js';
-import type { ObjectsContext } from './objects-context.js';
-import { plotControls } from './plot.js';
+import { taskMessage, type ObjectsContext } from './objects-context.js';
+import { ObjectPlot } from './plot.js';
 import { columnsOf, type ObjectFilter } from './requests.js';
 import { scopeChoice } from './scope.js';
 import { summaryTable } from './summary.js';
@@ -42,8 +42,8 @@ export interface ObjectsPanelOptions {
 export function objectsPanel(options: ObjectsPanelOptions) {
   const { view, outline, onMarks, onClose, signal } = options;
   let { record } = options;
-  const message = h('div', { role: 'alert' });
-  const context: ObjectsContext = { record: () => record, run, onError: report, signal };
+  const message = taskMessage(signal);
+  const context: ObjectsContext = { record: () => record, run: message.run, onError: message.onError, signal };
   const filters = filterControls(
     options.filter,
     debounced(() => {
@@ -63,7 +63,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     },
     onClear: () => void plot.mark(null),
   });
-  const plot = plotControls({
+  const plot = new ObjectPlot({
     ...context,
     filter,
     onSelect: (ranges) => void table.selectRanges(ranges),
@@ -80,16 +80,16 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   const heading = [h('h2.clip', nameOf(record)), table.count, table.clearButton, views.tabs, close];
   const element = h(
     'section.objects-panel.surface',
-    { 'aria-label': objectTexts.tableOf(nameOf(record)) },
+    {
+      'aria-label': objectTexts.tableOf(nameOf(record)),
+      onkeydown: ({ key }: KeyboardEvent) => key === 'Escape' && onClose(),
+    },
     h('div.object-heading.row.wrap', ...heading),
     filters.element,
-    message,
+    message.element,
     views.element,
     h('div.object-scope.row.wrap', scope.element, objectActions({ ...options, ...context, filter: scope.chosen })),
   );
-  element.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') onClose();
-  });
   void load();
   return {
     element,
@@ -117,22 +117,9 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     },
   };
 
-  function report(error: unknown) {
-    if (!signal.aborted) fill(message, errorNotice(error));
-  }
-
-  async function run(task: () => Promise<unknown>) {
-    fill(message);
-    try {
-      await task();
-    } catch (error) {
-      report(error);
-    }
-  }
-
   /** Shows the version from its columns on. */
   function load() {
-    return run(async () => {
+    return message.run(async () => {
       const columns = await columnsOf(record, signal);
       const shown = columns.filter(({ name, count }) => !unshown.has(name) && count > 0).slice(0, maxColumns);
       filters.setColumns(columns);
@@ -146,7 +133,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 
   /** Shows other shapes of the version. */
   async function reload() {
-    fill(message);
+    message.clear();
     table.reload();
     await plot.refresh();
     await summary.refresh();

@@ -1,8 +1,8 @@
 import type uPlot from 'uplot';
 import { fill, h, newestOnly } from '../../dom.js';
-import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
-import type { AnnotationRecord } from '../model.js';
+import type { ObjectsContext } from './objects-context.js';
+import { PlotAxes } from './plot-axes.js';
 import { drawPlot, sizeOf, type PlotData } from './plot-drawing.js';
 import { rangeFields, type Range } from './plot-ranges.js';
 import { histogramOf, rowsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
@@ -12,122 +12,115 @@ const bins = { one: 60, two: 72 };
 /** Up to this number of shapes, a plot of two columns has a point for each. */
 const maxPoints = 2000;
 
-/** A histogram of a column, or a plot of two, of which a part can be selected. */
-export function plotControls(options: {
-  record: () => AnnotationRecord;
+interface PlotOptions extends ObjectsContext {
   filter: () => ObjectFilter | null;
   /** selects the shapes in a part of the plot */
   onSelect: (ranges: Range[]) => void;
   onFilter: (ranges: Range[]) => void;
-  onError: (error: unknown) => void;
-  signal: AbortSignal;
-}) {
-  const { record, filter, onSelect, onFilter, onError, signal } = options;
-  const area = h('div.object-plot');
-  const choices = { x: h('select', { onchange: () => void show() }), y: h('select', { onchange: () => void show() }) };
-  const bounds = h('div.row.wrap');
-  const hint = h('p.quiet-text.small', objectTexts.brushHint);
-  const markWords = h('p.small', { role: 'status' });
-  const isNewest = newestOnly();
-  let plot: uPlot | null = null;
-  let isOpen = false;
-  /** The clicked shape, and its values. */
-  let marked: string | null = null;
-  let mark: readonly [x: number | null, y: number | null] | null = null;
-  const isNewestMark = newestOnly();
-  signal.addEventListener('abort', () => plot?.destroy(), { once: true });
-  const axes = h(
-    'div.object-axes',
-    field(objectTexts.horizontal, choices.x),
-    field(objectTexts.vertical, choices.y),
-    hint,
-    markWords,
-    bounds,
-  );
-  const element = h('div.object-plots', axes, area);
-  // The colors of the plot are those of the theme in which it was drawn.
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => isOpen && void show(), { signal });
-  const observer = new ResizeObserver(() => plot?.setSize(sizeOf(area)));
-  observer.observe(area);
-  signal.addEventListener('abort', () => observer.disconnect(), { once: true });
-  return {
-    element,
-    setColumns(columns: ObjectColumn[]) {
-      const names = columns.filter(({ type, count }) => type === 'number' && count > 0).map(({ name }) => name);
-      const first = names.find((name) => name.startsWith('/')) ?? 'area';
-      const former = [choices.x.value, choices.y.value];
-      fill(choices.x, ...names.map((name) => h('option', { value: name }, name)));
-      fill(
-        choices.y,
-        h('option', { value: '' }, objectTexts.nothing),
-        ...names.map((name) => h('option', { value: name }, name)),
-      );
-      choices.x.value = names.includes(former[0] ?? '') ? former[0]! : first;
-      choices.y.value = names.includes(former[1] ?? '') ? former[1]! : '';
-    },
-    /** Marks a shape that was clicked; `null` marks none. */
-    async mark(id: string | null) {
-      marked = id;
-      if (isOpen) await showMark();
-    },
-    /** Draws the plot while it is open. */
-    async refresh(open: boolean = isOpen) {
-      isOpen = open;
-      if (isOpen) await show();
-    },
-  };
+}
 
-  async function show() {
-    const isCurrent = isNewest();
-    const [x, y] = [choices.x.value, choices.y.value || null];
-    if (x === '') return;
+/** A histogram of a column, or a plot of two, of which a part can be selected. */
+export class ObjectPlot {
+  readonly element: HTMLElement;
+  readonly #axes = new PlotAxes(() => void this.#show());
+  readonly #area = h('div.object-plot');
+  /** The selected part as numbers. */
+  readonly #bounds = h('div.row.wrap');
+  readonly #markWords = h('p.small', { role: 'status' });
+  readonly #isNewest = newestOnly();
+  readonly #isNewestMark = newestOnly();
+  #plot: uPlot | null = null;
+  #isOpen = false;
+  /** The clicked shape, and its values. */
+  #marked: string | null = null;
+  #mark: readonly [x: number | null, y: number | null] | null = null;
+
+  constructor(private readonly options: PlotOptions) {
+    const { signal } = options;
+    const hint = h('p.quiet-text.small', objectTexts.brushHint);
+    const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markWords, this.#bounds);
+    this.element = h('div.object-plots', axes, this.#area);
+    // The colors of the plot are those of the theme in which it was drawn.
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', () => this.#isOpen && void this.#show(), { signal });
+    const observer = new ResizeObserver(() => this.#plot?.setSize(sizeOf(this.#area)));
+    observer.observe(this.#area);
+    signal.addEventListener('abort', () => (observer.disconnect(), this.#plot?.destroy()), { once: true });
+  }
+
+  setColumns(columns: readonly ObjectColumn[]) {
+    this.#axes.setColumns(columns);
+  }
+
+  /** Marks a shape that was clicked; `null` marks none. */
+  async mark(id: string | null) {
+    this.#marked = id;
+    if (this.#isOpen) await this.#showMark();
+  }
+
+  /** Draws the plot while it is open. */
+  async refresh(isOpen: boolean = this.#isOpen) {
+    this.#isOpen = isOpen;
+    if (isOpen) await this.#show();
+  }
+
+  async #show() {
+    const { onError, signal } = this.options;
+    const isCurrent = this.#isNewest();
+    const { x, y } = this.#axes;
+    if (x === null) return;
     try {
-      const count = y === null ? bins.one : bins.two;
-      const query = { filter: filter(), x, bins: count, ...(y !== null && { y }) };
-      const found = await histogramOf(record(), query, signal);
-      const counts = found.categories[0]?.counts ?? [];
-      const number = counts.reduce((sum, one) => sum + one, 0);
-      const isFew = y !== null && number <= maxPoints;
-      const points = isFew
-        ? (await rowsOf(record(), { filter: filter(), columns: [x, y], limit: maxPoints }, signal)).rows
-        : null;
+      const data = await this.#load(x, y);
       if (signal.aborted || !isCurrent()) return;
-      plot?.destroy();
-      plot = drawPlot(area, { x: found.x, y: found.y, counts, points: points as PlotData['points'], mark: () => mark }, brushed);
-      showRanges([]);
-      await showMark();
+      this.#plot?.destroy();
+      this.#plot = drawPlot(this.#area, data, (ranges) => this.#select(ranges));
+      this.#showRanges([]);
+      await this.#showMark();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);
     }
   }
 
-  async function showMark() {
-    const isCurrent = isNewestMark();
-    const columns = [choices.x.value, choices.y.value].filter((name) => name !== '');
+  async #load(x: string, y: string | null): Promise<PlotData> {
+    const { record, signal } = this.options;
+    const filter = this.options.filter();
+    const query = { filter, x, bins: y === null ? bins.one : bins.two, ...(y !== null && { y }) };
+    const found = await histogramOf(record(), query, signal);
+    const counts = found.categories[0]?.counts ?? [];
+    const number = counts.reduce((sum, one) => sum + one, 0);
+    const isFew = y !== null && number <= maxPoints;
+    const points = isFew ? (await rowsOf(record(), { filter, columns: [x, y], limit: maxPoints }, signal)).rows : null;
+    return { x: found.x, y: found.y, counts, points: points as PlotData['points'], mark: () => this.#mark };
+  }
+
+  /** Loads the values of the clicked shape, and shows them. */
+  async #showMark() {
+    const { record, onError, signal } = this.options;
+    const isCurrent = this.#isNewestMark();
+    const { columns } = this.#axes;
     try {
-      const filter: ObjectFilter | null = marked === null ? null : { column: 'id', in: [marked] };
+      const filter: ObjectFilter | null = this.#marked === null ? null : { column: 'id', in: [this.#marked] };
       const found = filter ? (await rowsOf(record(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
       if (signal.aborted || !isCurrent()) return;
       const values = found?.map((value) => (typeof value === 'number' ? value : null));
       const [x = null, y = null] = values ?? [];
-      mark = values ? [x, y] : null;
+      this.#mark = values ? [x, y] : null;
       const known = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));
-      markWords.textContent = known.length === 0 ? '' : objectTexts.marked(known);
-      plot?.redraw();
+      this.#markWords.textContent = known.length === 0 ? '' : objectTexts.marked(known);
+      this.#plot?.redraw();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);
     }
   }
 
-  function brushed(next: Range[]) {
-    if (next.length === 0) return;
-    showRanges(next);
-    onSelect(next);
+  #select(ranges: Range[]) {
+    if (ranges.length === 0) return;
+    this.#showRanges(ranges);
+    this.options.onSelect(ranges);
   }
 
-  /** Shows the selected part as numbers. */
-  function showRanges(ranges: readonly Range[]) {
-    const columns = [choices.x.value, choices.y.value].filter((name) => name !== '');
-    fill(bounds, ...rangeFields(columns, ranges, { select: onSelect, filter: onFilter }));
+  #showRanges(ranges: readonly Range[]) {
+    const { onSelect: select, onFilter: filter } = this.options;
+    fill(this.#bounds, ...rangeFields(this.#axes.columns, ranges, { select, filter }));
   }
 }

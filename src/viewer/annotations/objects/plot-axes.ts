@@ -1,0 +1,42 @@
+import { fill, h } from '../../dom.js';
+import { field } from '../../forms.js';
+import { objectTexts } from '../../object-texts.js';
+import type { ObjectColumn } from './requests.js';
+
+/** The choice of the columns of a plot: one, or two. */
+export class PlotAxes {
+  readonly fields: HTMLElement[];
+  readonly #x: HTMLSelectElement;
+  readonly #y: HTMLSelectElement;
+
+  constructor(onChange: () => void) {
+    this.#x = h('select', { onchange: onChange });
+    this.#y = h('select', { onchange: onChange });
+    this.fields = [field(objectTexts.horizontal, this.#x), field(objectTexts.vertical, this.#y)];
+  }
+
+  /** The horizontal column; `null` as long as there are none. */
+  get x() {
+    return this.#x.value || null;
+  }
+
+  /** The vertical column; `null` for a histogram. */
+  get y() {
+    return this.#y.value || null;
+  }
+
+  get columns() {
+    return [this.x, this.y].filter((name) => name !== null);
+  }
+
+  /** Offers these columns, and keeps the chosen ones. At first, the horizontal one is the first measurement of the file. */
+  setColumns(columns: readonly ObjectColumn[]) {
+    const names = columns.filter(({ type, count }) => type === 'number' && count > 0).map(({ name }) => name);
+    const [x, y] = [this.#x.value, this.#y.value];
+    const options = () => names.map((name) => h('option', { value: name }, name));
+    fill(this.#x, ...options());
+    fill(this.#y, h('option', { value: '' }, objectTexts.nothing), ...options());
+    this.#x.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
+    this.#y.value = names.includes(y) ? y : '';
+  }
+}
