@@ -12,7 +12,7 @@ export const adminTexts = {
   deleteGroupText: 'Members keep their accounts, but lose the permissions of this group.',
   deleteUserText: 'This permanently deletes the account, its folders and their contents.',
   findPeople: 'Find people',
-  inviteOnly: 'Invite only: people have to accept',
+  inviteOnly: 'Invite only: the person has to accept',
   invited: 'is invited',
   isAdministrator: 'Administrator: can do everything',
   made: (login: string) => `Account ${login} created.`,
@@ -87,7 +87,7 @@ export const adminTexts = {
       removed: (count: number) => `${plural(count, 'histogram')} removed.`,
     },
   },
-  keptHint: 'Thumbnails include associated images and pictures of frames. Removed files are created again when needed.',
+  keptHint: 'Thumbnails include associated images and mosaics of frames. Removed files are created again when needed.',
   deleteAllText: 'They are created again when needed.',
   refreshCounts: 'Refresh counts',
 
@@ -105,7 +105,7 @@ export const adminTexts = {
 
   // Large images
   counters: {
-    totalItems: 'Items visited',
+    totalItems: 'Items processed',
     childFoldersRecursed: 'Child folders',
     largeImagesCreated: 'Large images created',
     largeImagesNotCreated: 'Large images not created',
@@ -173,7 +173,7 @@ export const adminTexts = {
   defaultOf: (name: string) => `Default of ${name}`,
   nothingChanged: 'Nothing changed.',
   findSetting: 'Find a setting',
-  noSetting: 'No setting has these words.',
+  noSetting: 'No setting contains these words.',
   settingGroups: { 'large_image.': 'Large images', 'core.': 'Server', '': 'Other' } as Record<string, string>,
   settingUnits: { bytes: 'bytes', days: 'days', seconds: 'seconds' } as Record<string, string>,
   settingsRefused: (count: number) => `${plural(count, 'setting')} refused. See the reason below each.`,

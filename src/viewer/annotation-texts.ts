@@ -60,7 +60,7 @@ export const annotationTexts = {
   merge: 'Merge',
   moreFields: (count: number) => plural(count, 'more field'),
   mergeApart: 'Shapes that do not touch each other cannot be merged.',
-  noneSplit: 'Draw the line across a shape, from outside to outside.',
+  noneSplit: 'Draw a line that crosses a shape and begins and ends outside of it.',
   pickedNone: 'No shape has its center inside this outline.',
   pickZoom: 'There are too many shapes here to select them. Zoom in.',
   points: (count: number) => plural(count, 'point'),
@@ -73,7 +73,7 @@ export const annotationTexts = {
   legendOf: (name: string) => `Legend of ${name}`,
   length: 'Length',
   colorOnlyShown:
-    'This annotation has too many shapes to change all of them here. The color is shown on this page and by its address.',
+    'This annotation has too many shapes to change all of them here. Only this page and links to this view show the new color.',
   findCategory: 'Find a category',
   ownColors: 'Show the colors of the shapes',
   showGroup: (name: string) => `Show ${name}`,
@@ -103,7 +103,7 @@ export const annotationTexts = {
   showAll: 'Show all',
   showMore: (count: number) => `Show ${formatCount(count)} more`,
   stopEditing: (name: string) => `Stop editing ${name}`,
-  /** names, and how they are used */
+  /** names and instructions */
   tools: {
     select: ['Select', 'Select, move and reshape; Shift to select several'],
     box: ['Box selection', 'Drag around the centers of shapes; Shift adds to the selection'],

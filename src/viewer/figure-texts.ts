@@ -17,7 +17,7 @@ export const figureTexts = {
   legend: 'Legend of channels and groups',
   makeFigure: 'Save figure',
   moreEntries: (count: number) => `and ${formatCount(count)} more`,
-  noScaleBar: 'There is no scale bar, because the size of a pixel is not known. It can be entered in the panel “Image”.',
+  noScaleBar: 'There is no scale bar, because the pixel size is not known. It can be entered in the panel “Image”.',
   outside: 'No part of the image is in this box.',
   result: (width: number, height: number, across: string, down: string) =>
     `Image: ${formatCount(width)} × ${formatCount(height)} pixels, printed ${across} × ${down} cm`,
@@ -27,16 +27,16 @@ export const figureTexts = {
   title: 'Title',
   titleHint: 'Above the image; may be empty.',
   tooLarge: (width: number, height: number, side: number, pixels: number) =>
-    `The figure would have ${formatCount(width)} × ${formatCount(height)} pixels. At most ${formatCount(side)} per side and ${formatCount(pixels)} in all are possible.`,
+    `The figure would have ${formatCount(width)} × ${formatCount(height)} pixels. The limit is ${formatCount(side)} per side and ${formatCount(pixels)} in total.`,
   unit: 'Unit',
   units: { px: 'pixels', cm: 'cm', in: 'inches' },
-  useView: 'Use the view',
+  useView: 'Use the current view',
   width: 'Width',
   widthRange: (least: number, most: number) => `Enter a width of ${formatCount(least)} to ${formatCount(most)} pixels.`,
   dpiRange: (least: number, most: number) => `Enter ${formatCount(least)} to ${formatCount(most)} pixels per inch.`,
 };
 
-/** The sheet that is printed of an image. */
+/** The page that is printed for an image. */
 export const printTexts = {
   address: 'Address',
   magnification: 'Magnification',
@@ -44,7 +44,7 @@ export const printTexts = {
   printed: 'Printed',
   scale: 'Scale bar',
   size: 'Size',
-  view: 'Part that is shown',
+  view: 'Region shown',
   viewOf: ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) =>
     `${formatCount(width)} × ${formatCount(height)} px from ${formatCount(x - width / 2)}, ${formatCount(y - height / 2)}`,
 };

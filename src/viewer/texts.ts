@@ -3,7 +3,7 @@ import { formatCount, plural } from './format.js';
 /*
  * All texts of the page are here and in the other files `*-texts.ts`, so that they can be read, corrected and translated together; `languages` has translations.
  * Each area has a constant, named after its folder, and `commonTexts` is for texts that several areas use. A text is a string, or a function if it contains a value. Texts are never
- * read as HTML. Reasons of refusals and descriptions of settings come from the server.
+ * interpreted as HTML. Error messages and descriptions of settings come from the server.
  */
 
 /** Texts used in several places. */
@@ -16,7 +16,7 @@ export const commonTexts = {
   description: 'Description',
   download: 'Download',
   edit: 'Edit',
-  email: 'E-mail',
+  email: 'Email',
   firstName: 'First name',
   groups: 'Groups',
   language: 'Language',
@@ -63,7 +63,7 @@ export const accountTexts = {
   continueSignedOut: 'Continue without signing in',
   createAccount: 'Create account',
   createAnAccount: 'Create an account',
-  createdPending: 'Account created. It has to be confirmed before you can sign in.',
+  createdPending: 'Account created. An administrator must approve it before you can sign in.',
   /** by the code of an error, in other languages than that of the server, whose own sentences are more exact */
   errors: {} as Record<string, string>,
   formerPassword: 'Current password',
@@ -71,7 +71,7 @@ export const accountTexts = {
   decline: 'Decline',
   invitedTo: (group: string) => `You are invited to join the group “${group}”.`,
   join: 'Join',
-  loginOrEmail: 'Login or e-mail',
+  loginOrEmail: 'Login or email',
   /** by the level of permission that is missing */
   mayNot: {
     0: 'You do not have permission to view this.',
@@ -129,7 +129,7 @@ export const browseTexts = {
   collectionsHint: 'Collections contain folders, and folders contain images.',
   columnName: 'Name',
   columns: 'Columns',
-  columnsHint: 'Without columns, items are shown as pictures.',
+  columnsHint: 'If no columns are selected, items are shown as thumbnails.',
   copied: (count: number) => `Copied ${plural(count, 'item')}.`,
   copyHere: 'Copy here',
   copyLink: 'Copy link to this view',
@@ -141,8 +141,8 @@ export const browseTexts = {
   deleted: (count: number) => `Deleted ${plural(count, 'item')}.`,
   deleteNamed: (name: string) => `Delete “${name}”?`,
   deleteSeveral: (count: number) => `Delete ${formatCount(count)} items?`,
-  deleteForGood: 'Delete for good',
-  deleteForGoodNamed: (name: string) => `Delete “${name}” for good`,
+  deleteForGood: 'Delete permanently',
+  deleteForGoodNamed: (name: string) => `Delete “${name}” permanently`,
   deleteText: 'Everything inside will be deleted permanently.',
   downloadAll: 'Download all as ZIP',
   editNamed: (name: string) => `Edit “${name}”`,
@@ -162,7 +162,7 @@ export const browseTexts = {
   files: 'Files',
   filter: 'Filter',
   filterHint: 'Words in names, descriptions, metadata and tags; also "an exact phrase", key:value and tag:name.',
-  folderOrder: 'Order of the folder',
+  folderOrder: 'Default order of this folder',
   found: 'Found',
   folder: 'Folder',
   folders: 'Folders',
@@ -202,7 +202,7 @@ export const browseTexts = {
     'All words must be found, in names, descriptions, metadata or tags. You can also search for "an exact phrase", key:value and tag:name.',
   notReadable: (reason: string) => `Not readable: ${reason}`,
   fileMissing: (when: string) => `The file has been missing since ${when}. The item and its annotations are kept.`,
-  fileChanged: (when: string) => `The file was replaced. The change was found ${when}; older annotations may not fit.`,
+  fileChanged: (when: string) => `The file was replaced (noticed ${when}). Older annotations may no longer match it.`,
   notShown: (reason: string) => `This file cannot be shown as an image. ${reason}`,
   pagesOf: (what: string) => `Pages of ${what}`,
   permissionsOf: (name: string) => `Share “${name}”`,
@@ -254,11 +254,11 @@ export const browseTexts = {
   restore: 'Restore',
   restored: (name: string) => `Restored “${name}”.`,
   restoredAs: (name: string) => `Its name was taken, so it is now “${name}”.`,
-  restoredElsewhere: 'The former folder no longer exists, so it is in your folder “Restored”.',
+  restoredElsewhere: 'Its folder no longer exists, so it is now in your folder “Restored”.',
   restoredSeveral: (count: number) => `Restored ${plural(count, 'entry', 'entries')}.`,
   restoreNamed: (name: string) => `Restore “${name}”`,
   trash: 'Trash',
-  trashHint: 'Restoring brings back everything, with annotations and permissions.',
+  trashHint: 'Restored entries keep their contents, annotations and permissions.',
   trashIsEmpty: 'The trash is empty.',
   trashNamed: (name: string) => `Move “${name}” to the trash?`,
   trashSeveral: (count: number) => `Move ${formatCount(count)} entries to the trash?`,
@@ -266,14 +266,14 @@ export const browseTexts = {
   trashed: (name: string) => `“${name}” is in the trash.`,
   trashedOn: (date: string, by: string | null) => `In the trash since ${date}${by === null ? '' : ` by ${by}`}.`,
   trashedSeveral: (count: number) => `${formatCount(count)} entries are in the trash.`,
-  trashedUntil: (date: string) => `Deleted for good on ${date}.`,
+  trashedUntil: (date: string) => `Will be deleted permanently on ${date}.`,
 };
 
 /** Uploads. */
 export const uploadTexts = {
   again: (name: string) => `Upload ${name} again`,
   cancel: (name: string) => `Cancel ${name}`,
-  cancelled: 'Cancelled',
+  cancelled: 'Canceled',
   closeList: 'Close the list of uploads',
   connectionLost: 'Connection lost. Trying again…',
   drop: (folder: string) => `Drop to upload to “${folder}”`,
@@ -330,7 +330,7 @@ export const imageTexts = {
   enterPixelSize: 'Enter pixel size',
   changePixelSize: 'Change pixel size',
   pixelHeight: 'Height of a pixel (µm)',
-  pixelSizeHint: 'The file does not state it. Scale bar, measurements and everything made of the image use what you enter.',
+  pixelSizeHint: 'The file does not state the pixel size. The scale bar, measurements and exports use the value that you enter.',
   pixelWidth: 'Width of a pixel (µm)',
   removePixelSize: 'Remove',
   fullScreen: 'Full screen',
@@ -346,8 +346,8 @@ export const imageTexts = {
   levelsOf: (levels: number, width: number, height: number) => `${levels}, tiles ${width} × ${height} px`,
   light: 'Brightness and contrast',
   magnificationOnScreen: 'Magnification on screen',
-  onePlane: 'None: one plane',
-  ownColor: 'None: its color',
+  onePlane: 'None (single plane)',
+  ownColor: 'None (channel color)',
   partsMissing: 'Some parts of the image could not be loaded.',
   pictureFailed: 'This picture cannot be shown.',
   pictureOf: (name: string, image: string) => `${name} of ${image}`,
@@ -359,7 +359,7 @@ export const imageTexts = {
   play: (axis: string) => `Play ${axis}`,
   positionOf: (position: number, range: number) => `${position} of ${range}`,
   positionAt: (count: string, place: string) => `${count} · ${place}`,
-  presetFor: 'For',
+  presetFor: 'Save for',
   presetPlaces: { item: 'This image', folder: 'All images in this folder and its subfolders' },
   presets: 'Presets',
   savePreset: 'Save as preset',
@@ -382,22 +382,22 @@ export const imageTexts = {
 
 export const openInTexts = {
   about:
-    'Other programs can read this image in place. They need a link, which reads this image only and has your permissions. Anybody who has the link can use it.',
+    'Other programs can read this image directly from the server. They need a link, which gives read access to this image only, with your permissions. Anyone who has the link can use it.',
   associated: 'Include label, macro and other associated images',
   copied: 'Copied',
   copyFor: (program: string) => `Copy the line for ${program}`,
   days: (count: number) => plural(count, 'day'),
-  dicomClients: 'For clients of DICOMweb such as wsidicom, highdicom, Slim and OHIF.',
+  dicomClients: 'For DICOMweb clients such as wsidicom, highdicom, Slim and OHIF.',
   end: 'The link works for',
-  endsAt: (date: string) => `ends ${date}`,
+  endsAt: (date: string) => `expires ${date}`,
   linkName: 'Open in…',
   links: 'Links to this image',
-  make: 'Make a link',
+  make: 'Create a link',
   neverUsed: 'not used yet',
-  noEnd: 'does not end',
+  noEnd: 'never expires',
   noLinks: 'There are no links to this image yet.',
-  notTried: 'This program was not tried with this version.',
-  onlyReader: 'The reader of this plugin was tried with this version; the window of napari was not.',
+  notTried: 'Not tested with this version.',
+  onlyReader: 'The reader plugin was tested with this version; the napari window was not.',
   open: 'Open in…',
   revoke: 'Revoke',
   revokeNamed: (prefix: string) => `Revoke the link ${prefix}…`,

@@ -50,7 +50,7 @@ describe.skipIf(executablePath === null)('a session on the page', () => {
     await page.goto(`${testHost.url}/`);
     await page.locator('main').getByRole('link', { name: 'Create an account' }).click();
     await page.getByLabel('Login').fill('anna');
-    await page.getByLabel('E-mail').fill('anna@example.org');
+    await page.getByLabel('Email').fill('anna@example.org');
     await page.getByLabel('First name').fill('Anna');
     await page.getByLabel('Last name').fill('Arnold');
     await page.getByLabel('Password').fill('anna.password');

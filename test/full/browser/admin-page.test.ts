@@ -71,7 +71,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     opened.setDefaultTimeout(300_000);
     onErrors(opened, (text) => complaints.push(text));
     await opened.goto(`${url}/#sign-in`);
-    await opened.getByLabel('Login or e-mail').fill(String(login));
+    await opened.getByLabel('Login or email').fill(String(login));
     await opened.getByLabel('Password').fill(`${String(login)}.password`);
     await opened.getByRole('button', { name: 'Sign in' }).click();
     await opened.getByRole('button', { name: 'Sign out' }).waitFor();

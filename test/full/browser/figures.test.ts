@@ -239,7 +239,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     };
     await dialog().getByLabel('Unit').selectOption('px');
     for (const value of ['0', '', '49', '1000000000']) await says('Width', value, 'Enter a width of 50 to 10\u2009000 pixels.');
-    await says('Width', '9000', 'At most 10\u2009000 per side and 40\u2009000\u2009000 in all are possible.');
+    await says('Width', '9000', 'The limit is 10\u2009000 per side and 40\u2009000\u2009000 in total.');
     for (const value of ['', '1', '100000']) await says('Pixels per inch', value, 'Enter 30 to 2\u2009400 pixels per inch.');
     // The choices of the last figure are remembered.
     await saved({ format: 'svg', width: '333' });

@@ -47,7 +47,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     await page.goto('about:blank');
     await page.goto(`${started.url}/#item/${item}`);
     await page.getByRole('button', { name: 'Open in…' }).click();
-    await page.getByRole('button', { name: 'Make a link' }).click();
+    await page.getByRole('button', { name: 'Create a link' }).click();
     const lines = page.getByTestId('open-in-lines');
     const text = await lines
       .locator('div', { has: page.getByRole('heading', { name: program, exact: true }) })

@@ -70,7 +70,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await page.locator('.stage-drawing').hover();
     await askedFor('pixel', 'mean', 1, 2);
 
-    await page.getByLabel('Projection over z').selectOption('None: one plane');
+    await page.getByLabel('Projection over z').selectOption('None (single plane)');
     await until('the address names no projection', () => !page.url().includes('project='));
     await page.getByRole('slider', { name: 'Z', exact: true }).waitFor();
     asked.length = 0;

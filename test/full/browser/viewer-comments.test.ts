@@ -78,7 +78,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     const at = await middle(page);
     await page.mouse.click(at.x + 40, at.y + 30);
     expect(await page.getByLabel('About', { exact: true }).inputValue()).toBe('place');
-    await page.getByRole('img', { name: 'Place of the new comment' }).waitFor();
+    await page.getByRole('img', { name: 'Position of the new comment' }).waitFor();
     const text = page.getByRole('textbox', { name: 'Comment' });
     await text.fill('<b>Mitosis?</b> ');
     await text.press('End');
@@ -111,7 +111,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await comments(page).getByText('Out of focus').waitFor();
     await page.getByRole('button', { name: 'New comment' }).press('Enter');
     await page.keyboard.type('Here');
-    await page.getByLabel('About', { exact: true }).selectOption('The marked place');
+    await page.getByLabel('About', { exact: true }).selectOption('The marked position');
     await page.getByRole('button', { name: 'Send' }).first().press('Enter');
     await comments(page).getByText('Here', { exact: true }).waitFor();
     expect((await stored()).map(({ place }) => place === null)).toEqual([false, true]);

@@ -336,7 +336,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await page.getByRole('button', { name: 'New user' }).click();
     await dialog().getByLabel('Login').fill('x');
     for (const [label, value] of [
-      ['E-mail', 'pia@example.org'],
+      ['Email', 'pia@example.org'],
       ['First name', 'Pia'],
       ['Last name', 'Pohl'],
       ['Password', 'pia.password'],

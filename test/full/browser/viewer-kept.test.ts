@@ -108,7 +108,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await notice.getByText('1 unsaved change is kept.').waitFor();
     const signInHere = async (login: string) => {
       await page.locator('.app-header').getByRole('link', { name: 'Sign in' }).click();
-      await page.getByLabel('Login or e-mail').fill(login);
+      await page.getByLabel('Login or email').fill(login);
       await page.getByLabel('Password').fill(`${login}.password`);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.locator('.app-header').getByText(login).waitFor();

@@ -146,7 +146,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
       return number > 0 && number < count;
     });
     await panel().getByLabel('Which shapes').selectOption({ label: 'Inside the drawn outline' });
-    await panel().getByText('Measure an area, or select a shape while you edit: that is the outline.').waitFor();
+    await panel().getByText('To get an outline, measure an area, or select a shape while editing.').waitFor();
     await page.getByRole('button', { name: 'Measure', exact: true }).click();
     const box = (await page.locator('.drawing').boundingBox())!;
     const corners = [
@@ -158,7 +158,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     ] as const;
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 4];
     for (const [across, down] of corners) await page.mouse.click(x + across, y + down);
-    await panel().getByLabel('Which shapes').selectOption({ label: 'All that the filters take' });
+    await panel().getByLabel('Which shapes').selectOption({ label: 'All filtered shapes' });
     await until('all are summed up', async () => (await total()) === count);
     await panel().getByLabel('Which shapes').selectOption({ label: 'Inside the drawn outline' });
     await until('only the shapes inside the outline are summed up', async () => {
@@ -166,7 +166,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
       return number > 0 && number < count;
     });
     await page.keyboard.press('Escape');
-    await panel().getByLabel('Which shapes').selectOption({ label: 'All that the filters take' });
+    await panel().getByLabel('Which shapes').selectOption({ label: 'All filtered shapes' });
     expect(complaints).toEqual([]);
   });
 

@@ -58,12 +58,12 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${item}`);
     await page.getByRole('button', { name: 'Share', exact: true }).click();
-    await dialog().getByRole('table', { name: 'Who may see this' }).waitFor();
+    await dialog().getByRole('table', { name: 'Who has access' }).waitFor();
   }
 
   /** Makes a link on the page. @returns its address */
   async function makeLink(): Promise<string> {
-    await dialog().getByRole('button', { name: 'Make a link' }).click();
+    await dialog().getByRole('button', { name: 'Create a link' }).click();
     return dialog().getByLabel('Address of the link').inputValue();
   }
 
@@ -83,12 +83,12 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
 
   it('says who may see the image, and how many others the folder has', async () => {
     await openDialog();
-    await dialog().getByText('People who get them also see 1 other item.').waitFor();
+    await dialog().getByText('People with access also see 1 other item.').waitFor();
     const rows = await dialog().locator('tbody tr').allInnerTexts();
     expect(rows.map((row) => row.split('\t'))).toEqual([
       ['First anna (anna)', 'Can manage', 'Permissions of the folder'],
       ['First bert (bert)', 'Can view', 'Permissions of the folder'],
-      ['Administrators of this server', 'Can manage', 'They can do everything'],
+      ['Administrators of this server', 'Can manage', 'Full access to everything'],
     ]);
     expect(await violationsOf(page)).toEqual([]);
     await dialog().getByRole('button', { name: 'Permissions of the folder' }).click();
@@ -100,7 +100,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     const address = await makeLink();
     expect(address).toMatch(/#view\/[\w-]{43}/);
     await dialog()
-      .getByRole('row', { name: /Anybody with the link/ })
+      .getByRole('row', { name: /Anyone with the link/ })
       .waitFor();
     const guest = await visit(address);
     await guest.getByRole('heading', { name: 'slide.tif' }).waitFor();
@@ -145,7 +145,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await readers.getByText('slide.tif').first().waitFor();
     await readers.goto(`${testHost.url}/#item/${item}`);
     await readers.getByRole('button', { name: 'Share', exact: true }).click();
-    await readers.getByText('The other permissions are shown to those who can manage the folder.').waitFor();
+    await readers.getByText('Only people who can manage the folder see the other permissions.').waitFor();
     expect(await readers.getByRole('button', { name: 'Permissions of the folder' }).count()).toBe(0);
     await own.close();
   });

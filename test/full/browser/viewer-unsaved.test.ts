@@ -121,7 +121,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await row('Shared').getByText('1 unsaved change', { exact: true }).waitFor();
     expect(await row('Shared').locator('.count').first().innerText()).toBe('6');
     await notice.getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('Login or e-mail').fill('anna');
+    await page.getByLabel('Login or email').fill('anna');
     await page.getByLabel('Password').fill('anna.password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await row('Shared').getByText('1 unsaved change', { exact: true }).waitFor();

@@ -97,7 +97,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await start();
     await page.locator('main').getByRole('link', { name: 'Create an account' }).click();
     await page.getByLabel('Login').fill('anna');
-    await page.getByLabel('E-mail').fill('anna@example.org');
+    await page.getByLabel('Email').fill('anna@example.org');
     await page.getByLabel('First name').fill('Anna');
     await page.getByLabel('Last name').fill('Arnold');
     await page.getByLabel('Password').fill('anna.password');
@@ -186,7 +186,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.locator('input[type=file]').setInputFiles(join(folder, 'unwanted.bin'));
     await until('the chunk is under way', () => sent);
     await page.getByRole('button', { name: 'Cancel unwanted.bin' }).click();
-    await upload('unwanted.bin').getByText('Cancelled').waitFor();
+    await upload('unwanted.bin').getByText('Canceled').waitFor();
     await page.unroute('**/file/chunk?*');
     await until('the server has dropped the upload', async () => (await admin.ok('GET', '/system/uploads')).length === 0);
     expect(await card('unwanted.bin').count()).toBe(0);
@@ -676,7 +676,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(await page.locator('.stage').count()).toBe(0);
     expect(complaints).toEqual([expect.stringContaining('401')]);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('Login or e-mail').fill('anna@example.org');
+    await page.getByLabel('Login or email').fill('anna@example.org');
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('Login failed.').waitFor();
@@ -698,7 +698,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const tab = page.context().waitForEvent('page');
     await page.getByRole('link', { name: 'Sign in on another tab' }).click();
     const other = await tab;
-    await other.getByLabel('Login or e-mail').fill('anna');
+    await other.getByLabel('Login or email').fill('anna');
     await other.getByLabel('Password').fill('anna.password');
     await other.getByRole('button', { name: 'Sign in' }).click();
     await other.getByRole('heading', { name: 'Collections' }).waitFor();
@@ -721,7 +721,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await heading('Your session has ended');
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('Login or e-mail').fill('anna@example.org');
+    await page.getByLabel('Login or email').fill('anna@example.org');
     await page.getByLabel('Password').fill('anna.password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByTestId('scale-bar').waitFor();
@@ -767,7 +767,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await visitor.getByText('Only administrators can create accounts here').waitFor();
     expect(await visitor.getByLabel('Login').count()).toBe(0);
     await visitor.locator('main').getByRole('link', { name: 'Sign in' }).click();
-    await visitor.getByLabel('Login or e-mail').waitFor();
+    await visitor.getByLabel('Login or email').waitFor();
     expect(await visitor.getByRole('link', { name: 'Create an account' }).count()).toBe(0);
     await visitor.context().close();
     await admin.ok('DELETE', '/system/setting', { query: { key } });

@@ -42,7 +42,7 @@ describe.skipIf(absent !== '')('behind the nginx of deploy/, with TLS, below a p
       failed.length = 0;
       outside.length = 0;
       await page.goto(`${tlsUrl}/#sign-in?back=item/${item}`);
-      await page.getByLabel('Login or e-mail').fill('admin');
+      await page.getByLabel('Login or email').fill('admin');
       await page.getByLabel('Password').fill('admin.password');
       const tile = page.waitForResponse((answer) => answer.url().includes('/tiles/zxy/') && answer.status() === 200);
       await page.getByRole('button', { name: 'Sign in' }).click();

@@ -33,7 +33,7 @@ export function onErrors(page: Page, tell: (text: string) => void) {
 /** Signs in, as the test host registers users. */
 export async function signIn(page: Page, url: string, login: string) {
   await page.goto(`${url}/#sign-in`);
-  await page.getByLabel('Login or e-mail').fill(login);
+  await page.getByLabel('Login or email').fill(login);
   await page.getByLabel('Password').fill(`${login}.password`);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Collections' }).waitFor();

@@ -16,7 +16,7 @@ export const adminTexts: Texts['adminTexts'] = {
   deleteGroupText: 'Die Mitglieder behalten ihre Konten, verlieren aber die Berechtigungen dieser Gruppe.',
   deleteUserText: 'Dies löscht das Konto, seine Ordner und deren Inhalt endgültig.',
   findPeople: 'Personen suchen',
-  inviteOnly: 'Nur auf Einladung: Personen müssen zustimmen',
+  inviteOnly: 'Nur einladen: Die Person muss zustimmen',
   invited: 'ist eingeladen',
   isAdministrator: 'Administrator: darf alles',
   made: (login) => `Konto ${login} angelegt.`,
@@ -90,9 +90,9 @@ export const adminTexts: Texts['adminTexts'] = {
     },
   },
   keptHint:
-    'Vorschaubilder schließen Begleitbilder und Bilder einzelner Frames ein. Entfernte Dateien werden bei Bedarf neu erzeugt.',
+    'Vorschaubilder schließen Begleitbilder und Zusammenstellungen von Einzelbildern ein. Entfernte Dateien werden bei Bedarf neu erzeugt.',
   deleteAllText: 'Sie werden bei Bedarf neu erzeugt.',
-  refreshCounts: 'Anzahlen aktualisieren',
+  refreshCounts: 'Zahlen aktualisieren',
 
   atLeastOne: 'Wählen Sie mindestens ein Bild.',
   createThumbnails: 'Vorschaubilder erzeugen',
@@ -106,7 +106,7 @@ export const adminTexts: Texts['adminTexts'] = {
   thumbnailJobs: 'Aufträge für Vorschaubilder',
 
   counters: {
-    totalItems: 'Besuchte Objekte',
+    totalItems: 'Bearbeitete Objekte',
     childFoldersRecursed: 'Unterordner',
     largeImagesCreated: 'Angelegte große Bilder',
     largeImagesNotCreated: 'Nicht angelegte große Bilder',

@@ -30,7 +30,7 @@ export const figureTexts: Texts['figureTexts'] = {
     `Die Abbildung hätte ${formatCount(width)} × ${formatCount(height)} Pixel. Möglich sind höchstens ${formatCount(side)} je Seite und ${formatCount(pixels)} insgesamt.`,
   unit: 'Einheit',
   units: { px: 'Pixel', cm: 'Zentimeter', in: 'Zoll' },
-  useView: 'Ansicht verwenden',
+  useView: 'Aktuelle Ansicht verwenden',
   width: 'Breite',
   widthRange: (least, most) => `Geben Sie eine Breite von ${formatCount(least)} bis ${formatCount(most)} Pixeln ein.`,
   dpiRange: (least, most) => `Geben Sie ${formatCount(least)} bis ${formatCount(most)} Pixel pro Zoll ein.`,
@@ -43,7 +43,7 @@ export const printTexts: Texts['printTexts'] = {
   printed: 'Gedruckt',
   scale: 'Maßstabsbalken',
   size: 'Größe',
-  view: 'Gezeigter Teil',
+  view: 'Gezeigter Ausschnitt',
   viewOf: ({ x, y, width, height }) =>
     `${formatCount(width)} × ${formatCount(height)} px ab ${formatCount(x - width / 2)}, ${formatCount(y - height / 2)}`,
 };

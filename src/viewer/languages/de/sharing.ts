@@ -10,9 +10,9 @@ export const sharingTexts: Texts['sharingTexts'] = {
   because: 'Grund',
   byFolder: 'Berechtigungen des Ordners',
   byGroup: 'Mitglied der Gruppe',
-  byLink: (name, end) => `Link „${name}“, ${end === null ? 'ohne Ende' : `bis ${end}`}`,
+  byLink: (name, end) => `Link „${name}“, ${end === null ? 'unbefristet' : `bis ${end}`}`,
   byPublic: 'Der Ordner ist öffentlich',
-  bySite: 'Sie dürfen alles',
+  bySite: 'Uneingeschränkter Zugriff',
   copy: 'Adresse kopieren',
   days: (count) => plural(count, 'Tag', 'Tage'),
   end: 'Der Link gilt',
@@ -23,13 +23,13 @@ export const sharingTexts: Texts['sharingTexts'] = {
   folder: (name, others) =>
     others === 0
       ? `Es gelten die Berechtigungen des Ordners „${name}“, der keine anderen Objekte enthält.`
-      : `Es gelten die Berechtigungen des Ordners „${name}“. Personen, die sie bekommen, sehen auch ${plural(others, 'anderes Objekt', 'andere Objekte')}.`,
+      : `Es gelten die Berechtigungen des Ordners „${name}“. Personen mit Zugriff sehen auch ${plural(others, 'anderes Objekt', 'andere Objekte')}.`,
   holders: 'Alle, die den Link haben',
   linkName: 'Seite des Bildes',
   links: 'Links zur Seite dieses Bildes',
   made: (date) => `Der Link gilt bis ${date}. Kopieren Sie jetzt seine Adresse: Sie wird nur einmal gezeigt.`,
   make: 'Link anlegen',
-  may: 'Darf',
+  may: 'Berechtigung',
   noLinks: 'Es gibt noch keine Links zu dieser Seite.',
   nothing: 'Noch nichts',
   nothingMore: 'Ordner und Sammlungen, die andere für Sie freigeben, erscheinen hier.',
@@ -37,7 +37,7 @@ export const sharingTexts: Texts['sharingTexts'] = {
   openFolder: 'Berechtigungen des Ordners',
   title: (name) => `„${name}“ freigeben`,
   who: 'Wer',
-  whoMay: 'Wer dies sehen darf',
+  whoMay: 'Wer Zugriff hat',
   withMe: 'Für mich freigegeben',
 };
 
