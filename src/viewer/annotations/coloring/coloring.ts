@@ -46,6 +46,20 @@ export function needsLegend({ by, heat, filter }: Coloring) {
   return by !== null || heat !== null || filter !== null;
 }
 
+/**
+ * A coloring with changes. Parts that do not go with these are left out.
+ *
+ * @param isNumber whether a column has numbers
+ */
+export function changed(former: Coloring, changes: Partial<Coloring>, isNumber: (column: string | null) => boolean): Coloring {
+  const next = { ...former, ...changes };
+  // The number of shapes has no column, and a mean needs numbers.
+  if (changes.heat === 'number') next.by = null;
+  else if (next.heat === 'number' && next.by !== null) next.heat = null;
+  else if (next.heat === 'mean' && !isNumber(next.by)) next.heat = null;
+  return next.heat === former.heat ? next : { ...next, low: null, high: null };
+}
+
 /** The parameters of the server's tiles. */
 export function coloringQuery({ by, palette, low, high, heat, colors, filter }: Coloring): Record<string, string | number> {
   const isScaled = by !== null || heat !== null;

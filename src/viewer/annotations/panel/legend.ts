@@ -1,7 +1,7 @@
 import { actions, button, errorNotice, fill, h, icon, linkButton, tell } from '../../dom.js';
 import { categoryList, type Category } from '../coloring/category-list.js';
 import { fitsAddress, withColor } from '../coloring/coloring.js';
-import { coloringControls } from '../coloring/controls.js';
+import { ColoringControls } from '../coloring/controls.js';
 import { displayOf, type Display } from '../display.js';
 import { editsOf, onEdits } from '../edits.js';
 import type { EditedGroups } from '../groups.js';
@@ -53,7 +53,7 @@ export class Legend {
   readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#show({ colors: [] }));
   readonly #newGroup = this.#newGroupForm();
   readonly #place: HTMLElement;
-  readonly #coloring: ReturnType<typeof coloringControls>;
+  readonly #coloring: ColoringControls;
 
   constructor(
     { _id: id }: AnnotationRecord,
@@ -66,7 +66,7 @@ export class Legend {
     const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacity);
     const below = [this.#newGroup, this.#all, this.#ownColors];
     this.#place = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
-    this.#coloring = coloringControls({
+    this.#coloring = new ColoringControls({
       record: () => this.#record,
       coloring: () => this.#display.coloring,
       onChange: (next) => {

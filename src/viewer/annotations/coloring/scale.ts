@@ -1,0 +1,85 @@
+import { debounced, fill, h } from '../../dom.js';
+import { formatNumber } from '../../format.js';
+import { channelRange } from '../../image/channel-range.js';
+import { objectTexts } from '../../object-texts.js';
+import type { AnnotationRecord } from '../model.js';
+import { histogramOf } from '../objects/requests.js';
+import type { Coloring } from './coloring.js';
+import type { ColoringLegend } from './requests.js';
+
+/** Bins of the histogram of a measurement. */
+const bins = 256;
+/** Colors of the bar that shows a palette. */
+const barColors = 32;
+
+type Bounds = Pick<Coloring, 'low' | 'high'>;
+
+/** The scale of a measurement: its colors, and the bounds between which they are. */
+export class ColoringScale {
+  /** Bounds that the user is choosing, which are shown soon. */
+  #chosen: Bounds | null = null;
+  readonly #changeSoon = debounced(() => {
+    const chosen = this.takeChosen();
+    if (chosen && !this.options.signal.aborted) this.options.onChange(chosen);
+  }, 200);
+
+  constructor(
+    private readonly options: {
+      coloring: () => Coloring;
+      onChange: (bounds: Bounds) => void;
+      signal: AbortSignal;
+    },
+  ) {}
+
+  /** Bounds that the user has chosen and that are not shown yet. The caller shows them. */
+  takeChosen() {
+    const chosen = this.#chosen;
+    this.#chosen = null;
+    return chosen;
+  }
+
+  /** The elements of the scale of a legend. */
+  async elements(
+    record: AnnotationRecord,
+    { by, heat, filter }: Coloring,
+    { low, high, colors }: NonNullable<ColoringLegend['scale']>,
+  ): Promise<HTMLElement[]> {
+    const ends = h('div.row.between.small.numbers');
+    const showEnds = (from: number, to: number) => fill(ends, h('span', formatNumber(from, 4)), h('span', formatNumber(to, 4)));
+    showEnds(low, high);
+    const shown = [barOf(colors), ends];
+    if (by !== null) return [...(await this.#range(record, { by, filter }, showEnds)), ...shown];
+    return heat === 'number' ? [...shown, h('p.quiet-text.small', objectTexts.perMillion)] : shown;
+  }
+
+  /** The histogram of the measurement, with the bounds on it. */
+  async #range(
+    record: AnnotationRecord,
+    { by, filter }: { by: string; filter: Coloring['filter'] },
+    showEnds: (low: number, high: number) => void,
+  ) {
+    const { x, categories } = await histogramOf(record, { filter, x: by, bins }, this.options.signal);
+    const hist = categories[0]?.counts ?? [];
+    const edges = Array.from({ length: bins + 1 }, (_, i) => x.low + ((x.high - x.low) * i) / bins);
+    const thresholds: [number, number] = [x.low, x.high];
+    const bounds = () => this.#chosen ?? this.options.coloring();
+    return channelRange({
+      all: { hist, bin_edges: edges, min: x.low, max: x.high, thresholds },
+      channel: () => ({ name: by, min: bounds().low, max: bounds().high }),
+      change: ({ min, max }) => {
+        const { low, high } = bounds();
+        this.#chosen = { low: min === undefined ? low : min, high: max === undefined ? high : max };
+        showEnds(this.#chosen.low ?? x.low, this.#chosen.high ?? x.high);
+        this.#changeSoon();
+      },
+    });
+  }
+}
+
+function barOf(colors: readonly string[]) {
+  const every = (colors.length - 1) / (barColors - 1);
+  const shown = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * every)]);
+  const bar = h('div.coloring-bar', { 'aria-hidden': 'true' });
+  bar.style.background = `linear-gradient(to right, ${shown.join()})`;
+  return bar;
+}
