@@ -2,8 +2,8 @@ import { h, linkButton, tell } from '../dom.js';
 import { editBar } from './edit-bar.js';
 import { onEdits } from './edits.js';
 import { inColor } from './coloring/painting.js';
-import { colorOf, Groups, styleOf, type EditedGroups } from './groups.js';
-import { newId, type Edit, type Element } from './model.js';
+import { Groups, type EditedGroups } from './groups.js';
+import type { Edit } from './model.js';
 import { polygonChanges } from './polygon-changes.js';
 import { Saving } from './saving.js';
 import { Selection } from './selection.js';
@@ -15,8 +15,7 @@ import { annotationTexts } from '../annotation-texts.js';
 
 export type Editor = ReturnType<typeof editAnnotation>;
 
-/** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
-export function editAnnotation(options: {
+interface EditorOptions {
   sheet: Sheet;
   /** stops editing */
   signal: AbortSignal;
@@ -27,7 +26,10 @@ export function editAnnotation(options: {
   report: (message: string) => void;
   /** called when the annotation was changed */
   onSaved: () => void;
-}) {
+}
+
+/** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
+export function editAnnotation(options: EditorOptions) {
   const { sheet, signal, redraw, zoom, report, onSaved } = options;
   const { edits } = sheet;
   const groups = new Groups();
@@ -63,7 +65,7 @@ export function editAnnotation(options: {
     groups: edited,
     selection,
     find: (id: string) => sheet.find(id),
-    make,
+    make: groups.make.bind(groups),
     commit,
     split: polygons.split,
     step,
@@ -72,12 +74,6 @@ export function editAnnotation(options: {
     reload: () => saving.reload(),
     takeOver: () => saving.takeOver(),
   };
-
-  function make(members: Pick<Element, 'type'> & Partial<Element>): Element {
-    const group = groups.chosen;
-    const style = styleOf(members, groups.colorOf(group));
-    return { ...members, ...style, ...(group !== null && { group }), id: newId() };
-  }
 
   function commit(...changes: Edit[]) {
     edits.changeAll(changes, sheet.record);
@@ -116,14 +112,7 @@ export function editAnnotation(options: {
 
   /** After a step, groups have the colors that their shapes have again. */
   function followColors() {
-    if (!sheet.isWhole) return;
-    const colors = new Map<string | null, string>();
-    for (const shape of sheet.all()) {
-      const group = shape.group ?? null;
-      const color = isOverlay(shape) || colors.has(group) ? null : colorOf(shape);
-      if (color !== null) colors.set(group, color);
-    }
-    for (const [group, color] of colors) groups.paint(group, color);
+    if (sheet.isWhole) groups.follow(sheet.all());
   }
 
   function recolor(group: string | null, color: string) {

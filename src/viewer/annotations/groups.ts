@@ -1,4 +1,5 @@
-import type { Element } from './model.js';
+import { isOverlay } from './drawing/shapes.js';
+import { newId, type Element } from './model.js';
 
 /** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
@@ -57,8 +58,26 @@ export class Groups {
     return made;
   }
 
+  /** A new shape in the chosen group and its color. */
+  make(members: Pick<Element, 'type'> & Partial<Element>): Element {
+    const group = this.chosen;
+    const style = styleOf(members, this.colorOf(group));
+    return { ...members, ...style, ...(group !== null && { group }), id: newId() };
+  }
+
   paint(group: string | null, color: string) {
     this.#colors.set(group, color);
+  }
+
+  /** Gives groups the colors of their shapes. */
+  follow(shapes: Iterable<Element>) {
+    const colors = new Map<string | null, string>();
+    for (const shape of shapes) {
+      const group = shape.group ?? null;
+      const color = isOverlay(shape) || colors.has(group) ? null : colorOf(shape);
+      if (color !== null) colors.set(group, color);
+    }
+    for (const [group, color] of colors) this.paint(group, color);
   }
 
   /** Adds groups with their colors as the server reports them. @param isFirst whether these replace known ones */
