@@ -24,10 +24,9 @@ export interface PacksInput {
 /** Makes a segment of packs that are in none. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
-  const table = await tableOfPacks(read);
-  const order = Uint32Array.from({ length: table.count }, (_, row) => row);
+  const made = await tableOfPacks(read);
   const parts: Uint8Array[] = [];
-  for await (const part of table.segment(order, { packs: [], counts: [] })) parts.push(part);
+  for await (const part of made.table.segment(made.packs, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }
@@ -59,12 +58,14 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
     written.push(part.bytes);
     bytes += part.bytes.length;
   }
-  // A copy, because bytes that are moved must fill their memory.
-  const all = new Uint8Array(bytes);
+  // Each part fills its memory, as bytes that are moved must.
+  const all = written.length === 1 ? written[0]! : new Uint8Array(bytes);
   let at = 0;
-  for (const part of written) {
-    all.set(part, at);
-    at += part.length;
+  if (written.length > 1) {
+    for (const part of written) {
+      all.set(part, at);
+      at += part.length;
+    }
   }
   return moved({ bytes: all, groups, boxes }, all);
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../../../src/annotation-format/bounding-box.js';
 import { measure } from '../../../../src/annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
+import { emptyRows, PackColumns } from '../../../../src/features/annotations/elements/packs/pack.js';
 import { cellsOf, TableDraft } from '../../../../src/features/annotations/elements/write/table-draft.js';
 import { columnsOfPacks } from '../../../../src/features/annotations/elements/read/segment-columns.js';
 import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
@@ -127,15 +128,18 @@ describe('appearances of a segment', () => {
   /** A segment of elements with that many different appearances. */
   const segmentOf = async (appearances: number) => {
     const table = new TableDraft();
+    const rows = emptyRows(appearances);
     const element = { type: 'point', center: [1, 2, 3] } as AnnotationElement;
     const box = boundingBox(element);
     for (let order = 0; order < appearances; order += 1) {
-      const appearance = JSON.stringify(['point', null, null, null, order, null]);
-      table.add(cellsOf(element, box), { id: elementId(order), box, order, bytes: 50, appearance });
+      table.add(cellsOf(element, box));
+      rows.appearances.push(JSON.stringify(['point', null, null, null, order, null]));
+      rows.appearanceIndices[order] = order;
+      for (const side of ['lowx', 'lowy', 'lowz', 'highx', 'highy', 'highz'] as const) rows[side][order] = box[side];
+      rows.details[order] = box.details;
     }
-    const order = Uint32Array.from({ length: appearances }, (_, i) => i);
     const parts: Buffer[] = [];
-    for await (const part of table.segment(order, { packs: ['a'], counts: [appearances] })) parts.push(part);
+    for await (const part of table.segment([new PackColumns(rows)], ['a'])) parts.push(part);
     const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
     const ids = parts.map((_, i) => String(i));
     return columnsOfPacks({ header, parts: ids }, (wanted) => Promise.resolve(wanted.map((id) => parts[Number(id)]!)));

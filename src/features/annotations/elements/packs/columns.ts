@@ -59,20 +59,10 @@ export class ColumnWriter {
     }
     if (values.length === 0) low = high = 0;
     const width = bytesFor(high - low);
-    let at = this.#reserve(1 + doubleBytes + width * values.length);
-    const buffer = this.#buffer;
-    buffer[at] = width;
-    buffer.writeDoubleLE(low, at + 1);
-    at += 1 + doubleBytes;
-    for (let i = 0; i < values.length; i += 1) {
-      const offset = (values[i] as number) - low;
-      if (width === 1) buffer[at] = offset;
-      else if (width === 2) buffer.writeUInt16LE(offset, at);
-      else if (width === 3) buffer.writeUIntLE(offset, at, 3);
-      else if (width === 4) buffer.writeUInt32LE(offset, at);
-      else if (width === doubleBytes) buffer.writeDoubleLE(values[i] as number, at);
-      at += width;
-    }
+    const at = this.#reserve(1 + doubleBytes + width * values.length);
+    this.#buffer[at] = width;
+    this.#buffer.writeDoubleLE(low, at + 1);
+    putNumbers(viewOf(this.#buffer, at + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
   /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to four decimals are stored as whole numbers. */
@@ -121,11 +111,9 @@ export class ColumnWriter {
   }
 
   #doubles(values: Float64Array): void {
-    let at = this.#reserve(doubleBytes * values.length);
-    for (let i = 0; i < values.length; i += 1) {
-      this.#buffer.writeDoubleLE(values[i] as number, at);
-      at += doubleBytes;
-    }
+    const bytes = doubleBytes * values.length;
+    const at = this.#reserve(bytes);
+    putNumbers(viewOf(this.#buffer, at, bytes), doubleBytes, 0, values);
   }
 
   /** Returns the written bytes. */
@@ -143,6 +131,37 @@ function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): b
     scaled[i] = rounded;
   }
   return true;
+}
+
+function viewOf({ buffer, byteOffset }: Buffer, at: number, bytes: number): DataView {
+  return new DataView(buffer, byteOffset + at, bytes);
+}
+
+/** Writes numbers: their difference from `low`, or in 8 bytes themselves. One loop for each width takes a fraction of the time of one for all. */
+function putNumbers(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
+  const { length } = values;
+  if (width === 1) for (let i = 0; i < length; i += 1) view.setUint8(i, (values[i] as number) - low);
+  else if (width === 2) for (let i = 0; i < length; i += 1) view.setUint16(i * 2, (values[i] as number) - low, true);
+  else if (width === 3) {
+    for (let i = 0; i < length; i += 1) {
+      const offset = (values[i] as number) - low;
+      view.setUint16(i * 3, offset, true);
+      view.setUint8(i * 3 + 2, offset >>> 16);
+    }
+  } else if (width === 4) for (let i = 0; i < length; i += 1) view.setUint32(i * 4, (values[i] as number) - low, true);
+  else if (width === doubleBytes) for (let i = 0; i < length; i += 1) view.setFloat64(i * doubleBytes, values[i] as number, true);
+}
+
+/** Reads what {@link putNumbers} wrote. */
+function takeNumbers(view: DataView, width: number, low: number, values: Float64Array): void {
+  const { length } = values;
+  if (width === 0) values.fill(low);
+  else if (width === 1) for (let i = 0; i < length; i += 1) values[i] = low + view.getUint8(i);
+  else if (width === 2) for (let i = 0; i < length; i += 1) values[i] = low + view.getUint16(i * 2, true);
+  else if (width === 3) {
+    for (let i = 0; i < length; i += 1) values[i] = low + (view.getUint16(i * 3, true) | (view.getUint8(i * 3 + 2) << 16));
+  } else if (width === 4) for (let i = 0; i < length; i += 1) values[i] = low + view.getUint32(i * 4, true);
+  else for (let i = 0; i < length; i += 1) values[i] = view.getFloat64(i * doubleBytes, true);
 }
 
 /** Reads the columns that {@link ColumnWriter} wrote, in the same order. */
@@ -164,21 +183,11 @@ export class ColumnReader {
   }
 
   integers(length: number): Float64Array {
-    const buffer = this.buffer;
-    const width = buffer[this.#at] as number;
-    const low = buffer.readDoubleLE(this.#at + 1);
-    let at = this.#at + 1 + doubleBytes;
+    const width = this.buffer[this.#at] as number;
+    const low = this.buffer.readDoubleLE(this.#at + 1);
     const values = new Float64Array(length);
-    for (let i = 0; i < length; i += 1) {
-      if (width === 0) values[i] = low;
-      else if (width === 1) values[i] = low + (buffer[at] as number);
-      else if (width === 2) values[i] = low + ((buffer[at] as number) | ((buffer[at + 1] as number) << 8));
-      else if (width === 3) values[i] = low + buffer.readUIntLE(at, 3);
-      else if (width === 4) values[i] = low + buffer.readUInt32LE(at);
-      else values[i] = buffer.readDoubleLE(at);
-      at += width;
-    }
-    this.#at = at;
+    takeNumbers(viewOf(this.buffer, this.#at + 1 + doubleBytes, width * length), width, low, values);
+    this.#at += 1 + doubleBytes + width * length;
     return values;
   }
 
@@ -214,10 +223,8 @@ export class ColumnReader {
 
   #doubles(length: number): Float64Array {
     const values = new Float64Array(length);
-    for (let i = 0; i < length; i += 1) {
-      values[i] = this.buffer.readDoubleLE(this.#at);
-      this.#at += doubleBytes;
-    }
+    takeNumbers(viewOf(this.buffer, this.#at, doubleBytes * length), doubleBytes, 0, values);
+    this.#at += doubleBytes * length;
     return values;
   }
 }

@@ -1,5 +1,6 @@
 import { inRuns } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
+import type { PackColumns } from './pack.js';
 
 /** A column of a segment: numbers, or texts and truth values. A name has both where its values are mixed. */
 export interface SegmentColumn {
@@ -49,10 +50,23 @@ export const baseColumns = [
 export const idColumns = ['id0', 'id1', 'id2'] as const;
 
 /**
- * Columns that are not part of the table. With these and some of the base columns, a segment has everything that the columns of its packs have, so that
- * one read of a window takes the place of one of each pack.
+ * The numbers that the columns of packs have too. With these and the appearances, one read of a segment takes the place of one of each of its
+ * packs. Some are columns of the table.
  */
-export const packColumns = ['bytes', 'details', 'zmin', 'zmax'] as const;
+export const packNumbers = {
+  id0: ({ ids }: PackColumns) => ids.high,
+  id1: ({ ids }: PackColumns) => ids.middle,
+  id2: ({ ids }: PackColumns) => ids.low,
+  order: ({ positions }: PackColumns) => positions,
+  xmin: ({ boxes }: PackColumns) => boxes.lowx,
+  ymin: ({ boxes }: PackColumns) => boxes.lowy,
+  xmax: ({ boxes }: PackColumns) => boxes.highx,
+  ymax: ({ boxes }: PackColumns) => boxes.highy,
+  bytes: ({ lengths }: PackColumns) => lengths,
+  details: ({ details }: PackColumns) => details,
+  zmin: ({ boxes }: PackColumns) => boxes.lowz,
+  zmax: ({ boxes }: PackColumns) => boxes.highz,
+};
 /** The column of the appearances; absent if there are very many different ones. */
 export const appearanceColumn = 'appearance';
 

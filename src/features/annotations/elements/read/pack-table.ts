@@ -7,19 +7,17 @@ import { cellsOf, TableDraft } from '../write/table-draft.js';
 export async function tableOfPacks(
   packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
   each: (element: AnnotationElement) => Promise<void> | void = () => {},
-): Promise<TableDraft> {
+): Promise<{ table: TableDraft; packs: PackColumns[] }> {
   const table = new TableDraft();
+  const read: PackColumns[] = [];
   for await (const { columns, text } of packs) {
     const offsets = columns.offsets();
-    const appearances = columns.appearanceTexts();
     for (let at = 0; at < columns.count; at += 1) {
-      const box = columns.boxAt(at);
       const element = await parsedElement(text.subarray(offsets[at], offsets[at + 1]));
-      const appearance = appearances[columns.appearanceIndices[at] as number] as string;
-      const [order, bytes] = [columns.positions[at] as number, columns.lengths[at] as number];
-      table.add(cellsOf(element, box), { id: columns.idAt(at), box, order, bytes, appearance });
+      table.add(cellsOf(element, columns.boxAt(at)));
       await each(element);
     }
+    read.push(columns);
   }
-  return table;
+  return { table, packs: read };
 }

@@ -4,8 +4,7 @@ import {
   appearanceColumn,
   decodeNumbers,
   decodeTexts,
-  idColumns,
-  packColumns,
+  packNumbers,
   type SegmentColumn,
   type SegmentHeader,
 } from '../packs/segment.js';
@@ -42,7 +41,7 @@ export async function loadColumns(
   });
 }
 
-const numberNames = [...idColumns, 'order', 'xmin', 'ymin', 'xmax', 'ymax', ...packColumns] as const;
+const numberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
 
 /** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
 export async function columnsOfPacks(

@@ -75,8 +75,7 @@ export class WindowDraft {
   /** Adds an element whose text was written to {@link reserve}. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
     const index = this.#appearances.indexOf(element);
-    const appearance = this.#appearances.texts[index] as string;
-    this.#table?.add(cellsOf(element, box), { id, box, order: this.count, bytes: textBytes, appearance });
+    this.#table?.add(cellsOf(element, box));
     this.#add(index, id, box, textBytes);
   }
 
@@ -88,7 +87,7 @@ export class WindowDraft {
     textBytes: number,
   ): void {
     if (cells === null) this.#table = null;
-    else this.#table?.add(cells, { id, box, order: this.count, bytes: textBytes, appearance });
+    else this.#table?.add(cells);
     this.#add(this.#appearances.indexOfText(appearance, group), id, box, textBytes);
   }
 

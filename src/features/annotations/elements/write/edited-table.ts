@@ -37,10 +37,13 @@ export async function editedTable(
   await writer.finish();
   const isFull = segments.length >= layout.segments;
   const packs = isFull ? live : loose;
-  const table = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
+  const made = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);
   });
-  const order = Uint32Array.from({ length: table.count }, (_, row) => row);
-  const segment = await writer.segment(table, order, packs);
+  const segment = await writer.segment(
+    made.table,
+    made.packs,
+    packs.map(({ id }) => id),
+  );
   return isFull ? [segment] : [...segments, segment];
 }

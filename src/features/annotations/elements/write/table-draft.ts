@@ -6,13 +6,12 @@ import {
   appearanceColumn,
   encodeNumbers,
   encodeTexts,
-  idColumns,
-  packColumns,
+  packNumbers,
   type SegmentColumn,
   type SegmentHeader,
   type Text,
 } from '../packs/segment.js';
-import { idWord } from '../packs/ids.js';
+import type { PackColumns } from '../packs/pack.js';
 
 /** Names in `user` that get columns, for each segment. */
 const maxNames = 1000;
@@ -95,32 +94,14 @@ function newPlace(pointer: string): Place {
   return { pointer, numbers: null, texts: null, below: null };
 }
 
-const baseNumbers = [...idColumns, 'order', 'area', 'length', 'x', 'y', 'xmin', 'ymin', 'xmax', 'ymax', ...packColumns] as const;
-const baseTexts = ['type', 'group', 'label', appearanceColumn] as const;
+const measured = ['area', 'length', 'x', 'y'] as const;
+const texts = ['type', 'group', 'label'] as const;
 
-/** An element as a row of the columns of a pack. */
-export interface PackRow {
-  id: string;
-  box: BoundingBox;
-  /** Its position in the window. */
-  order: number;
-  /** Length of its text in bytes. */
-  bytes: number;
-  /** See AppearanceTable. */
-  appearance: string;
-}
-
-/** The table of a window, or of some packs, while its elements come in. */
+/** The table of a window, or of some packs, while its elements come in: all that the columns of their packs do not have. */
 export class TableDraft {
   count = 0;
-  readonly #numbers = Object.fromEntries(baseNumbers.map((name) => [name, new Cells()])) as Record<
-    (typeof baseNumbers)[number],
-    Cells
-  >;
-  readonly #texts = Object.fromEntries(baseTexts.map((name) => [name, new TextCells()])) as Record<
-    (typeof baseTexts)[number],
-    TextCells
-  >;
+  readonly #numbers = Object.fromEntries(measured.map((name) => [name, new Cells()])) as Record<(typeof measured)[number], Cells>;
+  readonly #texts = Object.fromEntries(texts.map((name) => [name, new TextCells()])) as Record<(typeof texts)[number], TextCells>;
   readonly #user = newPlace('');
   readonly #named: Place[] = [];
   #places = 0;
@@ -128,27 +109,14 @@ export class TableDraft {
   #valuesLeft = 0;
 
   /** Adds an element. */
-  add(cells: ElementCells, { id, box, order, bytes, appearance }: PackRow): void {
+  add(cells: ElementCells): void {
     const row = this.count;
     const numbers = this.#numbers;
-    numbers.id0.add(row, idWord(id, 0));
-    numbers.id1.add(row, idWord(id, 1));
-    numbers.id2.add(row, idWord(id, 2));
-    numbers.order.add(row, order);
     // Values too large for a number are left out.
     if (Number.isFinite(cells.area)) numbers.area.add(row, cells.area);
     if (Number.isFinite(cells.length)) numbers.length.add(row, cells.length);
     if (Number.isFinite(cells.x)) numbers.x.add(row, cells.x);
     if (Number.isFinite(cells.y)) numbers.y.add(row, cells.y);
-    numbers.xmin.add(row, box.lowx);
-    numbers.ymin.add(row, box.lowy);
-    numbers.xmax.add(row, box.highx);
-    numbers.ymax.add(row, box.highy);
-    numbers.zmin.add(row, box.lowz);
-    numbers.zmax.add(row, box.highz);
-    numbers.details.add(row, box.details);
-    numbers.bytes.add(row, bytes);
-    this.#texts.appearance.addText(row, appearance);
     this.#texts.type.addText(row, cells.type);
     if (cells.group !== null && cells.group.length <= maxCellLength) this.#texts.group.addText(row, cells.group);
     if (cells.label !== null && cells.label.length <= maxCellLength) this.#texts.label.addText(row, cells.label);
@@ -193,52 +161,97 @@ export class TableDraft {
   /**
    * The parts of a segment: its header, then the columns.
    *
-   * @param order rows in the order in which they are stored.
-   * @param packs ids and counts of the packs that they are in then.
+   * @param packs columns of the packs with the elements.
+   * @param ids ids of the packs.
+   * @param order rows of the draft in the order of the packs; `null` if they are in this order.
    */
-  async *segment(order: Uint32Array, packs: Pick<SegmentHeader, 'packs' | 'counts'>): AsyncGenerator<Buffer, void, undefined> {
+  async *segment(
+    packs: readonly PackColumns[],
+    ids: readonly string[],
+    order: Float64Array | null = null,
+  ): AsyncGenerator<Buffer, void, undefined> {
     const { count } = this;
-    const places = new Uint32Array(count);
-    for (let i = 0; i < count; i += 1) places[order[i] as number] = i;
+    const places = order === null ? null : new Uint32Array(count);
+    for (let i = 0; i < (order?.length ?? 0); i += 1) places![order![i] as number] = i;
     const columns: SegmentColumn[] = [];
     const parts: Buffer[] = [];
     const dense = new Float64Array(count);
+    const add = (column: Omit<SegmentColumn, 'parts'>, bytes: Buffer) => {
+      const before = parts.length;
+      for (let start = 0; start < bytes.length; start += partBytes) parts.push(bytes.subarray(start, start + partBytes));
+      columns.push({ ...column, parts: parts.length - before });
+    };
+    for (const [name, numbersOf] of Object.entries(packNumbers)) {
+      joinInto(dense, packs, numbersOf);
+      add({ name, kind: 'number', nulls: 0, ...rangeOf(dense) }, encodeNumbers(dense));
+      if (isSliceOver()) await nextSlice();
+    }
+    const appearances = joinAppearances(dense, packs);
+    if (appearances.length <= maxAppearances) {
+      add({ name: appearanceColumn, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
+    }
     for (const { name, cells } of this.#columns()) {
       const isText = cells instanceof TextCells;
       dense.fill(isText ? 0 : NaN);
-      let [low, high] = [Infinity, -Infinity];
       for (let i = 0; i < cells.length; i += 1) {
-        const value = cells.values[i] as number;
-        if (value < low) low = value;
-        if (value > high) high = value;
-        dense[places[cells.rows[i] as number] as number] = value;
+        const row = cells.rows[i] as number;
+        dense[places === null ? row : (places[row] as number)] = cells.values[i] as number;
       }
-      const texts = isText ? [...cells.codes.keys()] : [];
-      const bytes = isText ? await encodeTexts(dense, texts) : encodeNumbers(dense);
-      const before = parts.length;
-      for (let start = 0; start < bytes.length; start += partBytes) parts.push(bytes.subarray(start, start + partBytes));
-      const column = { name, nulls: count - cells.length, parts: parts.length - before };
-      if (!isText) columns.push({ ...column, kind: 'number', ...(cells.length > 0 && { low, high }) });
-      else {
-        const isBoolean = texts.length > 0 && texts.every((text) => typeof text === 'boolean');
-        columns.push({ ...column, kind: 'text', ...(isBoolean && { isBoolean }) });
-      }
+      const nulls = count - cells.length;
+      if (isText) {
+        const values = [...cells.codes.keys()];
+        const isBoolean = values.length > 0 && values.every((value) => typeof value === 'boolean');
+        add({ name, kind: 'text', nulls, ...(isBoolean && { isBoolean }) }, await encodeTexts(dense, values));
+      } else add({ name, kind: 'number', nulls, ...rangeOf(dense) }, encodeNumbers(dense));
       if (isSliceOver()) await nextSlice();
     }
-    const header: SegmentHeader = { rows: count, ...packs, columns, ...(this.#isCut && { isCut: true }) };
+    const counts = packs.map((pack) => pack.count);
+    const header: SegmentHeader = { rows: count, packs: [...ids], counts, columns, ...(this.#isCut && { isCut: true }) };
     yield Buffer.from(JSON.stringify(header));
     yield* parts;
   }
 
   *#columns(): Generator<{ name: string; cells: Cells }> {
-    for (const name of baseNumbers) yield { name, cells: this.#numbers[name] };
-    for (const name of baseTexts) {
-      const cells = this.#texts[name];
-      if (name !== appearanceColumn || cells.codes.size <= maxAppearances) yield { name, cells };
-    }
-    for (const { pointer, numbers, texts } of this.#named) {
-      if (numbers !== null) yield { name: pointer, cells: numbers };
-      if (texts !== null) yield { name: pointer, cells: texts };
+    for (const name of measured) yield { name, cells: this.#numbers[name] };
+    for (const name of texts) yield { name, cells: this.#texts[name] };
+    for (const { pointer: name, numbers, texts: others } of this.#named) {
+      if (numbers !== null) yield { name, cells: numbers };
+      if (others !== null) yield { name, cells: others };
     }
   }
+}
+
+/** Joins a column of packs. */
+function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf: (pack: PackColumns) => Float64Array): void {
+  let at = 0;
+  for (const pack of packs) {
+    dense.set(numbersOf(pack), at);
+    at += pack.count;
+  }
+}
+
+/** Joins the appearances of packs: from 1, the index among those that are returned. */
+function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): string[] {
+  const codes = new Map<string, number>();
+  let at = 0;
+  for (const pack of packs) {
+    const ofPack = pack.appearanceTexts().map((text) => {
+      const code = codes.get(text) ?? codes.size + 1;
+      codes.set(text, code);
+      return code;
+    });
+    for (const index of pack.appearanceIndices) dense[at++] = ofPack[index] as number;
+  }
+  return [...codes.keys()];
+}
+
+/** Smallest and largest number; nothing without numbers. */
+function rangeOf(values: Float64Array): { low?: number; high?: number } {
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i] as number;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? { low, high } : {};
 }

@@ -6,7 +6,7 @@ import type { WindowDraft } from './draft.js';
 import type { TableDraft } from './table-draft.js';
 import { encodeIndex, indexEntry } from '../packs/id-index.js';
 import { idAt, idHash, type IdMaker } from '../packs/ids.js';
-import { encodeColumns, type PackRows } from '../packs/pack.js';
+import { encodeColumns, PackColumns, type PackRows } from '../packs/pack.js';
 import { Inserter, Limit } from './inserter.js';
 import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../records.js';
 
@@ -23,13 +23,44 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
   }
 }
 
-/** Smallest and largest id of the rows, as text. */
-function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; highId: string }): void {
-  for (let i = 0; i < rows.count; i += 1) {
-    const id = idAt(rows.ids, i);
-    if (range.lowId === '' || id < range.lowId) range.lowId = id;
-    if (id > range.highId) range.highId = id;
+/** The smallest and the largest of ids, whose words are compared, because to write all ids as text takes as long as all else about them. */
+class IdRange {
+  low = '';
+  high = '';
+  #low: [number, number, number] = [Infinity, 0, 0];
+  #high: [number, number, number] = [-1, 0, 0];
+
+  add(ids: PackRows['ids']): void {
+    let [low, high] = [-1, -1];
+    for (let i = 0; i < ids.high.length; i += 1) {
+      const [a, b, c] = [ids.high[i] as number, ids.middle[i] as number, ids.low[i] as number];
+      if (isBelow(a, b, c, this.#low)) {
+        this.#low = [a, b, c];
+        low = i;
+      }
+      if (!isBelow(a, b, c, this.#high)) {
+        this.#high = [a, b, c];
+        high = i;
+      }
+    }
+    if (low !== -1) this.low = idAt(ids, low);
+    if (high !== -1) this.high = idAt(ids, high);
   }
+}
+
+function isBelow(high: number, middle: number, low: number, [a, b, c]: [number, number, number]): boolean {
+  return high !== a ? high < a : middle !== b ? middle < b : low < c;
+}
+
+/** The positions of the elements of packs. */
+function joinedPositions(packs: readonly PackColumns[], count: number): Float64Array {
+  const positions = new Float64Array(count);
+  let at = 0;
+  for (const pack of packs) {
+    positions.set(pack.positions, at);
+    at += pack.count;
+  }
+  return positions;
 }
 
 /** Writes windows of one family. Records are collected, so that many small windows take few inserts. */
@@ -58,18 +89,17 @@ export class WindowWriter {
     const entries: PackEntry[] = [];
     const indexEntries = new Float64Array(draft.count);
     let count = 0;
-    const order = new Uint32Array(draft.count);
-    const range = { lowId: '', highId: '' };
+    const packs: PackColumns[] = [];
+    const range = new IdRange();
     const running = new Limit(compressing);
     try {
       for await (const { rows, text } of draft.packs()) {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
         putIndexEntries(indexEntries, count, rows, entries.length);
-        // Until they are stored, positions are those in the draft.
-        order.set(rows.positions, count);
         count += rows.count;
-        idRange(rows, range);
+        range.add(rows.ids);
+        packs.push(new PackColumns(rows));
         entries.push(packEntry(id, rows));
         await running.start(async () => void (await this.pack(id, rows, text)));
       }
@@ -83,14 +113,15 @@ export class WindowWriter {
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
     const groups = [...(await draft.groups())];
     if (isSliceOver()) await nextSlice(this.signal);
-    const { table: rows } = draft;
     // The few packs of a small window are quicker to read than to write once more.
-    const hasTable = rows !== null && entries.length > draft.layout.loosePacks;
-    const table = hasTable ? [await this.segment(rows, order, entries)] : [];
+    const rows = entries.length > draft.layout.loosePacks ? draft.table : null;
+    const packIds = entries.map((entry) => entry.id);
+    // The rows of the table are in the order of the elements.
+    const table = rows === null ? [] : [await this.segment(rows, packs, packIds, joinedPositions(packs, draft.count))];
     await this.window({ id, packIndex, groups: JSON.stringify(groups), index, table });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements cannot be written');
-    return { id, count: draft.count, detailsCount: box.details, box, ...range };
+    return { id, count: draft.count, detailsCount: box.details, box, lowId: range.low, highId: range.high };
   }
 
   /** Stores one pack. @returns its columns as stored. */
@@ -105,11 +136,10 @@ export class WindowWriter {
     await this.#windows.add({ ...window, family: this.family });
   }
 
-  /** Stores a segment of the table. @param order rows of the draft in the order of the packs. @returns the ids of its parts. */
-  async segment(draft: TableDraft, order: Uint32Array, packs: readonly PackEntry[]): Promise<string[]> {
+  /** Stores a segment of the table, see `TableDraft.segment`. @returns the ids of its parts. */
+  async segment(draft: TableDraft, ...of: Parameters<TableDraft['segment']>): Promise<string[]> {
     const parts: string[] = [];
-    const held = { packs: packs.map(({ id }) => id), counts: packs.map(({ count }) => count) };
-    for await (const part of draft.segment(order, held)) {
+    for await (const part of draft.segment(...of)) {
       this.signal?.throwIfAborted();
       parts.push(await this.part(part));
     }
