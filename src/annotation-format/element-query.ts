@@ -167,6 +167,11 @@ export class ElementBudget {
     this.#most = mostElements(query);
   }
 
+  /** Whether anything limits the number of elements. */
+  get isLimited(): boolean {
+    return this.#most < Infinity;
+  }
+
   /** Whether another element can be sent. */
   get isOpen(): boolean {
     if (this.returned >= this.#most) return false;
@@ -174,10 +179,10 @@ export class ElementBudget {
     return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
   }
 
-  /** Counts an element that was sent. */
-  take(details: number): void {
-    this.returned += 1;
-    this.details += this.query.centroids ? 1 : details;
+  /** Counts elements that were sent. */
+  take(details: number, count = 1): void {
+    this.returned += count;
+    this.details += this.query.centroids ? count : details;
   }
 }
 

@@ -42,10 +42,10 @@ export class TableFiles {
   /** The rows of all blocks, as a function of the threads writes them. */
   async *#blocks(write: 'csv' | 'arrowBatch', { table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
     const needed = [...columns, ...filterColumns(filter, table.names)];
-    for (const source of candidates(table, filter)) {
+    yield* mapAhead(candidates(table, filter), windowsAtOnce, async (source) => {
       const { block, transfer } = await source.load(needed, signal);
-      yield await this.threads.run(write, { block, filter, columns }, { what, signal, transfer });
-    }
+      return this.threads.run(write, { block, filter, columns }, { what, signal, transfer });
+    });
   }
 
   /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs. */

@@ -23,6 +23,8 @@ import { selectSorted } from './select-sorted.js';
 /** Approximate size of a chunk in bytes. */
 const chunkBytes = 256 * 1024;
 const comma = 0x2c;
+/** Centroids that are made together. */
+const centroidsAtOnce = 65_536;
 /** Texts are kept in memory for this time in milliseconds while the reader consumes a chunk. */
 const patienceMs = 1000;
 
@@ -160,30 +162,83 @@ async function* centroidChunks(
   selections: AsyncIterable<Selection>,
   props: CentroidPropTable,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const most = Math.floor(chunkBytes / centroidBytes);
-  const appearances = new KnownAppearances();
+  const known = new KnownAppearances();
   for await (const { packs, members } of selections) {
-    const drawn: (PackCentroids | undefined)[] = Array.from({ length: packs.length });
-    for (let start = 0; start < members.length; start += most) {
-      const end = Math.min(members.length, start + most);
-      const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
-      // Its methods take a quarter of the time of those of a buffer.
-      const view = new DataView(chunk.buffer);
-      for (let i = start; i < end; i += 1) {
-        const member = members[i] as number;
+    const appearances: (PackAppearances | undefined)[] = Array.from({ length: packs.length });
+    for (let start = 0; start < members.length; start += centroidsAtOnce) {
+      const run = members.subarray(start, start + centroidsAtOnce);
+      // Rows of `props` are in the order in which they are met.
+      for (let i = 0; i < run.length; i += 1) {
+        const member = run[i] as number;
         const index = packOf(member);
-        let pack = drawn[index];
-        if (pack === undefined) {
-          const columns = columnsOf(packs[index] as LoadedPack);
-          drawn[index] = pack = new PackCentroids(columns, appearances.of(columns));
-          // Decoding the columns of a pack takes time.
+        let ofPack = appearances[index];
+        if (ofPack === undefined) {
+          appearances[index] = ofPack = known.of(columnsOf(packs[index] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
-        pack.write(rowInPack(member), view, (i - start) * centroidBytes, props);
+        if (ofPack.unknown === 0) continue;
+        const at = columnsOf(packs[index] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
+        if (ofPack.rows[at] !== -1) continue;
+        ofPack.rows[at] = rowOf(ofPack.appearances[at]!, props);
+        ofPack.unknown -= 1;
       }
-      yield chunk;
       if (isSliceOver()) await nextSlice();
+      const records = Buffer.allocUnsafeSlow(run.length * centroidBytes);
+      await writeCentroids(records, run, packs, appearances);
+      for (let at = 0; at < records.length; at += chunkBytes) yield records.subarray(at, at + chunkBytes);
     }
+  }
+}
+
+/** Writes records pack by pack: members in order have their columns all over the memory, which takes several times as long. */
+async function writeCentroids(
+  records: Buffer,
+  members: Float64Array,
+  packs: readonly LoadedPack[],
+  appearances: readonly (PackAppearances | undefined)[],
+): Promise<void> {
+  const ends = new Uint32Array(packs.length);
+  for (let i = 0; i < members.length; i += 1) ends[packOf(members[i] as number)]! += 1;
+  let sum = 0;
+  for (let index = 0; index < ends.length; index += 1) {
+    const count = ends[index] as number;
+    ends[index] = sum;
+    sum += count;
+  }
+  const byPack = new Uint32Array(members.length);
+  for (let i = 0; i < members.length; i += 1) byPack[ends[packOf(members[i] as number)]!++] = i;
+  // Its methods take a quarter of the time of those of a buffer.
+  const view = new DataView(records.buffer);
+  let start = 0;
+  for (let index = 0; index < ends.length; index += 1) {
+    const end = ends[index] as number;
+    if (end === start) continue;
+    const columns = columnsOf(packs[index] as LoadedPack);
+    writePack(view, columns, appearances[index]!.rows, { members, wanted: byPack.subarray(start, end) });
+    start = end;
+    // Decoding the columns of a pack takes time.
+    if (isSliceOver()) await nextSlice();
+  }
+}
+
+/** Writes the records of members of one pack. @param of their indexes among all members, which are their places. */
+function writePack(
+  view: DataView,
+  { ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
+  rows: Int32Array,
+  { members, wanted }: { members: Float64Array; wanted: Uint32Array },
+): void {
+  for (let i = 0; i < wanted.length; i += 1) {
+    const place = wanted[i] as number;
+    const at = rowInPack(members[place] as number);
+    const offset = place * centroidBytes;
+    view.setUint32(offset, high[at] as number);
+    view.setUint32(offset + 4, middle[at] as number);
+    view.setUint32(offset + 8, low[at] as number);
+    const [left, right] = [lowx[at] as number, highx[at] as number];
+    const [top, bottom] = [lowy[at] as number, highy[at] as number];
+    const box = { lowx: left, lowy: top, highx: right, highy: bottom, size: diagonal(right - left, bottom - top) };
+    writePositionAndAppearance(view, offset, box, rows[appearanceIndices[at] as number] as number);
   }
 }
 
@@ -192,6 +247,8 @@ interface PackAppearances {
   appearances: ElementAppearance[];
   /** Rows of `props`; -1 where an appearance has not been met yet, because rows are in the order in which they are met. */
   rows: Int32Array;
+  /** How many have not been met. */
+  unknown: number;
 }
 
 /** Most lists of appearances that are kept. */
@@ -206,44 +263,11 @@ class KnownAppearances {
     let known = this.#known.get(text);
     if (known === undefined) {
       const appearances = parseAppearances(text);
-      known = { appearances, rows: new Int32Array(appearances.length).fill(-1) };
+      known = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
       if (this.#known.size === mostKnown) this.#known.clear();
       this.#known.set(text, known);
     }
     return known;
-  }
-}
-
-/** The centroids of a pack. */
-class PackCentroids {
-  readonly #ids: PackColumns['ids'];
-  readonly #boxes: PackColumns['boxes'];
-  readonly #appearanceIndices: Float64Array;
-
-  constructor(
-    columns: PackColumns,
-    private readonly appearances: PackAppearances,
-  ) {
-    this.#ids = columns.ids;
-    this.#boxes = columns.boxes;
-    this.#appearanceIndices = columns.appearanceIndices;
-  }
-
-  write(at: number, view: DataView, offset: number, props: CentroidPropTable): void {
-    const { high, middle, low } = this.#ids;
-    const { lowx: lows, lowy: tops, highx: highs, highy: bottoms } = this.#boxes;
-    const { rows, appearances } = this.appearances;
-    const appearance = this.#appearanceIndices[at] as number;
-    if (rows[appearance] === -1) rows[appearance] = rowOf(appearances[appearance]!, props);
-    view.setUint32(offset, high[at] as number);
-    view.setUint32(offset + 4, middle[at] as number);
-    view.setUint32(offset + 8, low[at] as number);
-    const lowx = lows[at] as number;
-    const lowy = tops[at] as number;
-    const highx = highs[at] as number;
-    const highy = bottoms[at] as number;
-    const box = { lowx, lowy, highx, highy, size: diagonal(highx - lowx, highy - lowy) };
-    writePositionAndAppearance(view, offset, box, rows[appearance] as number);
   }
 }
 

@@ -1,4 +1,5 @@
 import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
+import { mapAhead } from '../../../../core/concurrency/map-ahead.js';
 import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
@@ -19,8 +20,9 @@ import {
 
 /** Largest size of the uncompressed texts of a part of the answer, in bytes. The packs are read once for each part. */
 const partTextBytes = 64 * 1024 * 1024;
-/** Number of packs in one fetch. */
+/** Number of packs in one fetch, and fetches at the same time: while the packs of one are looked at, the next ones are fetched. */
 const packsPerFetch = 256;
+const fetchedAtOnce = 3;
 /** Numbers that are looked at without a pause. */
 const numbersAtOnce = 65_536;
 
@@ -124,17 +126,20 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     }
     if (matches.count > before) matches.packs.push({ ...pack, text: null });
   };
-  for (const [number, window] of windows.entries()) {
+  const parts = windows.flatMap((window, number) => {
     const wanted = candidates[number] as PackEntry[];
     // Texts of a whole window would take too much memory.
     const atOnce = needsText ? packsPerFetch : Math.max(1, wanted.length);
-    for (let start = 0; start < wanted.length; start += atOnce) {
-      const packs = wanted.slice(start, start + atOnce);
-      const load = () => (needsText ? loader.packs(packs, 'both', signal) : loader.columnsOf([{ window, packs }], signal));
-      for (const pack of await load()) {
-        await add(number, pack);
-        if (isSliceOver()) await nextSlice(signal);
-      }
+    return runsOf(wanted, atOnce).map((packs) => ({ window, number, packs }));
+  });
+  const load = async ({ window, number, packs }: (typeof parts)[number]) => {
+    const loaded = needsText ? loader.packs(packs, 'both', signal) : loader.columnsOf([{ window, packs }], signal);
+    return { number, loaded: await loaded };
+  };
+  for await (const { number, loaded } of mapAhead(parts, fetchedAtOnce, load)) {
+    for (const pack of loaded) {
+      await add(number, pack);
+      if (isSliceOver()) await nextSlice(signal);
     }
   }
   return matches;
@@ -270,12 +275,13 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
     if (inPack === undefined) wanted.set(index, [i]);
     else inPack.push(i);
   }
-  const indices = [...wanted.keys()];
-  for (let start = 0; start < indices.length; start += packsPerFetch) {
-    const group = indices.slice(start, start + packsPerFetch);
-    const entries = group.map((index) => (packs[index] as LoadedPack).entry);
-    for (const [at, pack] of (await loader.packs(entries, 'text', signal)).entries()) {
-      const index = group[at] as number;
+  const load = async (indices: number[]) => {
+    const entries = indices.map((index) => (packs[index] as LoadedPack).entry);
+    return { indices, loaded: await loader.packs(entries, 'text', signal) };
+  };
+  for await (const { indices, loaded } of mapAhead(runsOf([...wanted.keys()], packsPerFetch), fetchedAtOnce, load)) {
+    for (const [at, pack] of loaded.entries()) {
+      const index = indices[at] as number;
       const offsets = columnsOf(packs[index] as LoadedPack).offsets();
       const text = packText(pack);
       for (const i of wanted.get(index) ?? []) {
@@ -284,7 +290,13 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
         // The text is copied, because a part of a pack's buffer would keep all of it in memory.
         cut[i] = Buffer.from(piece);
       }
+      if (isSliceOver()) await nextSlice(signal);
     }
   }
   return { ...selection, cut };
+}
+
+/** Consecutive parts of a list, each of at most so many entries. */
+function runsOf<T>(list: readonly T[], most: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / most) }, (_, i) => list.slice(i * most, (i + 1) * most));
 }

@@ -207,6 +207,11 @@ async function takeMembers(
   const from = Math.min(sorted.length, query.offset - skipped.offset);
   skipped.offset += from;
   let to = from;
+  if (takesAll && from === 0 && !budget.isLimited) {
+    const details = packs.reduce((sum, { entry }) => sum + entry.detailsCount, 0);
+    budget.take(details, count);
+    return sorted;
+  }
   while (to < sorted.length && budget.isOpen) {
     const member = sorted[to] as number;
     budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
@@ -223,7 +228,12 @@ async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | un
     for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * perPack + at;
     if (isSliceOver()) await nextSlice(signal);
   }
-  return slots.filter((member) => member >= 0);
+  let count = 0;
+  for (let position = 0; position < windowPositions; position += 1) {
+    const member = slots[position] as number;
+    if (member >= 0) slots[count++] = member;
+  }
+  return slots.subarray(0, count);
 }
 
 /** The matching members in order. */
