@@ -44,6 +44,8 @@ test('shapes from texts are right where the key of points is elsewhere, too', ()
     { ...line, label: { value: 'ü "points":[[1]]' } },
     { user: { points: [[8]] }, ...line },
     { ...line, user: { points: [[8, 9]] } },
+    ...[[['a]],b']], [[[1]]], [[1], 2], [[{ a: [1] }]], [[null]]].map((value) => ({ user: { points: value }, ...line })),
+    { ...line, points: [[-0, 1.5e-9, 0.1], [0.30000000000000004, 123456789012345.6, 1e21], points[0]!] },
     { type: 'arrow', points: [points[0]!, points[1]!] },
     line,
   ]);

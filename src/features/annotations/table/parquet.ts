@@ -64,7 +64,12 @@ export function writeRowGroup({
   const data: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
     .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
-  for (const name of shapeNumbers) data.push({ name, data: taken.map((row) => shapes[row]!.numbers?.[name] ?? null) });
+  // Most shapes have none of these.
+  const hasNumbers = taken.some((row) => shapes[row]!.numbers !== null);
+  const none = hasNumbers ? [] : taken.map(() => null);
+  for (const name of shapeNumbers) {
+    data.push({ name, data: hasNumbers ? taken.map((row) => shapes[row]!.numbers?.[name] ?? null) : none });
+  }
   data.push({ name: 'properties', data: taken.map((row) => shapes[row]!.properties) });
   data.push({ name: 'bbox', data: taken.map(boxAt) });
   // Few shapes are alike, bounds of bytes mean nothing, and to compress coordinates by a quarter takes a third of all time.

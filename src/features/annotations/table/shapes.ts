@@ -24,19 +24,28 @@ export function shapeOf(element: AnnotationElement): Shape {
   return { wkb: wkbOf(geometry), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
 }
 
-/** The shape of a line or polygon without holes, whose `points` do not matter. @param numbers x, y and z of its positions. */
-export function lineShape(line: LineElement, numbers: number[]): Shape {
+/**
+ * The shape of a line or polygon without holes, whose `points` do not matter.
+ *
+ * @param numbers `count` numbers: x, y and z of its positions; then those of the first one.
+ * @param take gives memory for the shape.
+ */
+export function lineShape(
+  line: LineElement,
+  { numbers, count }: { numbers: Float64Array; count: number },
+  take: (bytes: number) => Uint8Array,
+): Shape {
   // A ring needs three vertices.
-  const isRing = line.type === 'polyline' && line.closed === true && numbers.length >= 9;
-  if (isRing) numbers.push(numbers[0]!, numbers[1]!, numbers[2]!);
-  const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [numbers] };
+  const isRing = line.type === 'polyline' && line.closed === true && count >= 9;
+  const positions = numbers.subarray(0, isRing ? count + 3 : count);
+  const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [positions] };
   let known = knownProperties.get(line);
   if (known === undefined) {
     known = {};
     knownProperties.set(line, known);
   }
   const properties = (known[geometry.type] ??= { json: propertiesOf(line, geometry) });
-  return { wkb: wkbOf(geometry), numbers: null, properties: properties.json };
+  return { wkb: wkbOf(geometry, take), numbers: null, properties: properties.json };
 }
 
 /** The properties of elements with the same members, for each type of geometry. */

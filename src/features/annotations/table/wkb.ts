@@ -1,7 +1,7 @@
 /** A geometry of an element: its lines, rings with their first position at the end, each as x, y and z of its positions. */
 export interface ElementGeometry {
   type: 'Point' | 'LineString' | 'Polygon';
-  lines: readonly (readonly number[])[];
+  lines: readonly ArrayLike<number>[];
 }
 
 const typeCodes = { Point: 1, LineString: 2, Polygon: 3 } as const;
@@ -18,14 +18,19 @@ function hasZ(lines: ElementGeometry['lines']): boolean {
 /**
  * Well-known binary of a geometry, without z where that is 0 everywhere. The package that writes Parquet would take as long for this
  * as for all else, because it looks at every position twice and makes a buffer for each geometry.
+ *
+ * @param take gives memory; default: a buffer of its own, which takes longer than a part of one.
  */
-export function wkbOf({ type, lines }: ElementGeometry): Uint8Array {
+export function wkbOf(
+  { type, lines }: ElementGeometry,
+  take: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
+): Uint8Array {
   const isFlat = !hasZ(lines);
   let numbers = 0;
   for (const line of lines) numbers += isFlat ? (line.length / 3) * 2 : line.length;
   const counts = type === 'Point' ? 0 : lines.length + (type === 'Polygon' ? 1 : 0);
-  const bytes = new Uint8Array(5 + 4 * counts + numberBytes * numbers);
-  const view = new DataView(bytes.buffer);
+  const bytes = take(5 + 4 * counts + numberBytes * numbers);
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
   view.setUint8(0, littleEndian);
   view.setUint32(1, typeCodes[type] + (isFlat ? 0 : withZ), true);
   let at = 5;
