@@ -1,7 +1,8 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { megabytes, median } from '../support/measure.js';
-import { randomNumbers, slideHeight, slideWidth } from '../support/polygons.js';
+import { polygonDocument, randomNumbers, slideHeight, slideWidth } from '../support/polygons.js';
 import type { Child } from '../support/children.js';
 import type { startReferences } from './children.js';
 import { send, type Received, type Sending } from './client.js';
@@ -105,6 +106,54 @@ export async function measureSmall(bench: Bench, id: string, count: number): Pro
     return call(bench, 'PUT', `/annotation/${id}/elements/${element.id}`, { body });
   });
   targets.note('one element changed', changeMs / findMs, 100, '× findOne', `${changeMs.toFixed(1)} ms`);
+}
+
+/** What an annotation is measured for whose text is too long to be parsed as a whole, or read as one. @param prepare makes the densities. */
+export async function measureMany(
+  bench: Bench,
+  count: number,
+  { prepare, restart }: { prepare: (id: string) => Promise<number>; restart: () => Promise<Child> },
+): Promise<void> {
+  const { itemId, targets } = bench;
+  const body = Readable.from(polygonDocument(count));
+  const created = await used(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
+  const most = (await bench.host.usage()).maxRss;
+  targets.tell('create', `${(created.ms / 1000).toFixed(0)} s, ${(created.cpuMs / 1000).toFixed(0)} s of processor time`);
+  targets.note('resident while it is created', most / 1e6, 600, 'MB');
+  const listed = await call(bench, 'GET', '/annotation', { query: { itemId, sort: 'created', sortdir: -1, limit: 1 } });
+  const id = idOf(listed);
+  const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / count);
+  const random = randomNumbers(11);
+  const viewport = () => {
+    const [left, top] = [random() * (slideWidth - side), random() * (slideHeight - side)];
+    return call(bench, 'GET', `/annotation/${id}`, { query: { left, top, right: left + side, bottom: top + side } });
+  };
+  targets.note('viewport', await medianMs(30, viewport), 50, 'ms');
+  const rename = (i: number) => {
+    return call(bench, 'PATCH', `/annotation/${id}`, {
+      body: JSON.stringify([{ op: 'replace', path: 'name', value: `bench ${i}` }]),
+    });
+  };
+  targets.note('rename', await medianMs(30, rename), 50, 'ms');
+  const filter = JSON.stringify({ column: 'area', gte: 250 });
+  const rows = () =>
+    used(bench.host, () => call(bench, 'GET', `/annotation/${id}/table/rows`, { query: { filter, sort: 'area' } }));
+  const first = await rows();
+  targets.note('rows of a filter', first.ms, 3000, 'ms', `again ${(await rows()).ms.toFixed(0)} ms`);
+  targets.tell('densities of the overlay made in', `${(await prepare(id)).toFixed(1)} s`);
+  const host = await restart();
+  const tile = await call({ ...bench, host }, 'GET', `/annotation/${id}/tiles/zxy/0/0/0`);
+  targets.note('first tile of the whole slide', tile.ms, 5000, 'ms', 'of a new process');
+  const centroids = await used(host, () =>
+    call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } }),
+  );
+  targets.note(
+    'centroids of all',
+    centroids.ms,
+    5000,
+    'ms',
+    `${megabytes(centroids.bytes)}, processor ${centroids.cpuMs.toFixed(0)} ms`,
+  );
 }
 
 async function medianMs(times: number, ask: (i: number) => Promise<Received>): Promise<number> {

@@ -35,19 +35,22 @@ export function* polygonTexts(count: number): Generator<string, void, undefined>
   }
 }
 
+/** A document of polygons, in pieces. */
+export function* polygonDocument(count: number): Generator<string, void, undefined> {
+  yield '{"name":"bench","elements":[';
+  let piece = '';
+  let isFirst = true;
+  for (const text of polygonTexts(count)) {
+    piece += `${isFirst ? '' : ','}${text}`;
+    isFirst = false;
+    if (piece.length < 1 << 20) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}]}`;
+}
+
 /** Writes a document of polygons to a file. */
 export async function writePolygons(path: string, count: number): Promise<void> {
-  await pipeline(async function* () {
-    yield '{"name":"bench","elements":[';
-    let piece = '';
-    let isFirst = true;
-    for (const text of polygonTexts(count)) {
-      piece += `${isFirst ? '' : ','}${text}`;
-      isFirst = false;
-      if (piece.length < 1 << 20) continue;
-      yield piece;
-      piece = '';
-    }
-    yield `${piece}]}`;
-  }, createWriteStream(path));
+  await pipeline(polygonDocument(count), createWriteStream(path));
 }
