@@ -6,7 +6,7 @@ import { countWindow, type CountedWindow } from './draw/density/count-window.js'
 import type { DensityCrowd } from './draw/density/density-gain.js';
 import type { CellWindow } from './draw/density/density-layer.js';
 import { countSums, type CellSums, type SumsInput, type SumsPyramid } from './draw/density/value-sums.js';
-import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
+import { makeVectorTile, paintInSlices, rgbaOf, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
 import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
@@ -19,6 +19,8 @@ const onLoop = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
+/** Densities that take about this many milliseconds are added up on the event loop, in slices: to start a thread takes longer. */
+const densitiesInSlices = 64;
 /** Maximum number of elements that are counted on the event loop. */
 const countedOnLoop = 1000;
 
@@ -43,17 +45,19 @@ export class Drawer {
 
   /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
-    return isQuick(drawing, cost) ? paint(drawing) : this.#threads.run('paint', drawing, { what: drawn, signal });
+    if (isQuick(drawing, cost, densitiesInSlices)) return paintInSlices(drawing, signal);
+    return this.#threads.run('paint', drawing, { what: drawn, signal });
   }
 
-  /** See {@link paintRgba}. @throws as {@link Drawer.paint}. */
+  /** Like {@link Drawer.paint}, see {@link rgbaOf}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
-    return isQuick(drawing, cost) ? paintRgba(drawing) : this.#threads.run('paintRgba', drawing, { what: drawn, signal });
+    if (isQuick(drawing, cost, densitiesInSlices)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
+    return this.#threads.run('paintRgba', drawing, { what: drawn, signal });
   }
 
   /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
   async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
-    if (isQuick(drawing, cost)) return makeVectorTile(drawing);
+    if (isQuick(drawing, cost, onLoop)) return makeVectorTile(drawing);
     return this.#threads.run('makeVectorTile', drawing, { what: drawn, signal });
   }
 
@@ -88,11 +92,14 @@ export class Drawer {
 
 const drawn = 'The annotation';
 
-function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost): boolean {
+/** @param mostDensityMs milliseconds that densities may take. */
+function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, mostDensityMs: number): boolean {
   const densityBytes = (densities?.tiles ?? []).reduce(
     (sum, { content }) => sum + (content instanceof Uint8Array ? content.length : 0),
     0,
   );
+  const densityMs = densityBytes / densityBytesPerMs;
   const canvas = view.width * view.height;
-  return textBytes / textPerMs + (pixels + canvas) / pixelsPerMs + densityBytes / densityBytesPerMs <= onLoop;
+  const ms = textBytes / textPerMs + (pixels + canvas) / pixelsPerMs;
+  return densityMs <= mostDensityMs && ms <= onLoop;
 }

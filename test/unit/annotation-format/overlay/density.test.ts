@@ -9,6 +9,7 @@ import {
   type DensityLevel,
 } from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
+import { paint, paintInSlices, type PictureDrawing } from '../../../../src/features/annotations/overlay/draw/drawing.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { marksOf, randomNumbers } from '../../../support/annotations/marks.js';
 
@@ -47,6 +48,34 @@ function cellsOf({ tiles }: DensityLevel): Map<string, number> {
 }
 
 describe('densities', () => {
+  it('give the same picture when they are added up in slices, below the elements', async () => {
+    const elements = shapes(400);
+    const counter = counted(elements, 4);
+    const { classes } = counter;
+    const tiles = Array.from(counter.level(4).tiles, ([key, cells]) => ({
+      level: 4,
+      ...tileAddress(key),
+      content: encodeDensity(cells),
+      classes,
+    }));
+    const text = Buffer.from(JSON.stringify({ type: 'circle', center: [2000, 2000, 0], radius: 900, fillColor: '#00f' }));
+    const view = { left: 0, top: 0, scale: 16, width: 256, height: 256 };
+    const drawing: PictureDrawing = {
+      view,
+      mode: 'element',
+      groups: undefined,
+      groupColors: new Map(),
+      level: 4,
+      elements: { text, ends: Uint32Array.of(text.length), colors: null },
+      densities: { window: { level: 4, column: 0, row: 0, width: 256, height: 256 }, tiles: [...tiles, ...tiles], gain: 4 },
+      sums: null,
+      pixels: null,
+    };
+    const pixels = paint(drawing);
+    expect(pixels.some((value) => value > 0)).toBe(true);
+    expect(await paintInSlices(drawing)).toEqual(pixels);
+  });
+
   it('count an element from the level on at which it is smaller than four pixels', () => {
     expect([0, 3.9, 4, 7.9, 8, 31, 32].map(firstDensityLevel)).toEqual([0, 0, 1, 1, 2, 3, 4]);
   });

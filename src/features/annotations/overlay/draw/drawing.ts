@@ -9,6 +9,7 @@ import { drawElement } from './draw.js';
 import { colorOfGroup } from './shape.js';
 import { drawnSize, type ColorMode, type GroupColors, type GroupFilter, type ShapeColor } from './shape.js';
 import { maxFeatures, VectorTile } from './vector-tile.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
 /** JSON texts of elements in one buffer, and the position at which each ends. */
@@ -64,10 +65,10 @@ function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElemen
 
 /** Draws densities, then elements in their order. @returns the pixels of the canvas. */
 export function paint(drawing: PictureDrawing): Float32Array {
-  const { view, mode, groups, groupColors, densities, sums, pixels } = drawing;
+  const { view, densities, sums, pixels } = drawing;
   const canvas = new Canvas(view, pixels ?? undefined);
   if (densities !== null) {
-    const layer = new DensityLayer(densities.window, { mode, groups, groupColors });
+    const layer = densityLayerOf(drawing, densities);
     for (const tile of densities.tiles) layer.add(tile);
     layer.drawOn(canvas, densities.gain);
   }
@@ -76,9 +77,32 @@ export function paint(drawing: PictureDrawing): Float32Array {
   return canvas.pixels;
 }
 
-/** Like {@link paint}, but as red, green, blue and alpha from 0 to 255, not premultiplied. */
+/** Like {@link paint}, but lets other work run between the densities of windows. @throws the signal's reason. */
+export async function paintInSlices(drawing: PictureDrawing, signal?: AbortSignal): Promise<Float32Array> {
+  const { view, densities, pixels } = drawing;
+  if (densities === null) return paint(drawing);
+  const canvas = new Canvas(view, pixels ?? undefined);
+  const layer = densityLayerOf(drawing, densities);
+  for (const tile of densities.tiles) {
+    layer.add(tile);
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  layer.drawOn(canvas, densities.gain);
+  return paint({ ...drawing, pixels: canvas.pixels, densities: null });
+}
+
+function densityLayerOf({ mode, groups, groupColors }: Drawing, { window }: NonNullable<Drawing['densities']>): DensityLayer {
+  return new DensityLayer(window, { mode, groups, groupColors });
+}
+
+/** Pixels of a view as red, green, blue and alpha from 0 to 255, not premultiplied. */
+export function rgbaOf(view: View, pixels: Float32Array): Uint8Array<ArrayBuffer> {
+  return new Canvas(view, pixels).toRgba();
+}
+
+/** Like {@link paint}, as {@link rgbaOf}. */
 export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
-  return new Canvas(drawing.view, paint(drawing)).toRgba();
+  return rgbaOf(drawing.view, paint(drawing));
 }
 
 /** Makes a vector tile of elements, in their order, and of densities. */

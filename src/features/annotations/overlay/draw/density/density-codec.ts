@@ -73,7 +73,12 @@ export function decodeDensity(
       values = new Float64Array(count);
     }
     let position = 0;
-    for (let i = 0; i < count; i += 1) positions[i] = position += next();
+    for (let i = 0; i < count; i += 1) {
+      // Most differences take one byte.
+      const byte = bytes[at] ?? 0;
+      if (byte < 128) at += 1;
+      positions[i] = position += byte < 128 ? byte : next();
+    }
     for (let i = 0; i < count; i += 1) values[i] = shares[bytes[at++] ?? 0]!;
     visit(classIndex, positions, values, count);
   }
