@@ -92,17 +92,17 @@ export class TableBlocks {
   async #segmentOf(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
     const known = this.#loose.get(packs.id);
     if (known !== undefined) return known;
-    const { input, transfer } = ownPacks(await packs.load(signal));
+    const { input, transfer } = handedOver(await packs.load(signal));
     const made = await this.threads.run('segmentOf', input, { what: 'The table', signal, transfer });
     this.#loose.set(packs.id, made);
     return made;
   }
 }
 
-/** Packs in buffers of their own, to be handed over to a thread: those of the database are parts of a larger message. */
-export function ownPacks(packs: readonly RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
-  const own = packs.map(({ columns, text }) => ({ columns: new Uint8Array(columns), text: new Uint8Array(text) }));
-  return { input: { packs: own }, transfer: own.flatMap(({ columns, text }) => [columns.buffer, text.buffer]) };
+/** Packs to be handed over to a thread, with their buffers. */
+export function handedOver(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
+  const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
+  return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
 }
 
 async function loaded(

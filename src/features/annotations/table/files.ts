@@ -2,7 +2,7 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { WindowPacks } from '../elements/element-store.js';
-import { ownPacks } from './blocks.js';
+import { handedOver } from './blocks.js';
 import type { TableColumn } from './columns.js';
 import { filterColumns } from './filter.js';
 import { csvCell } from './ordering.js';
@@ -60,7 +60,7 @@ export class TableFiles {
       const ofWindow = sources.filter(({ window }) => window === packs.window);
       if (ofWindow.length === 0) return null;
       const loaded = await mapConcurrently(ofWindow, blocksAtOnce, (source) => source.load(needed, signal));
-      const { input, transfer } = ownPacks(await packs.load(signal));
+      const { input, transfer } = handedOver(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
       const all = [...transfer, ...loaded.flatMap((block) => block.transfer)];
       return this.threads.run('parquetParts', { ...input, blocks, filter, columns }, { what, signal, transfer: all });

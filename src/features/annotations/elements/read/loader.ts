@@ -50,7 +50,7 @@ function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
 
-/** The encoded columns and the text of a pack. */
+/** The encoded columns and the text of a pack. Several packs can share a buffer, but nobody else. */
 export interface RawPack {
   columns: Buffer;
   text: Buffer;
@@ -67,6 +67,13 @@ interface KeptPack {
 function keptPack(columns: Buffer, text: Buffer): KeptPack {
   const read = new PackColumns(Buffer.from(columns));
   return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
+}
+
+/** A copy in memory of its own; `Buffer.from` would share that of several small ones. */
+function ownBytes(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
 
 /** The caches of loaders. */
@@ -203,12 +210,14 @@ export class ElementLoader {
     return header;
   }
 
-  /** Packs as they are stored, but for compression: columns and text. Not cached. */
+  /** Packs as they are stored, but for compression: columns and text. Not cached, so that their buffers can be handed over to a thread. */
   async rawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {
       for (const { pack, text } of await this.#fetch(entries.slice(start, start + packsPerQuery), 'both', signal)) {
-        packs.push({ columns: pack.columns, text: text! });
+        // Bytes from the database are part of a message with many packs, and short texts part of Node's common buffer.
+        const isShared = pack.codec === 'none' || text!.buffer.byteLength <= Buffer.poolSize;
+        packs.push({ columns: ownBytes(pack.columns), text: isShared ? ownBytes(text!) : text! });
       }
     }
     return packs;
