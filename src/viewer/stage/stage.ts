@@ -1,6 +1,6 @@
-import { type Point, boxAround } from '../annotations/model.js';
 import { fill, h } from '../dom.js';
 import { FrameStack } from './frame-stack.js';
+import { geometryOf, type Geometry } from './geometry.js';
 import { loadOpenSeadragon, type OpenSeadragon as OpenSeadragonLibrary, type TiledImage, type Viewer } from './openseadragon.js';
 import { tileLayer } from './tile-layer.js';
 import { tileSource } from './tile-source.js';
@@ -23,8 +23,7 @@ const neverMs = 2 ** 31 - 1;
 /** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
 const unusedKeys = new Set(['f', 'F']);
 
-/** Opens an image in an element, which it fills, until the signal aborts. */
-export async function openStage(options: {
+interface StageOptions {
   element: HTMLElement;
   item: ImageItem;
   metadata: ImageMetadata;
@@ -32,7 +31,10 @@ export async function openStage(options: {
   look: Look;
   onProblem: (message: string) => void;
   signal: AbortSignal;
-}): Promise<Stage> {
+}
+
+/** Opens an image in an element, which it fills, until the signal aborts. */
+export async function openStage(options: StageOptions): Promise<Stage> {
   const { element, item, metadata, frame, look, onProblem, signal } = options;
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
@@ -47,66 +49,23 @@ export async function openStage(options: {
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, look));
   signal.throwIfAborted();
-  const canvas = viewer.canvas as HTMLElement;
-  canvas.setAttribute('role', 'application');
-  canvas.setAttribute('aria-roledescription', imageTexts.deepZoom);
-  canvas.setAttribute('aria-label', imageTexts.keysOf(item.name));
-
-  const zoom = () => image.viewportToImageZoom(viewer.viewport.getZoom(true));
-  const { sizeX, sizeY } = metadata;
-  const placement = () => {
-    const [origin, right, bottom] = [
-      [0, 0],
-      [sizeX, 0],
-      [0, sizeY],
-    ].map(([x, y]) => image.imageToViewerElementCoordinates(new OpenSeadragon.Point(x, y)));
-    const { x, y } = origin as Point;
-    const a = ((right as Point).x - x) / sizeX;
-    const b = ((right as Point).y - y) / sizeX;
-    return new DOMMatrix([a, b, ((bottom as Point).x - x) / sizeY, ((bottom as Point).y - y) / sizeY, x, y]);
-  };
-  const size = () => {
-    const { x: width, y: height } = viewer.viewport.getContainerSize();
-    return { width, height };
-  };
-  const toImage = (x: number, y: number) => {
-    const point = image.viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
-    return { x: point.x, y: point.y };
-  };
-  const onMove = (listener: () => void) => {
-    for (const name of ['animation', 'resize', 'open'] as const) viewer.addHandler(name, listener);
-    listener();
-  };
-  const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
-  const position = () => positionOf(viewer, image);
-  let isHome = true;
-  let isResized = false;
-  viewer.addHandler('resize', () => {
-    isResized = true;
-    // The overview is smaller on a narrow stage, which the library does not notice.
-    viewer.navigator.updateSize();
-  });
-  let isSmooth = true;
-  viewer.addHandler('viewport-change', () => {
-    // An image that is shown whole stays so when the size of the stage changes.
-    if (isResized && isHome) viewer.viewport.goHome(true);
-    else isHome = position() === null;
-    isResized = false;
-    if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
-  });
-  const paintOn = paintedLayers(viewer, veil);
+  const canvas = canvasOf(viewer, imageTexts.keysOf(item.name));
+  const geometry = geometryOf(OpenSeadragon, viewer, () => image, metadata);
+  const moves = movesOf(viewer, () => image, geometry);
+  showPixelsSharply(viewer, geometry);
   panByMiddleButton(canvas, (x, y) =>
     viewer.viewport.panBy(viewer.viewport.deltaPointsFromPixels(new OpenSeadragon.Point(-x, -y)), true),
   );
   const ground: Ground = {
+    ...geometry,
     canvas,
-    size,
-    placement,
-    paintOn,
+    paintOn: paintedLayers(viewer, veil),
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
-    onRest,
+    onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
   return {
+    ...geometry,
+    ...moves,
     ...ground,
     async showFrame(index, { likely = [], ...next }) {
       image = await stack.show(
@@ -120,33 +79,12 @@ export async function openStage(options: {
       viewer.forceRedraw();
       viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
-    zoom,
-    toImage,
-    view() {
-      const { width, height } = size();
-      return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
-    },
     addTiles: () => tileLayer(ground, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
     onPointer: (listener) => listenToPointer(viewer, listener),
-    position,
-    goTo({ x, y, width }) {
-      isHome = false;
-      viewer.viewport.zoomTo(image.imageToViewportZoom(size().width / width), undefined, true);
-      viewer.viewport.panTo(image.imageToViewportCoordinates(x, y), true);
+    onMove(listener) {
+      for (const name of ['animation', 'resize', 'open'] as const) viewer.addHandler(name, listener);
+      listener();
     },
-    zoomBy(factor) {
-      viewer.viewport.zoomBy(factor);
-      viewer.viewport.applyConstraints();
-    },
-    place() {
-      const { width, height } = size();
-      return { ...toImage(width / 2, height / 2), width: width / zoom() };
-    },
-    turned: () => viewer.viewport.getRotation(true),
-    rotation: () => ((viewer.viewport.getRotation() % 360) + 360) % 360,
-    rotate: (degrees, isImmediate = false) => void viewer.viewport.setRotation(degrees, isImmediate),
-    goHome: (isImmediate = false) => void viewer.viewport.goHome(isImmediate),
-    onMove,
   };
 }
 
@@ -186,17 +124,50 @@ function createViewer(
   return viewer;
 }
 
-/** The view; `null` if the whole image is seen. */
-function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
-  const bounds = viewer.viewport.getBoundsNoRotate();
-  const home = viewer.viewport.getHomeBoundsNoRotate();
-  const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
-  if (same('x') && same('y') && same('width')) return null;
-  const seen = image.viewportToImageRectangle(bounds);
-  // Coordinates have as many digits as are distinguishable on the screen.
-  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
-  const round = (value: number) => Number(value.toFixed(digits));
-  return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+/** The canvas of a viewer, which takes the focus, with a name. */
+function canvasOf(viewer: Viewer, name: string) {
+  const canvas = viewer.canvas as HTMLElement;
+  canvas.setAttribute('role', 'application');
+  canvas.setAttribute('aria-roledescription', imageTexts.deepZoom);
+  canvas.setAttribute('aria-label', name);
+  return canvas;
+}
+
+/** The members of a stage that move the view. An image that is shown whole stays so when the size of the stage changes. */
+function movesOf(viewer: Viewer, image: () => TiledImage, { position, size }: Geometry) {
+  const { viewport } = viewer;
+  let isHome = true;
+  let isResized = false;
+  viewer.addHandler('resize', () => {
+    isResized = true;
+    // The overview is smaller on a narrow stage, which the library does not notice.
+    viewer.navigator.updateSize();
+  });
+  viewer.addHandler('viewport-change', () => {
+    if (isResized && isHome) viewport.goHome(true);
+    else isHome = position() === null;
+    isResized = false;
+  });
+  return {
+    goTo({ x, y, width }: ViewPosition) {
+      isHome = false;
+      viewport.zoomTo(image().imageToViewportZoom(size().width / width), undefined, true);
+      viewport.panTo(image().imageToViewportCoordinates(x, y), true);
+    },
+    zoomBy(factor: number) {
+      viewport.zoomBy(factor);
+      viewport.applyConstraints();
+    },
+    rotate: (degrees: number, isImmediate = false) => void viewport.setRotation(degrees, isImmediate),
+    goHome: (isImmediate = false) => void viewport.goHome(isImmediate),
+  };
+}
+
+function showPixelsSharply(viewer: Viewer, { zoom }: Geometry) {
+  let isSmooth = true;
+  viewer.addHandler('viewport-change', () => {
+    if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
+  });
 }
 
 /** Paints layers on the image, on the canvas of the viewer or, while that is changed by a filter, on the one above it. */

@@ -1,0 +1,76 @@
+import { boxAround, type Point } from '../annotations/model.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import type { Stage, ViewPosition } from './contract.js';
+import type { OpenSeadragon as OpenSeadragonLibrary, TiledImage, Viewer } from './openseadragon.js';
+
+/** The members of a stage that tell where the image is on it. */
+export type Geometry = Pick<
+  Stage,
+  'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'place' | 'position' | 'turned' | 'rotation'
+>;
+
+/** @param image gives the shown frame */
+export function geometryOf(
+  OpenSeadragon: OpenSeadragonLibrary,
+  viewer: Viewer,
+  image: () => TiledImage,
+  { sizeX, sizeY }: Pick<ImageMetadata, 'sizeX' | 'sizeY'>,
+): Geometry {
+  const { viewport } = viewer;
+  return {
+    zoom,
+    size,
+    placement,
+    toImage,
+    view() {
+      const { width, height } = size();
+      return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
+    },
+    place() {
+      const { width, height } = size();
+      return { ...toImage(width / 2, height / 2), width: width / zoom() };
+    },
+    position: () => positionOf(viewer, image()),
+    turned: () => viewport.getRotation(true),
+    rotation: () => ((viewport.getRotation() % 360) + 360) % 360,
+  };
+
+  function zoom() {
+    return image().viewportToImageZoom(viewport.getZoom(true));
+  }
+
+  function size() {
+    const { x: width, y: height } = viewport.getContainerSize();
+    return { width, height };
+  }
+
+  function toImage(x: number, y: number) {
+    const point = image().viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
+    return { x: point.x, y: point.y };
+  }
+
+  function placement() {
+    const [origin, right, bottom] = [
+      [0, 0],
+      [sizeX, 0],
+      [0, sizeY],
+    ].map(([x, y]) => image().imageToViewerElementCoordinates(new OpenSeadragon.Point(x, y)));
+    const { x, y } = origin as Point;
+    const a = ((right as Point).x - x) / sizeX;
+    const b = ((right as Point).y - y) / sizeX;
+    return new DOMMatrix([a, b, ((bottom as Point).x - x) / sizeY, ((bottom as Point).y - y) / sizeY, x, y]);
+  }
+}
+
+/** The view; `null` if the whole image is seen. */
+function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
+  const bounds = viewer.viewport.getBoundsNoRotate();
+  const home = viewer.viewport.getHomeBoundsNoRotate();
+  const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
+  if (same('x') && same('y') && same('width')) return null;
+  const seen = image.viewportToImageRectangle(bounds);
+  // Coordinates have as many digits as are distinguishable on the screen.
+  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
+  const round = (value: number) => Number(value.toFixed(digits));
+  return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+}
