@@ -6,7 +6,7 @@ import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
 import { lightControls } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
-import { channelsOf, writeChannels } from './channels.js';
+import { channelsOf, writeChannels, type Preset } from './channels.js';
 import { frameControls } from './frame-controls.js';
 import { snapshotOf } from '../figure/print.js';
 import { scaleRow, stageButtons } from './overlays.js';
@@ -14,13 +14,12 @@ import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import { ViewState } from './view-state.js';
+import type { Stage } from '../stage/contract.js';
 import { readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
 import type { FigureSource } from '../figure/compose.js';
 import type { ImageMetadata } from './metadata.js';
 import type { ImageItem } from '../browse/model.js';
 import { commonTexts, imageTexts } from '../texts.js';
-
-export type ImageView = Awaited<ReturnType<typeof openImage>>;
 
 interface ImageOptions {
   element: HTMLElement;
@@ -43,150 +42,222 @@ interface ImageOptions {
 /**
  * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
  */
-export async function openImage(options: ImageOptions) {
-  const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, mayManage = false, signal } = options;
+export async function openImage(options: ImageOptions): Promise<ImageView> {
+  const { element, item, metadata, query, onProblem, onRetry, signal } = options;
   const known = channelsOf(metadata);
   const { presets, firstShown } = await loadPresets(item, known, signal);
-  const view = new ViewState(metadata, known, firstShown);
-  view.read(query);
+  const state = new ViewState(metadata, known, firstShown);
+  state.read(query);
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
   element.replaceChildren(drawing);
-  const { frame, look } = view;
+  const { frame, look } = state;
   const stage = await openStage({ element: drawing, item, metadata, frame, look, onProblem: problem.show, signal });
-  stage.setLight(view.light);
-  goToPlace(query, true);
-  const projection = () => view.projection;
-  const readout = pixelReadout({
-    stage,
-    element: drawing,
-    itemId: item._id,
-    metadata,
-    frame: () => view.firstFrame,
-    samples: () => view.samples,
-    projection,
-    signal,
-  });
-  const controls = frameControls(metadata, view, view.isMixed, {
-    frame: showFrame,
-    drawn: stage.whenDrawn,
-    signal,
-    projection(next) {
-      view.projection = next;
-      channels.refresh();
-      void showFrame(view.frame, []);
-    },
-  });
-  const channels = channelPanel({
-    item,
-    channels: view.channels,
-    presets,
-    mayWrite,
-    frameOf: (channel) => view.frameOf(channel),
-    projection,
-    onChange(next) {
-      view.channels = next;
-      void showFrame(view.frame, []);
-    },
-    signal,
-  });
-  const lights = lightControls(view.light, (next) => {
-    view.light = next;
-    showLight();
-  });
-  const shown = () => ({ frame: view.frame, ...view.look, some: view.someFrames });
-  let beside: () => FigureSource | null = () => null;
-  append(element, [
-    stageButtons(stage, element, () => void saveFigure()),
-    h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
-    problem.element,
-  ]);
-  stage.onRest(writeAddress);
-  const annotations = new ImageAnnotations({
-    item,
-    metadata,
-    stage,
-    drawing,
-    container: element,
-    hide: readList(query.get('hide')),
-    colorings: readColorings(query.get('coloring')),
-    offersFirst: mayWrite,
-    onHide: writeAddress,
-    onRefused: onRetry,
-    signal,
-  });
+  return new ImageView({ ...options, state, presets, drawing, problem, stage });
+}
 
-  const figure: FigureSource = {
-    item,
-    metadata,
-    stage,
-    look: () => ({ frame: view.frame, light: view.light, ...view.look }),
-    channels: () => view.channels.filter(({ on }) => on),
-    layersIn: (box, asking) => annotations.layersIn(box, asking),
-  };
+interface ImageParts extends ImageOptions {
+  state: ViewState;
+  presets: Preset[];
+  /** element in which the image is drawn */
+  drawing: HTMLElement;
+  problem: ReturnType<typeof problemNotice>;
+  stage: Stage;
+}
 
-  const comments = showComments({
-    item,
-    stage,
-    drawing,
-    width: metadata.sizeX,
-    open: query.get('comment'),
-    isPlaced: query.has('at'),
-    mayManage,
-    frame: () => ((metadata.frames?.length ?? 1) > 1 ? view.firstFrame : null),
-    showFrame(next) {
-      controls?.set(next, view.projection);
-      void showFrame(next, []);
-    },
-    shapeAt: (at) => annotations.shapeAt(at),
-    selectedShape: () => annotations.selectedShape,
-    onOpen: writeAddress,
-    signal,
-  });
+/** An open image with its controls. Whatever changes its state shows the change, and writes it to the address. */
+export class ImageView {
+  readonly stage: Stage;
+  readonly figure: FigureSource;
+  /** The section of the comments; `null` without them. */
+  readonly comments: ReturnType<typeof showComments>;
+  readonly #annotations: ImageAnnotations;
+  readonly #readout: ReturnType<typeof pixelReadout>;
+  readonly #frames: ReturnType<typeof frameControls>;
+  readonly #channels: ReturnType<typeof channelPanel>;
+  readonly #lights: ReturnType<typeof lightControls>;
+  #beside: () => FigureSource | null = () => null;
 
-  return {
-    stage,
-    figure,
-    /** A picture of the stage as it is on the screen. */
-    snapshot: () => snapshotOf(figure, drawing),
-    /** Puts another image next to this one in figures. */
-    showBeside: (other: () => FigureSource | null) => (beside = other),
-    annotations: annotations.panel,
-    comments,
-    /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
-    channels: () => writeChannels(view.channels) || null,
-    frameControls: controls?.element ?? null,
-    /** The panel for channels, or for brightness and contrast. */
-    look:
-      known.length > 0
-        ? { title: imageTexts.channels, element: channels.element }
-        : { title: imageTexts.light, element: lights.element },
-    /** Applies another address of the same image, for example after the back button. */
-    update(next: URLSearchParams) {
-      view.read(next);
-      goToPlace(next, false);
-      if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
-      annotations.color(readColorings(next.get('coloring')));
-      showLight();
-      lights.set(view.light);
-      channels.set(view.channels);
-      controls?.set(view.frame, view.projection);
-      void showFrame(view.frame, []);
-      comments?.open(next.get('comment'));
-    },
-  };
+  constructor(private readonly parts: ImageParts) {
+    const { element, metadata, query, state, problem, stage } = parts;
+    this.stage = stage;
+    stage.setLight(state.light);
+    this.#goToPlace(query, true);
+    this.#readout = this.#makeReadout();
+    this.#frames = this.#makeFrameControls();
+    this.#channels = this.#makeChannelPanel();
+    this.#lights = lightControls(state.light, (next) => {
+      state.light = next;
+      this.#showLight();
+    });
+    append(element, [
+      stageButtons(stage, element, () => void this.#saveFigure()),
+      h('div.stage-footer.wrap.between', scaleRow(stage, metadata), this.#readout.element),
+      problem.element,
+    ]);
+    stage.onRest(() => this.#writeAddress());
+    this.#annotations = this.#makeAnnotations();
+    this.figure = this.#makeFigure();
+    this.comments = this.#makeComments();
+  }
+
+  /** A picture of the stage as it is on the screen. */
+  snapshot() {
+    return snapshotOf(this.figure, this.parts.drawing);
+  }
+
+  /** Puts another image next to this one in figures. */
+  showBeside(other: () => FigureSource | null) {
+    this.#beside = other;
+  }
+
+  /** The panel with the list of annotations. */
+  get annotations() {
+    return this.#annotations.panel;
+  }
+
+  /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
+  channels() {
+    return writeChannels(this.parts.state.channels) || null;
+  }
+
+  get frameControls() {
+    return this.#frames?.element ?? null;
+  }
+
+  /** The panel for channels, or for brightness and contrast. */
+  get look() {
+    return this.parts.state.hasChannels
+      ? { title: imageTexts.channels, element: this.#channels.element }
+      : { title: imageTexts.light, element: this.#lights.element };
+  }
+
+  /** Applies another address of the same image, for example after the back button. */
+  update(next: URLSearchParams) {
+    const { state } = this.parts;
+    state.read(next);
+    this.#goToPlace(next, false);
+    if (next.has('hide')) this.#annotations.hideOnly(readList(next.get('hide')));
+    this.#annotations.color(readColorings(next.get('coloring')));
+    this.#showLight();
+    this.#lights.set(state.light);
+    this.#channels.set(state.channels);
+    this.#frames?.set(state.frame, state.projection);
+    void this.#showFrame(state.frame, []);
+    this.comments?.open(next.get('comment'));
+  }
+
+  #makeReadout() {
+    const { stage, drawing, item, metadata, state, signal } = this.parts;
+    return pixelReadout({
+      stage,
+      element: drawing,
+      itemId: item._id,
+      metadata,
+      frame: () => state.firstFrame,
+      samples: () => state.samples,
+      projection: () => state.projection,
+      signal,
+    });
+  }
+
+  #makeFrameControls() {
+    const { metadata, state, stage, signal } = this.parts;
+    return frameControls(metadata, state, state.isMixed, {
+      frame: (next, likely) => this.#showFrame(next, likely),
+      drawn: stage.whenDrawn,
+      signal,
+      projection: (next) => {
+        state.projection = next;
+        this.#channels.refresh();
+        void this.#showFrame(state.frame, []);
+      },
+    });
+  }
+
+  #makeChannelPanel() {
+    const { item, presets, state, mayWrite = false, signal } = this.parts;
+    return channelPanel({
+      item,
+      channels: state.channels,
+      presets,
+      mayWrite,
+      frameOf: (channel) => state.frameOf(channel),
+      projection: () => state.projection,
+      onChange: (next) => {
+        state.channels = next;
+        void this.#showFrame(state.frame, []);
+      },
+      signal,
+    });
+  }
+
+  #makeAnnotations() {
+    const { element, item, metadata, stage, drawing, query, mayWrite = false, onRetry, signal } = this.parts;
+    return new ImageAnnotations({
+      item,
+      metadata,
+      stage,
+      drawing,
+      container: element,
+      hide: readList(query.get('hide')),
+      colorings: readColorings(query.get('coloring')),
+      offersFirst: mayWrite,
+      onHide: () => this.#writeAddress(),
+      onRefused: onRetry,
+      signal,
+    });
+  }
+
+  #makeFigure(): FigureSource {
+    const { item, metadata, stage, state } = this.parts;
+    return {
+      item,
+      metadata,
+      stage,
+      look: () => ({ frame: state.frame, light: state.light, ...state.look }),
+      channels: () => state.channels.filter(({ on }) => on),
+      layersIn: (box, signal) => this.#annotations.layersIn(box, signal),
+    };
+  }
+
+  #makeComments() {
+    const { item, metadata, stage, drawing, query, state, mayManage = false, signal } = this.parts;
+    return showComments({
+      item,
+      stage,
+      drawing,
+      width: metadata.sizeX,
+      open: query.get('comment'),
+      isPlaced: query.has('at'),
+      mayManage,
+      frame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
+      showFrame: (next) => {
+        this.#frames?.set(next, state.projection);
+        void this.#showFrame(next, []);
+      },
+      shapeAt: (at) => this.#annotations.shapeAt(at),
+      selectedShape: () => this.#annotations.selectedShape,
+      onOpen: () => this.#writeAddress(),
+      signal,
+    });
+  }
 
   /** Opens the dialog for figures, whose script is loaded when it is first needed. */
-  async function saveFigure() {
+  async #saveFigure() {
+    const { drawing, state, problem, signal } = this.parts;
     try {
       const { figureDialog } = await import('../figure/dialog.js');
-      if (!signal.aborted) figureDialog({ source: figure, beside, drawing, shown, signal });
+      if (signal.aborted) return;
+      const shown = () => ({ frame: state.frame, ...state.look, some: state.someFrames });
+      figureDialog({ source: this.figure, beside: this.#beside, drawing, shown, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }
   }
 
-  function goToPlace(from: URLSearchParams, isImmediate: boolean) {
+  #goToPlace(from: URLSearchParams, isImmediate: boolean) {
+    const { stage, metadata } = this.parts;
     const position = readPosition(from.get('at'), metadata);
     // After a rotation, the whole image fits at another zoom.
     stage.rotate(readRotation(from), true);
@@ -194,35 +265,36 @@ export async function openImage(options: ImageOptions) {
     else stage.goHome(isImmediate);
   }
 
-  function showLight() {
-    stage.setLight(view.light);
-    writeAddress();
+  #showLight() {
+    this.stage.setLight(this.parts.state.light);
+    this.#writeAddress();
   }
 
-  async function showFrame(next: number, likely: number[]) {
-    const isOther = view.frame !== next;
-    view.frame = next;
-    writeAddress();
+  async #showFrame(next: number, likely: number[]) {
+    const { state, stage, problem, signal } = this.parts;
+    const isOther = state.frame !== next;
+    state.frame = next;
+    this.#writeAddress();
     try {
-      if (isOther) channels.refresh();
-      if (isOther) comments?.refresh();
-      await stage.showFrame(next, { ...view.look, likely });
-      readout.refresh();
+      if (isOther) this.#channels.refresh();
+      if (isOther) this.comments?.refresh();
+      await stage.showFrame(next, { ...state.look, likely });
+      this.#readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));
     }
   }
 
-  function writeAddress() {
+  #writeAddress() {
+    const { state, stage, onAddress, signal } = this.parts;
     if (signal.aborted) return;
-    const { frame: index, project, channels: mixed } = view.write();
-    const { at, rotation, light } = writePlace(stage.position(), view.light, stage.rotation());
+    const { frame, project, channels } = state.write();
+    const { at, rotation, light } = writePlace(stage.position(), state.light, stage.rotation());
     // The address has the parameters in this order.
-    const hide = annotations.hidden.join(',') || null;
-    const coloring = annotations.coloring;
-    const comment = comments?.current() ?? null;
-    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide, coloring, comment }) !== false)
-      annotations.tell();
+    const hide = this.#annotations.hidden.join(',') || null;
+    const { coloring } = this.#annotations;
+    const comment = this.comments?.current() ?? null;
+    if (onAddress({ frame, project, at, rotation, channels, light, hide, coloring, comment }) !== false) this.#annotations.tell();
   }
 }
 

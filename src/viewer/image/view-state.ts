@@ -24,6 +24,10 @@ export class ViewState {
     this.isMixed = first !== undefined && 'framedelta' in first.source;
   }
 
+  get hasChannels() {
+    return this.known.length > 0;
+  }
+
   /** Takes everything from an address. */
   read(query: URLSearchParams) {
     this.frame = readFrame(query.get('frame'), this.metadata);
