@@ -13,8 +13,7 @@ const followMs = 150;
 /** Histograms are requested when the user has stayed at a frame for this time in milliseconds, because tiles have priority. */
 const restMs = 500;
 
-/** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
-export function channelPanel(options: {
+interface ChannelPanelOptions {
   item: ImageItem;
   /** the channels as they are displayed */
   channels: Channel[];
@@ -26,14 +25,18 @@ export function channelPanel(options: {
   /** whether the user may store presets */
   mayWrite: boolean;
   signal: AbortSignal;
-}) {
+}
+
+/** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
+export function channelPanel(options: ChannelPanelOptions) {
   const { item, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
   let channels = start;
-  /** Cancels the pending requests for histograms. */
-  let asking = new AbortController();
-  /** elements for the histograms of the channels, in order */
-  let ranges: HTMLElement[] = [];
-  signal.addEventListener('abort', () => asking.abort(), { once: true });
+  const ranges = new ChannelRanges({
+    channels: () => channels,
+    request: (channel, end) => requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, end),
+    change,
+    signal,
+  });
   const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
   const choice = presetChoice({ item, presets, mayWrite, channels: () => channels, onChoose: apply });
@@ -48,7 +51,7 @@ export function channelPanel(options: {
       show();
     },
     /** Must be called when another frame is shown. */
-    refresh: debounced(() => signal.aborted || void fillRanges(), restMs),
+    refresh: debounced(() => signal.aborted || void ranges.fill(), restMs),
   };
 
   function apply(preset: Preset | 'automatic' | null) {
@@ -59,17 +62,8 @@ export function channelPanel(options: {
   }
 
   function show() {
-    ranges = channels.map(({ on }) => h('div.channel-range', { hidden: !on }));
-    fill(list, ...ranges.map((range, index) => row(range, index)));
-    void fillRanges();
-  }
-
-  /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
-  async function fillRanges() {
-    asking.abort();
-    asking = new AbortController();
-    const { signal: end } = asking;
-    for (const [index, range] of ranges.entries()) if (channels[index]?.on && !end.aborted) await fillRange(range, index, end);
+    fill(list, ...ranges.places().map((range, index) => row(range, index)));
+    void ranges.fill();
   }
 
   function change(index: number, changes: Partial<Channel>) {
@@ -96,7 +90,7 @@ export function channelPanel(options: {
         change(index, { on: box.checked });
         range.hidden = !box.checked;
         tone.hidden = !box.checked;
-        if (box.checked && !range.hasChildNodes()) void fillRanges();
+        if (box.checked && !range.hasChildNodes()) void ranges.fill();
       },
     });
     const picker = h('input', {
@@ -113,16 +107,52 @@ export function channelPanel(options: {
     const tone = channelTone(channels[index] as Channel, (changes) => change(index, changes));
     return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range, tone);
   }
+}
 
-  async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
-    const channel = channels[index] as Channel;
+/** The ranges of the visible channels, on their histograms. */
+class ChannelRanges {
+  /** Cancels the pending requests for histograms. */
+  #asking = new AbortController();
+  #places: HTMLElement[] = [];
+
+  constructor(
+    private readonly options: {
+      channels: () => Channel[];
+      /** requests the histogram of a channel; `undefined` if it has none */
+      request: (channel: Channel, signal: AbortSignal) => ReturnType<typeof requestHistogram>;
+      change: (index: number, changes: Partial<Channel>) => void;
+      signal: AbortSignal;
+    },
+  ) {
+    options.signal.addEventListener('abort', () => this.#asking.abort(), { once: true });
+  }
+
+  /** Makes a new element for each channel, in order. */
+  places() {
+    this.#places = this.options.channels().map(({ on }) => h('div.channel-range', { hidden: !on }));
+    return this.#places;
+  }
+
+  /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
+  async fill() {
+    this.#asking.abort();
+    this.#asking = new AbortController();
+    const { signal } = this.#asking;
+    for (const [index, place] of this.#places.entries()) {
+      const isOn = this.options.channels()[index]?.on;
+      if (isOn && !signal.aborted) await this.#fill(place, index, signal);
+    }
+  }
+
+  async #fill(place: HTMLElement, index: number, signal: AbortSignal) {
+    const { channels, request, change } = this.options;
+    const channel = () => channels()[index] as Channel;
     try {
-      const all = await requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, end);
-      const changes = { channel: () => channels[index] as Channel, change: (next: Partial<Channel>) => change(index, next) };
-      if (all) fill(place, ...channelRange({ all, ...changes }));
+      const all = await request(channel(), signal);
+      if (all) fill(place, ...channelRange({ all, channel, change: (changes) => change(index, changes) }));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
-      if (!end.aborted) fill(place);
+      if (!signal.aborted) fill(place);
     }
   }
 }
