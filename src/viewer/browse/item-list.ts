@@ -17,14 +17,16 @@ export function emptyNote(picture: 'folder' | 'image' | 'inbox' | 'people' | 'tr
   return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
 }
 
-/** The items of a folder: a filter, an order, and cards, or rows with chosen columns. */
-export function itemList(options: {
+interface ItemListOptions {
   folder: Pick<Folder, '_id' | '_accessLevel'>;
   route: Route;
   mayWrite: boolean;
   signal: AbortSignal;
   chosen: ReturnType<typeof selection>;
-}) {
+}
+
+/** The items of a folder: a filter, an order, and cards, or rows with chosen columns. */
+export function itemList(options: ItemListOptions) {
   const { folder, mayWrite, chosen, signal } = options;
   let { query: address } = options.route;
   let configured: FolderLists = { columns: [], sort: null };
@@ -101,12 +103,17 @@ export function itemList(options: {
     const here = listAddress(address);
     heading.hidden = total === 0 && here.find === null;
     count.textContent = browseTexts.items(total);
-    fill(order, sorting());
+    fill(
+      order,
+      orderChoice({
+        sort: here.sort,
+        byDefault: configured.sort === null ? 'name' : '',
+        columns,
+        onChoose: (sort) => goTo(routeHash('folder', folder._id, { sort, find: here.find })),
+      }),
+    );
     fill(states, stateFilter({ items: entries, find: here.find ?? '', onFind }));
-    const nothing = here.find
-      ? emptyNote('image', browseTexts.nothingFound(here.find), browseTexts.filterHint)
-      : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);
-    if (total === 0) return fill(body, nothing);
+    if (total === 0) return fill(body, noItems(here.find, mayWrite));
     const box = (item: Item) => chosen.box({ type: 'item', doc: item, level: folder._accessLevel });
     // The server knows the order of the folder, but not the order by name that this page has by default.
     const link = { ...here, sort: here.sort ?? (configured.sort === null ? 'name' : null) };
@@ -117,27 +124,38 @@ export function itemList(options: {
     fill(body, items, page().links(total));
     chosen.show();
   }
+}
 
-  function sorting() {
-    const { sort, find } = listAddress(address);
-    const fields = columns.flatMap((column): [string, string][] => [
-      [column, columnTitle(column)],
-      [`-${column}`, browseTexts.descending(columnTitle(column))],
-    ]);
-    const known = {
-      ...(configured.sort !== null && { '': browseTexts.folderOrder }),
-      ...browseTexts.sorts,
-      ...Object.fromEntries(fields),
-    };
-    const current = sort ?? (configured.sort === null ? 'name' : '');
-    const all = current in known ? known : { ...known, [current]: columnTitle(current.replace(/^-/, '')) };
-    const select = choice(all, current, {
-      'aria-label': browseTexts.sortBy,
-      onchange: () => {
-        const isDefault = select.value === (configured.sort === null ? 'name' : '');
-        goTo(routeHash('folder', folder._id, { sort: isDefault ? null : select.value, find }));
-      },
-    });
-    return select;
-  }
+function noItems(find: string | null, mayWrite: boolean) {
+  return find
+    ? emptyNote('image', browseTexts.nothingFound(find), browseTexts.filterHint)
+    : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);
+}
+
+/** The choice of an order: that of the folder, those that every folder has, and those of the columns. */
+function orderChoice(options: {
+  /** the order of the address */
+  sort: string | null;
+  /** the order if the address has none */
+  byDefault: string;
+  columns: readonly string[];
+  onChoose: (sort: string | null) => void;
+}) {
+  const { sort, byDefault, columns, onChoose } = options;
+  const fields = columns.flatMap((column): [string, string][] => [
+    [column, columnTitle(column)],
+    [`-${column}`, browseTexts.descending(columnTitle(column))],
+  ]);
+  const known = {
+    ...(byDefault === '' && { '': browseTexts.folderOrder }),
+    ...browseTexts.sorts,
+    ...Object.fromEntries(fields),
+  };
+  const current = sort ?? byDefault;
+  const all = current in known ? known : { ...known, [current]: columnTitle(current.replace(/^-/, '')) };
+  const select = choice(all, current, {
+    'aria-label': browseTexts.sortBy,
+    onchange: () => onChoose(select.value === byDefault ? null : select.value),
+  });
+  return select;
 }
