@@ -4,7 +4,7 @@ import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { neighbourLinks } from '../browse/neighbours.js';
 import { listAddress } from '../browse/order.js';
-import { imageState, isSame, type Item } from '../browse/model.js';
+import { imageState, isSame, type Folder, type Item } from '../browse/model.js';
 import { shareImage } from '../browse/share-image.js';
 import { statePanel } from '../browse/item-state.js';
 import { stateTexts } from '../sharing-texts.js';
@@ -24,123 +24,156 @@ import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View 
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 
+/** An item with its place, and whether the user may change it. */
+interface ItemPage {
+  item: Item;
+  folder: Folder;
+  path: Parameters<typeof breadcrumbs>[0];
+  buttons: HTMLElement;
+  heading: HTMLElement;
+  title: HTMLElement;
+  mayWrite: boolean;
+}
+
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
-export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
+export async function itemView(route: Route, context: ViewContext): Promise<View> {
+  const { signal, refresh } = context;
   const item: Item = await request('GET', `item/${route.id}`, { signal });
   const [path, folder] = await Promise.all([
     request('GET', `item/${route.id}/rootpath`, { signal }),
     request('GET', `folder/${item.folderId}`, { signal }),
   ]);
   signal.throwIfAborted();
-  const state = imageState(item);
+  const mayWrite = folder._accessLevel >= 1;
   const link = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
   const buttons = actions(
-    state === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
+    imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
     h('a.button', link, icon('download'), h('span.wide-only', commonTexts.download)),
-    folder._accessLevel >= 1 && [
+    mayWrite && [
       wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
       wideButton('trash', commonTexts.delete, () => removeItem(item)),
     ],
   );
   const heading = h('div.item-heading.row.between', breadcrumbs(path, item.name), buttons);
-  const title = h('h1', item.name);
-  if (state !== 'yes') {
-    const preparing = state === 'soon' && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
-    const notice = preparing || refusal(item, folder._accessLevel >= 1, refresh);
-    const files = await fileSection(item, signal);
-    signal.throwIfAborted();
-    const [facts, ...metadata] = aboutItem(item);
-    const sections = [facts, files, ...metadata];
-    fill(main, h('div.page.item-page.column', heading, title, notice, h('div.panel.surface.raised', ...sections)));
-    // The server makes the image by itself, also when missing parts arrive.
-    const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
-    return { title: item.name, hasChanged };
-  }
+  const page = { item, folder, path, buttons, heading, title: h('h1', item.name), mayWrite };
+  return imageState(item) === 'yes' ? imagePage(page, route, context) : filesPage(page, context);
+}
 
+/** The page of an item that is no image, or not yet. */
+async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, signal, refresh }: ViewContext): Promise<View> {
+  const isSoon = imageState(item) === 'soon';
+  const preparing = isSoon && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+  const notice = preparing || refusal(item, mayWrite, refresh);
+  const files = await fileSection(item, signal);
+  signal.throwIfAborted();
+  const [facts, ...metadata] = aboutItem(item);
+  const panel = h('div.panel.surface.raised', facts, files, ...metadata);
+  fill(main, h('div.page.item-page.column', heading, title, notice, panel));
+  // The server makes the image by itself, also when missing parts arrive.
+  const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
+  return { title: item.name, hasChanged };
+}
+
+/** The page of an image; that of its files if it cannot be opened. */
+async function imagePage(page: ItemPage, route: Route, context: ViewContext): Promise<View> {
+  const { item, title, heading } = page;
+  const { main, signal } = context;
   title.classList.add('visually-hidden');
   const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
   const stages = h('div.stages', stage);
   const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
   fill(main, h('div.item-layout', title, heading, stages, panel));
   try {
-    const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
-    signal.throwIfAborted();
-    let seen: Record<string, string | number | null> = {};
-    let compared: ReturnType<typeof comparison> | null = null;
-    const list = listAddress(route.query);
-    const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...seen, ...compared?.query() }));
-    const onAddress = (query: ViewQuery) => {
-      seen = query;
-      return writeAddress();
-    };
-    const onRetry = () => void refresh();
-    const mayWrite = folder._accessLevel >= 1;
-    const mayManage = folder._accessLevel >= 2;
-    const image = await openImage({
-      element: stage,
-      item,
-      metadata,
-      query: route.query,
-      onAddress,
-      onRetry,
-      mayWrite,
-      mayManage,
-      signal,
-    });
-    const technical = technicalSection(item._id, signal);
-    const changing = { mayWrite, onSaved: () => view.hasChanged() };
-    let about = aboutItem(item, changing);
-    fill(
-      panel,
-      ...imagePanels(image, metadata, undefined, mayWrite ? pixelSizeEntry(item._id, metadata, () => void refresh()) : null),
-      h('div.associated-place'),
-      ...about,
-      technical,
-    );
-    void fillAssociated(panel, item, signal);
-    compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-    const shared = () => ({ ...seen, channels: image.channels(), hide: null, comment: null });
-    if (currentUser() !== null)
-      buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
-    buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
-    buttons.prepend(compared.button);
-    // Annotations are those of one image.
-    buttons.before(
-      neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null, comment: null }), signal }),
-    );
-    compared.update(route.query);
-    printable({ main, title: () => item.name, image, beside: compared.second, signal });
-    let known = item;
-    const view = {
-      get title() {
-        return item.name;
-      },
-      /** Shows a new name and new metadata in place, so that the view stays. */
-      async hasChanged() {
-        const next = await request('GET', `item/${item._id}`, { signal });
-        if (isSame(known, next) || signal.aborted) return false;
-        if (!isSame(known.largeImage, next.largeImage) || known.folderId !== next.folderId) return true;
-        known = next;
-        Object.assign(item, { meta: {} }, next);
-        title.textContent = item.name;
-        heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
-        const former = about;
-        about = aboutItem(item, changing);
-        technical.before(...about);
-        for (const part of former) part.remove();
-        return false;
-      },
-      update(next: Route) {
-        image.update(next.query);
-        compared?.update(next.query);
-      },
-    };
-    return view;
+    return await openedImage(page, { stage, stages, panel }, route, context);
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
     fill(panel, ...aboutItem(item), await fileSection(item, signal));
     return { title: item.name };
+  }
+}
+
+async function openedImage(
+  page: ItemPage,
+  { stage, stages, panel }: { stage: HTMLElement; stages: HTMLElement; panel: HTMLElement },
+  route: Route,
+  { main, signal, refresh }: ViewContext,
+): Promise<View> {
+  const { item, folder, buttons, mayWrite } = page;
+  const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
+  signal.throwIfAborted();
+  let seen: Partial<ViewQuery> = {};
+  let compared: ReturnType<typeof comparison> | null = null;
+  const list = listAddress(route.query);
+  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...seen, ...compared?.query() }));
+  const reopen = () => void refresh();
+  const image = await openImage({
+    element: stage,
+    item,
+    metadata,
+    query: route.query,
+    onAddress(query) {
+      seen = query;
+      return writeAddress();
+    },
+    onRetry: reopen,
+    mayWrite,
+    mayManage: folder._accessLevel >= 2,
+    signal,
+  });
+  const entry = mayWrite ? pixelSizeEntry(item._id, metadata, reopen) : null;
+  const technical = technicalSection(item._id, signal);
+  fill(panel, ...imagePanels(image, metadata, undefined, entry), h('div.associated-place'), technical);
+  const about = itemAbout(page, technical, signal);
+  void fillAssociated(panel, item, signal);
+  compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+  const shared = () => ({ ...seen, channels: image.channels(), hide: null, comment: null });
+  if (currentUser() !== null)
+    buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
+  buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
+  buttons.prepend(compared.button);
+  // Annotations are those of one image.
+  const near = () => ({ ...seen, hide: null, coloring: null, comment: null });
+  buttons.before(neighbourLinks({ id: item._id, list, view: near, signal }));
+  compared.update(route.query);
+  printable({ main, title: () => item.name, image, beside: compared.second, signal });
+  return {
+    get title() {
+      return item.name;
+    },
+    hasChanged: about.hasChanged,
+    update(next) {
+      image.update(next.query);
+      compared?.update(next.query);
+    },
+  };
+}
+
+/** The facts of the item of an open image, before the technical ones. They are updated in place, so that the view stays. */
+function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
+  let known = item;
+  let shown: HTMLElement[] = [];
+  show();
+  return { hasChanged };
+
+  function show() {
+    const former = shown;
+    shown = aboutItem(item, { mayWrite, onSaved: hasChanged });
+    technical.before(...shown);
+    for (const part of former) part.remove();
+  }
+
+  /** Shows a new name and new metadata. @returns whether there are other changes, which need another view */
+  async function hasChanged() {
+    const next = await request('GET', `item/${item._id}`, { signal });
+    if (isSame(known, next) || signal.aborted) return false;
+    if (!isSame(known.largeImage, next.largeImage) || known.folderId !== next.folderId) return true;
+    known = next;
+    Object.assign(item, { meta: {} }, next);
+    title.textContent = item.name;
+    heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
+    show();
+    return false;
   }
 }
 
