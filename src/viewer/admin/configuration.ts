@@ -14,10 +14,9 @@ type Problem = Answer<'POST large_image/config/validate'>[number];
 export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   let file = await request('GET', 'large_image/config', { signal });
   const said = outcome();
-  const problems = h('div', { role: 'alert' });
-  const path = h('p.quiet-text.break');
-  const backups = h('div');
+  const facts = fileFacts();
   const editor = codeEditor({ label: adminTexts.configuration, onInput: edited });
+  const problems = problemList(editor);
   const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
     name: 'restart',
     checked: file.canRestart,
@@ -26,14 +25,14 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   const checkSoon = debounced(() => signal.aborted || void check().catch(said.bad));
   const begin = newestOnly();
   editor.setText(file.text);
-  showFile();
+  facts.show(file);
   await check();
   return [
     panel(
       adminTexts.configurationFile,
-      path,
+      facts.path,
       editor.element,
-      problems,
+      problems.element,
       said.element,
       actions(
         said.button(adminTexts.check, checkAloud),
@@ -42,7 +41,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
         said.button(adminTexts.replace, replace, { kind: 'primary' }),
         restart.element,
       ),
-      backups,
+      facts.backups,
     ),
   ];
 
@@ -55,7 +54,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   async function check(): Promise<boolean> {
     const isNewest = begin();
     const found = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
-    if (isNewest()) showProblems(found);
+    if (isNewest()) problems.show(found);
     return found.length === 0;
   }
 
@@ -68,13 +67,6 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     if (!(await check())) throw new Error(adminTexts.notValid);
   }
 
-  function showProblems(found: Problem[]) {
-    editor.mark(found.map(({ line }) => line));
-    const row = ({ line, message }: Problem) =>
-      h('button.problem.row', { onclick: () => editor.goTo(line) }, adminTexts.lineSays(line + 1, message));
-    fill(problems, ...found.map(row));
-  }
-
   async function format() {
     await demandValid();
     const before = editor.text();
@@ -85,10 +77,14 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function load() {
-    file = await request('GET', 'large_image/config', { signal });
+    await readFile();
     editor.setText(file.text);
-    showFile();
     await check();
+  }
+
+  async function readFile() {
+    file = await request('GET', 'large_image/config', { signal });
+    facts.show(file);
   }
 
   async function replace() {
@@ -103,8 +99,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       said.good(adminTexts.restarting);
       await untilRestarted(started, signal);
     }
-    file = await request('GET', 'large_image/config', { signal });
-    showFile();
+    await readFile();
     const fresh = file.backups.find((name) => !former.includes(name));
     const kept = fresh ? ` ${adminTexts.kept(fresh)}` : '';
     said.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${kept}`);
@@ -113,15 +108,34 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   async function explain(error: unknown): Promise<never> {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     const read = file.version;
-    file = await request('GET', 'large_image/config', { signal });
-    showFile();
+    await readFile();
     if (file.version === read) throw error;
     throw new Error(adminTexts.changedMeanwhile);
   }
+}
 
-  function showFile() {
+/** Where the file is, and its former versions. */
+function fileFacts() {
+  const path = h('p.quiet-text.break');
+  const backups = h('div');
+  return { path, backups, show };
+
+  function show(file: Answer<'GET large_image/config'>) {
     const names = file.backups.map((name) => h('li', h('code', name)));
     fill(path, h('code', file.path), !file.exists && ` ${adminTexts.doesNotExist}`);
     fill(backups, names.length > 0 && h('details.backups', h('summary', adminTexts.backups), h('ul', ...names)));
+  }
+}
+
+/** The problems of the text in an editor, which leads to their lines. */
+function problemList(editor: ReturnType<typeof codeEditor>) {
+  const element = h('div', { role: 'alert' });
+  return { element, show };
+
+  function show(problems: Problem[]) {
+    editor.mark(problems.map(({ line }) => line));
+    const row = ({ line, message }: Problem) =>
+      h('button.problem.row', { onclick: () => editor.goTo(line) }, adminTexts.lineSays(line + 1, message));
+    fill(element, ...problems.map(row));
   }
 }

@@ -71,14 +71,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     const dialog = ask({
       title: browseTexts.editNamed(name),
       action: commonTexts.save,
-      fields: [
-        { name: 'firstName', label: commonTexts.firstName, value: user.firstName, required: true },
-        { name: 'lastName', label: commonTexts.lastName, value: user.lastName, required: true },
-        { name: 'email', label: commonTexts.email, type: 'email', value: user.email, required: true },
-        // Administrators cannot take these from themselves, because they could not restore them.
-        ...(isSelf ? [] : [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: user.status }]),
-        ...(isSelf ? [] : [adminField(user.admin)]),
-      ],
+      fields: [...personFields(user), ...(isSelf ? [] : rightsFields(user))],
       others: [
         other(adminTexts.resetPassword, () => resetPassword(user)),
         ...(isSelf ? [] : [other(commonTexts.delete, () => removeUser(user))]),
@@ -111,6 +104,19 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
       remove: async () => done(await removeAt(`user/${user._id}`)),
     });
   }
+}
+
+function personFields({ firstName, lastName, email }: User) {
+  return [
+    { name: 'firstName', label: commonTexts.firstName, value: firstName, required: true },
+    { name: 'lastName', label: commonTexts.lastName, value: lastName, required: true },
+    { name: 'email', label: commonTexts.email, type: 'email', value: email, required: true },
+  ];
+}
+
+/** Administrators cannot take these from themselves, because they could not restore them. */
+function rightsFields({ status, admin }: User) {
+  return [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: status }, adminField(admin)];
 }
 
 function adminField(value: boolean) {
