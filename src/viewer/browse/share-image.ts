@@ -98,25 +98,31 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   }
 
   async function showWho(current: readonly Link[]) {
-    const { see, administer } = browseTexts.levels;
-    const rows: Child[][] = [];
-    if (folder.public) rows.push([texts.everybody, see, texts.byPublic]);
-    const mayManage = folder._accessLevel >= 2;
-    if (mayManage) {
-      const { users, groups } = await request('GET', `folder/${folder._id}/access`);
-      for (const grant of users) {
-        const name = grant.login ? `${grant.name} (${grant.login})` : (grant.name ?? grant.id);
-        rows.push([name, browseTexts.levels[levelOf(grant)], texts.byFolder]);
-      }
-      for (const grant of groups) rows.push([grant.name ?? grant.id, browseTexts.levels[levelOf(grant)], texts.byGroup]);
-    }
-    for (const { name, prefix, expires } of current) {
-      const end = expires === null ? null : formatDate(expires);
-      rows.push([texts.holders, see, texts.byLink(name || `${prefix}…`, end)]);
-    }
-    rows.push([texts.administrators, administer, texts.bySite]);
-    fill(who, table([texts.who, texts.may, texts.because], rows, texts.whoMay), !mayManage && h('p.quiet-text', texts.onlySome));
+    const grants = folder._accessLevel >= 2 ? await request('GET', `folder/${folder._id}/access`) : null;
+    const rows = accessRows(folder, grants, current);
+    fill(who, table([texts.who, texts.may, texts.because], rows, texts.whoMay), !grants && h('p.quiet-text', texts.onlySome));
   }
+}
+
+/** Who may do what with an image, and why. @param grants the access list of its folder; `null` if the user may not read it */
+function accessRows(folder: Folder, grants: Documents['AccessList'] | null, links: readonly Link[]): Child[][] {
+  const { levels } = browseTexts;
+  const users = (grants?.users ?? []).map((grant) => {
+    const name = grant.login ? `${grant.name} (${grant.login})` : (grant.name ?? grant.id);
+    return [name, levels[levelOf(grant)], texts.byFolder];
+  });
+  const groups = (grants?.groups ?? []).map((grant) => [grant.name ?? grant.id, levels[levelOf(grant)], texts.byGroup]);
+  const holders = links.map(({ name, prefix, expires }) => {
+    const end = expires === null ? null : formatDate(expires);
+    return [texts.holders, levels.see, texts.byLink(name || `${prefix}…`, end)];
+  });
+  return [
+    ...(folder.public ? [[texts.everybody, levels.see, texts.byPublic]] : []),
+    ...users,
+    ...groups,
+    ...holders,
+    [texts.administrators, levels.administer, texts.bySite],
+  ];
 }
 
 async function copyText(text: string, input: HTMLInputElement) {
