@@ -63,48 +63,12 @@ export function threadRow(options: RowOptions) {
       location.hash.includes(thread._id) && linkButton(texts.copyLink, () => void copyLink()),
       remove({ ...options, comment: thread, onChanged, onGone }),
     );
-    const list = h('ul.column.comment-replies', { 'aria-label': texts.replies(replies) });
-    const part = h('div.column', whole, list, mayWrite && replyForm());
-    void showReplies(list);
-    return part;
+    return h('div.column', whole, replyList(options, reloadThread), mayWrite && replyForm());
   }
 
   function act(change: () => Promise<void>) {
     say('');
     change().catch((error: unknown) => signal.aborted || say(messageOf(error)));
-  }
-
-  async function showReplies(list: HTMLElement) {
-    const shown: Comment[] = [];
-    const load = async () => {
-      try {
-        const { entries, total } = await listReplies(thread._id, shown.length, signal);
-        const begun = shown.length;
-        shown.push(...entries);
-        const left = entries.length === 0 ? 0 : total - shown.length;
-        const more =
-          left > 0 &&
-          h(
-            'li',
-            linkButton(texts.moreReplies(left), () => void load()),
-          );
-        if (begun > 0) list.lastElementChild?.remove();
-        list.append(...entries.map(replyRow), ...(more ? [more] : []));
-        const isUnread = ({ unread }: Comment) => unread;
-        if (token() !== null && (thread.unread || entries.some(isUnread))) await markRead({ threadId: thread._id });
-      } catch (error) {
-        if (!signal.aborted) list.append(h('li', errorNotice(error)));
-      }
-    };
-    await load();
-  }
-
-  function replyRow(reply: Comment): HTMLElement {
-    const changed = async (next: Comment): Promise<void> => row.replaceWith(replyRow(next));
-    const gone = () => reloadThread();
-    const own = { ...options, comment: reply, onChanged: changed, onGone: gone };
-    const row: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
-    return row;
   }
 
   /** Loads the thread after its replies have changed. It is gone if its first comment was deleted and the last reply is. */
@@ -127,6 +91,38 @@ export function threadRow(options: RowOptions) {
         await reloadThread();
       },
     });
+  }
+}
+
+/** The replies to a thread, some at a time. Those that are shown are marked as read. */
+function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
+  const { thread, signal } = options;
+  const element = h('ul.column.comment-replies', { 'aria-label': texts.replies(thread.replies) });
+  let count = 0;
+  void load();
+  return element;
+
+  async function load() {
+    try {
+      const { entries, total } = await listReplies(thread._id, count, signal);
+      // The button for more.
+      if (count > 0) element.lastElementChild?.remove();
+      count += entries.length;
+      const left = entries.length === 0 ? 0 : total - count;
+      element.append(...entries.map(row));
+      if (left > 0) element.append(h('li', linkButton(texts.moreReplies(left), () => void load())));
+      const isUnread = thread.unread || entries.some(({ unread }) => unread);
+      if (token() !== null && isUnread) await markRead({ threadId: thread._id });
+    } catch (error) {
+      if (!signal.aborted) element.append(h('li', errorNotice(error)));
+    }
+  }
+
+  function row(reply: Comment): HTMLElement {
+    const changed = async (next: Comment): Promise<void> => made.replaceWith(row(next));
+    const own = { ...options, comment: reply, onChanged: changed, onGone: reloadThread };
+    const made: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
+    return made;
   }
 }
 
