@@ -1,7 +1,8 @@
 import { outcome, table } from '../admin/parts.js';
 import type { Documents } from '../answers.js';
 import { list as listOf, request } from '../api.js';
-import { button, fill, h, icon, plainDialog, tell, type Child } from '../dom.js';
+import { copyText } from '../clipboard.js';
+import { button, fill, h, icon, plainDialog, type Child } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import type { ViewQuery } from '../image/view-address.js';
@@ -58,7 +59,9 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const address = new URL(location.href);
     address.hash = routeHash('view', token, view());
     const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
-    const copy = button(texts.copy, () => void copyText(address.href, input), { picture: 'link' });
+    // If the browser does not copy, the address is selected, so that the keys for copying work.
+    const copyIt = () => void copyText(address.href, openInTexts.copied, () => input.select());
+    const copy = button(texts.copy, copyIt, { picture: 'link' });
     fill(result, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
     input.select();
     await showLinks();
@@ -123,14 +126,4 @@ function accessRows(folder: Folder, grants: Documents['AccessList'] | null, link
     ...holders,
     [texts.administrators, levels.administer, texts.bySite],
   ];
-}
-
-async function copyText(text: string, input: HTMLInputElement) {
-  try {
-    await navigator.clipboard.writeText(text);
-    tell(openInTexts.copied);
-  } catch {
-    // Browsers allow this only on secure pages. The address is selected, so that the keys for copying work.
-    input.select();
-  }
 }

@@ -1,7 +1,8 @@
 import { isRefused, request, token } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
+import { copyText } from '../clipboard.js';
 import { commentTexts as texts } from '../comment-texts.js';
-import { errorNotice, fill, h, linkButton, messageOf, tell } from '../dom.js';
+import { errorNotice, fill, h, linkButton, messageOf } from '../dom.js';
 import { form } from '../forms.js';
 import { formatDate } from '../format.js';
 import { commonTexts } from '../texts.js';
@@ -60,7 +61,7 @@ export function threadRow(options: RowOptions) {
     const whole = h(
       'div.row.wrap.comment-actions',
       mayWrite && linkButton(stateLabel, setState),
-      location.hash.includes(thread._id) && linkButton(texts.copyLink, () => void copyLink()),
+      location.hash.includes(thread._id) && linkButton(texts.copyLink, copyLink),
       remove({ ...options, comment: thread, onChanged, onGone }),
     );
     return h('div.column', whole, replyList(options, reloadThread), mayWrite && replyForm());
@@ -110,7 +111,13 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
       count += entries.length;
       const left = entries.length === 0 ? 0 : total - count;
       element.append(...entries.map(row));
-      if (left > 0) element.append(h('li', linkButton(texts.moreReplies(left), () => void load())));
+      if (left > 0)
+        element.append(
+          h(
+            'li',
+            linkButton(texts.moreReplies(left), () => void load()),
+          ),
+        );
       const isUnread = thread.unread || entries.some(({ unread }) => unread);
       if (token() !== null && isUnread) await markRead({ threadId: thread._id });
     } catch (error) {
@@ -171,13 +178,8 @@ function remove({ comment, mayWrite, mayManage, onGone }: Changing) {
   return linkButton(commonTexts.delete, ask);
 }
 
-/** Copies the address, which names the open thread, to the clipboard. */
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    tell(texts.copied);
-  } catch {
-    // Browsers allow this only on secure pages, and may ask the user.
-    prompt(texts.copyLink, location.href);
-  }
+/** Copies the address, which names the open thread. */
+function copyLink() {
+  const { href } = location;
+  void copyText(href, texts.copied, () => prompt(texts.copyLink, href));
 }

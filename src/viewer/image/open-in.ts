@@ -1,7 +1,8 @@
 import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import type { Documents } from '../answers.js';
-import { button, fill, h, icon, plainDialog, tell } from '../dom.js';
+import { copyText } from '../clipboard.js';
+import { button, fill, h, icon, plainDialog } from '../dom.js';
 import { choice, checkbox, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { currentUser } from '../session.js';
@@ -73,7 +74,9 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   }
 
   function lineOf({ program, text, hint }: ProgramLine) {
-    const copy = button('', () => void copyText(text), { picture: 'link', name: openInTexts.copyFor(program) });
+    const offer = () => prompt(commonTexts.copy, text);
+    const copyIt = () => void copyText(text, openInTexts.copied, offer);
+    const copy = button('', copyIt, { picture: 'link', name: openInTexts.copyFor(program) });
     const heading = h('div.row.between', h('h3', program), copy);
     return h('div.column', heading, h('pre.break', text), hint && h('p.hint.quiet-text.small', hint));
   }
@@ -99,15 +102,5 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
     fill(result);
     said.good(openInTexts.revoked);
     await showLinks();
-  }
-}
-
-async function copyText(text: string) {
-  try {
-    await navigator.clipboard.writeText(text);
-    tell(openInTexts.copied);
-  } catch {
-    // Browsers allow this only on secure pages, and may ask the user.
-    prompt(commonTexts.copy, text);
   }
 }

@@ -9,7 +9,8 @@ import { shareImage } from '../browse/share-image.js';
 import { statePanel } from '../browse/item-state.js';
 import { stateTexts } from '../sharing-texts.js';
 import { moveToTrash } from '../browse/trash.js';
-import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
+import { copyText } from '../clipboard.js';
+import { actions, errorNotice, fill, h, icon, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
@@ -47,7 +48,7 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
   const mayWrite = folder._accessLevel >= 1;
   const link = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
   const buttons = actions(
-    imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
+    imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, copyLink),
     h('a.button', link, icon('download'), h('span.wide-only', commonTexts.download)),
     mayWrite && [
       wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
@@ -227,15 +228,10 @@ async function fileSection(item: Item, signal: AbortSignal) {
   return section(browseTexts.files, true, rows.length > 0 ? h('ul.files.column', ...rows) : h('p', browseTexts.noFiles));
 }
 
-/** Copies the address, which contains the complete view, to the clipboard. */
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    tell(browseTexts.linkCopied);
-  } catch {
-    // Browsers allow this only on secure pages, and may ask the user.
-    prompt(browseTexts.copyThisLink, location.href);
-  }
+/** Copies the address, which contains the complete view. */
+function copyLink() {
+  const { href } = location;
+  void copyText(href, browseTexts.linkCopied, () => prompt(browseTexts.copyThisLink, href));
 }
 
 /** Leaves the page of an item that is put into the trash, and returns to it if this is undone. */
