@@ -53,7 +53,6 @@ async function describeElement(): Promise<void> {
   await rm('dist/viewer-types', { recursive: true });
   // React users import the element together with its types for JSX.
   await cp('src/viewer/react.d.ts', 'dist/viewer/react.d.ts');
-  await writeFile('dist/viewer/react.js', "export * from './element.js';\n");
 }
 
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
@@ -85,6 +84,13 @@ async function collectLicences(): Promise<void> {
     for (const file of files) texts.push(`${name}, ${file}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`);
   }
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
+}
+
+/** What lies beside the bundled code: all but types. */
+export async function completeCode(): Promise<void> {
+  await copyRunTimeFiles('dist');
+  await writeFile('dist/viewer/react.js', "export * from './element.js';\n");
+  await collectLicences();
 }
 
 /** How the published program is built. */
@@ -139,9 +145,8 @@ export const packageBuild = {
     options.lineLimit = 160;
   },
   async onSuccess() {
-    await copyRunTimeFiles('dist');
+    await completeCode();
     await describeElement();
-    await collectLicences();
   },
 } satisfies Options;
 
