@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { askedGroups, filesOf, groups, longest } from './test/support/run/groups.js';
+import { isFull } from './test/support/run/sample.js';
 
 const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -40,8 +41,9 @@ export default defineConfig({
     isolate: false,
     // It lives for minutes and has memory: collecting garbage of a heap that grows from little takes an eighth of its time.
     execArgv: ['--initial-heap-size=1024', '--min-semi-space-size=64', '--max-semi-space-size=64'],
-    // Two processors are busy with four: many tests wait for servers, jobs and killed processes.
-    maxWorkers: 4,
+    // Two processors are busy with three, and with four where many tests wait for killed processes and browsers. Each loads and compiles everything
+    // anew, which takes it five seconds of processor time and more.
+    maxWorkers: isFull ? 4 : 3,
     sequence: { sequencer: SlowFirst },
     // Later runs need not translate the sources again.
     experimental: { fsModuleCache: true },

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LargeImageError } from '../../../src/index.js';
-import { createReferenceHost } from '../../../src/reference-host/index.js';
 import { startSpecimens } from '../../support/hosts/installed-specimens.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
@@ -116,25 +115,6 @@ describe('YAML folder configurations', () => {
     expect(await get(user, top)).toEqual({ b: 1, view: 'grid', size: 3 });
     expect(await get(admin, top)).toEqual({ b: 1, x: 1, y: 'yes' });
     expect(await get(started.anonymous, top)).toEqual({ b: 1 });
-  });
-
-  it('lose nothing when two processes store at once', async () => {
-    const { databaseUri: mongoUri, dataDirectory } = started;
-    const second = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder' });
-    try {
-      const elsewhere = new Client((await second.listen()).url, user.token, user.id);
-      await put(admin, top, 'b: 1\n');
-      const numbers = Array.from({ length: 12 }, (_, i) => i);
-      const answers = await Promise.all(
-        numbers.map((i) => put(i % 2 === 0 ? user : elsewhere, top, `key${i}: ${i}\n`, { user_context: true })),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(numbers.map(() => 200));
-      expect(await get(user, top)).toEqual({ b: 1, ...Object.fromEntries(numbers.map((i) => [`key${i}`, i])) });
-    } finally {
-      await second.close();
-    }
-    const [item] = await admin.ok('GET', '/item', { query: { folderId: top, name } });
-    expect(await admin.ok('GET', `/item/${String((item as { _id: string })._id)}/files`)).toHaveLength(1);
   });
 
   describe('next to items of other kinds', () => {
