@@ -62,10 +62,9 @@ async function lookAtInstallation(work: string) {
   await writeFile(join(work, 'alone.mjs'), script);
   const { stdout } = await run(process.execPath, ['alone.mjs'], { cwd: work });
   const [host, database] = JSON.parse(stdout) as string[];
+  const program = join(work, 'node_modules', '.bin', 'express-large-image');
   const serve = (...words: string[]) =>
-    run('npx', ['--no', '--', 'express-large-image', 'serve', ...words], { cwd: work }).catch(
-      (error: { stdout: string; stderr: string }) => error,
-    );
+    run(program, ['serve', ...words], { cwd: work }).catch((error: { stdout: string; stderr: string }) => error);
   const serving = await serve();
   return {
     bytesOnDisk: sizes.reduce((sum, size) => sum + size, 0),
