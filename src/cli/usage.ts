@@ -11,6 +11,6 @@ export async function existingFile(path: string): Promise<string> {
   const found = resolve(path);
   const entry = await stat(found).catch(() => null);
   if (entry === null) throw new CommandError(`There is no file ${path}`);
-  if (!entry.isFile()) throw new CommandError(`${path} is no file.`);
+  if (!entry.isFile()) throw new CommandError(`${path} is not a file.`);
   return found;
 }

@@ -175,8 +175,8 @@ export class Bucket {
     let body: Readable | null = null;
     const silence = new AbortController();
     const giveUp = () => {
-      silence.abort(new Error('The store does not respond.'));
-      body?.destroy(new Error('The store does not respond.'));
+      silence.abort(new Error('The bucket does not respond.'));
+      body?.destroy(new Error('The bucket does not respond.'));
     };
     const leave = () => void body?.destroy(signal.reason as Error);
     let timer = setTimeout(giveUp, silenceMs);
@@ -211,7 +211,7 @@ export class Bucket {
   /** Sends a command, which must be answered within a time. */
   async #send<T>(send: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal, ms = silenceMs): Promise<T> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('The store does not respond.')), ms);
+    const timer = setTimeout(() => late.abort(new Error('The bucket does not respond.')), ms);
     try {
       return await send({ abortSignal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]) });
     } finally {
@@ -310,7 +310,7 @@ export class Bucket {
       const { Errors = [] } = await this.#send((o) => this.client.send(command, o));
       const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
       if (failed !== undefined)
-        throw new Error(`The store keeps ${failed.Key ?? 'an object'}: ${failed.Message ?? failed.Code ?? ''}`);
+        throw new Error(`The store could not remove ${failed.Key ?? 'an object'}: ${failed.Message ?? failed.Code ?? ''}`);
     }
   }
 

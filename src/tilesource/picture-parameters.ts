@@ -53,14 +53,14 @@ export const pictureParameters = {
       'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp and zstd; OMETIFF the lossless ones, default deflate.',
   },
   frame: { kind: 'integer', default: 0, description: 'Plane of a multi-frame image, from 0 (the default).' },
-  style: { kind: 'style', default: '', description: 'JSON object that says how bands become colors.' },
+  style: { kind: 'style', default: '', description: 'JSON object that defines how bands are converted to colors.' },
   zProject: {
     kind: 'text',
     description: 'max, mean or min: combine the z planes of the frame, sample by sample, at most 256 of them.',
   },
   zFrom: { kind: 'integer', description: 'With zProject: the first z plane, from 0 (the default).' },
   zTo: { kind: 'integer', description: 'With zProject: the last z plane, inclusive; by default the last of the image.' },
-  projection: { kind: 'text', description: 'EPSG:3857: georeferenced images in tiles of the world map.' },
+  projection: { kind: 'text', description: 'EPSG:3857: tiles of the world map, for georeferenced images.' },
   left: {
     kind: 'number',
     isFloat: true,
@@ -111,7 +111,7 @@ export const pictureParameters = {
   exact: {
     kind: 'boolean',
     entry: ['scale', 'exact'],
-    description: 'Answer only if the scale is exactly that of a level; otherwise the result is empty.',
+    description: 'Answer only if the scale is exactly the scale of a level; otherwise the result is empty.',
   },
   resample: { kind: 'method', description: '0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.' },
   composite: {
@@ -124,7 +124,7 @@ export const pictureParameters = {
   framesAcross: { kind: 'integer', description: 'Columns; about as many as rows by default.' },
   frameList: {
     kind: 'integers',
-    description: 'Frames to show; all by default. Numbers outside the image are left out.',
+    description: 'Frames to show; all by default. Numbers outside the image are ignored.',
   },
   bins: { kind: 'integer', default: 256, description: '256 by default.' },
   density: { kind: 'boolean', default: false, description: 'Fractions instead of counts.' },

@@ -11,7 +11,7 @@ const tile = { bytes: Uint8Array.from([1, 2, 3]), type: 'image/png' };
 describe('in memory', () => {
   describeTileCache(({ maxBytes }) => new MemoryTileCache(maxBytes), { describe, it });
 
-  it('keeps nothing with no room', async () => {
+  it('stores nothing when its capacity is 0', async () => {
     const cache = new MemoryTileCache(0);
     cache.set('a', tile);
     expect(cache.get('a')).toBeUndefined();
@@ -92,7 +92,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.get('b')).toBeUndefined();
   });
 
-  it('waits for few tiles while Redis hangs, says so, and comes back', async () => {
+  it('waits for few tiles while Redis hangs, reports it, and recovers', async () => {
     const cache = new RedisTileCache({ connection: await connect(500), maxBytes: 1024 * 1024, namespace: 'hanging' });
     await cache.set('a', tile);
     await redis.stop('hang');

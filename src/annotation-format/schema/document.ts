@@ -83,7 +83,7 @@ export function schemaFor(brand: string): Schema {
       ...headProperties,
       elements: {
         type: 'array',
-        description: 'Ids of elements are unique.',
+        description: 'The ids of elements are unique.',
         items: {
           type: 'object',
           required: ['type'],

@@ -116,7 +116,7 @@ export class OwnCollections {
         const reason = `The collection ${name} contains documents of format ${String(later.format)}, which a later release has written`;
         throw new LargeImageError(
           'conflict',
-          `${reason}; this one knows ${storedFormat} and nothing later. Nothing was changed.`,
+          `${reason}; this release supports formats up to ${storedFormat}. Nothing was changed.`,
         );
       }
       const foreign = docs.find(({ plugin }) => plugin !== ownMark.plugin);
@@ -228,7 +228,7 @@ function keepToOwn(collection: object): void {
   }
   for (const name of ['findOneAndReplace', 'estimatedDocumentCount', 'drop', 'rename', 'watch'] as const) {
     methods[name] = () => {
-      throw new Error(`${name} would affect documents of others.`);
+      throw new Error(`${name} would affect documents that do not belong to the plugin.`);
     };
   }
   repeatCollisions(methods as never);

@@ -18,7 +18,7 @@ export const folderPath = { id: required(id({ description: 'The id of the folder
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
 /** The name of an annotation that is made of a table. */
-export const tableName = text({ description: 'Name of the annotation, if the body is a table, which has none.' });
+export const tableName = text({ description: 'Name of the annotation, if the body is a table.' });
 
 /** @throws BadParameterError if the item is missing. */
 export function requireTarget(itemId: string | undefined): string {

@@ -74,13 +74,13 @@ const stored = {
   public: truth,
   publicFlags: listOf(anyText),
   access: { ...anyObject, description: 'The list of permissions, if the caller can see it.' },
-  groups: { type: 'array', items: orNull(anyText), description: 'Distinct groups of the elements.' },
+  groups: { type: 'array', items: orNull(anyText), description: 'The distinct groups of the elements.' },
   fileChanged: {
     ...dateText,
-    description: 'When it was detected that the item has another file than at the time of this version.',
+    description: 'When the server noticed that the contents of the file have changed since this version was stored.',
   },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
-  _annotationId: { ...idText, description: 'Of former versions: id of the annotation.' },
+  _annotationId: { ...idText, description: 'For previous versions: id of the annotation.' },
   _elementQuery: {
     ...objectOf({}, { returned: anyInteger, details: anyInteger, orders: listOf(anyInteger) }),
     additionalProperties: true,

@@ -66,7 +66,7 @@ const createThumbnails = defineRoute({
   ...shared,
   method: 'put',
   path: '/large_image/thumbnails',
-  summary: 'Create cached thumbnail files of all large images, by a job.',
+  summary: 'Start a job that creates cached thumbnail files of all large images.',
   scope: scopes.write,
   query: {
     spec: required(
@@ -75,7 +75,7 @@ const createThumbnails = defineRoute({
       }),
     ),
     logInterval: text({
-      description: 'Seconds between two progress entries of the log; 10 by default, 0 for one after each file.',
+      description: 'Seconds between progress entries in the log; 10 by default, 0 for an entry after each file.',
     }),
     concurrent: text({ description: 'Number of files to make at once; below 1 or absent: the number of logical CPUs.' }),
   },

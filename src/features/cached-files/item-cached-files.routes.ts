@@ -14,7 +14,7 @@ const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$
 const maxPictureBytes = 32 * 1024 * 1024;
 
 const thumbnailFlag = withDefault(
-  boolean({ description: 'Whether the key is that of a picture (the default) or of data such as a histogram.' }),
+  boolean({ description: 'Whether the key belongs to a picture (the default) or to data such as a histogram.' }),
   true,
 );
 
@@ -45,12 +45,12 @@ const remove = defineRoute({
   summary: 'Remove cached files of an item.',
   description:
     'Without `key` the answer has the number of files and the number of removed ones; histograms are removed only if `keep` is 0. ' +
-    'With `key` the answer is a list with the removed record, or with null.',
+    'With `key`, the answer is a list with the removed record, or with null if there is none.',
   access: 'admin',
   scope: scopes.write,
   query: {
     keep: withDefault(integer({ minimum: 0, description: 'Number of newest pictures to keep.' }), 10_000),
-    key: text({ description: 'Exact key of the one file to remove.' }),
+    key: text({ description: 'Exact key of the only file to remove.' }),
     thumbnail: thumbnailFlag,
   },
   returns: { schema: { type: 'array', items: { oneOf: [{ type: 'integer' }, keptFile, { type: 'null' }] } } },
@@ -64,13 +64,13 @@ const remove = defineRoute({
 const put = defineRoute({
   ...shared,
   method: 'post',
-  summary: 'Store the body as a cached picture or data of an item, replacing the file with this key.',
+  summary: 'Store the body as a cached picture or cached data of an item, replacing the file with this key.',
   access: 'user',
   scope: scopes.write,
   query: {
     key: required(text({ description: 'Key of the file.' })),
     thumbnail: thumbnailFlag,
-    mimeType: text({ description: 'Type of the bytes, if it cannot be recognized from them.' }),
+    mimeType: text({ description: 'MIME type, if it cannot be detected from the bytes.' }),
   },
   body: 'stream',
   returns: { schema: keptFile },

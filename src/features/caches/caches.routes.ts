@@ -6,12 +6,15 @@ const defineRoute = routeDefiner<{ caches: Caches }>();
 
 const report = {
   type: 'object',
-  description: 'By the name of the cache.',
+  description: 'The caches, by name.',
   additionalProperties: {
     type: 'object',
     properties: {
-      maxsize: { type: 'integer', description: 'Its capacity: open files for tilesource, bytes for tileCache.' },
-      used: { type: 'integer', description: 'Its contents, in the same unit.' },
+      maxsize: {
+        type: 'integer',
+        description: 'Capacity of the cache: a number of open files for tilesource, of bytes for tileCache.',
+      },
+      used: { type: 'integer', description: 'Current use, in the same unit.' },
       items: { type: 'integer' },
       processes: { type: 'integer', description: 'Number of processes whose numbers were added up.' },
       available: { type: 'boolean', description: 'False while the cache cannot be reached.' },

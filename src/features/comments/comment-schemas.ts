@@ -18,7 +18,7 @@ const person = component('CommentPerson', objectOf({ id: idText, login: orNull(a
 const place = component(
   'CommentPlace',
   objectOf(
-    { x: { ...anyNumber, description: 'In pixels of the full size, from the left.' }, y: anyNumber },
+    { x: { ...anyNumber, description: 'In pixels of the full-resolution image, from the left.' }, y: anyNumber },
     { frame: { ...anyInteger, description: 'The frame that was shown.' } },
   ),
 );
@@ -33,20 +33,20 @@ const members = {
     objectOf({
       annotationId: idText,
       elementId: idText,
-      available: { ...truth, description: 'Whether the shape exists, and you can see it.' },
+      available: { ...truth, description: 'Whether the shape exists and you can see it.' },
     }),
   ),
   author: { ...orNull(person), description: '`null` if the account was removed.' },
   created: dateText,
   edited: orNull(dateText),
-  version: { ...anyInteger, description: 'Number of texts that it has had.' },
+  version: { ...anyInteger, description: 'Number of versions of the text.' },
   state: { type: 'string', enum: ['open', 'resolved'] },
   resolved: orNull(objectOf({ by: orNull(person), at: dateText })),
-  deleted: { ...truth, description: 'Whether it was deleted and only its replies are left.' },
+  deleted: { ...truth, description: 'Whether it was deleted while it had replies, which are kept.' },
   replies: { ...anyInteger, description: 'Number of replies.' },
   mentions: listOf(person),
   own: { ...truth, description: 'Whether you wrote it.' },
-  unread: { ...truth, description: 'Whether it is in your inbox, unread.' },
+  unread: { ...truth, description: 'Whether it is in your inbox and unread.' },
 } as const;
 
 export const commentSchema = component('Comment', objectOf(members));
@@ -80,7 +80,7 @@ export const newCommentSchema = component(
   objectOf(
     { text: newText },
     {
-      place: { ...orNull(place), description: 'Default: the middle of the shape; without one, the whole image.' },
+      place: { ...orNull(place), description: 'Default: the center of the shape; without a shape, the whole image.' },
       shape: orNull(objectOf({ annotationId: idText, elementId: idText })),
     },
   ),
@@ -92,6 +92,6 @@ export const editSchema = component(
   'CommentEdit',
   objectOf(
     { text: newText },
-    { version: { ...anyInteger, description: 'The version to be changed; 409 if there is another one.' } },
+    { version: { ...anyInteger, description: 'The version to change. If the comment has another version, the answer is 409.' } },
   ),
 );

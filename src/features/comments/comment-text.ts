@@ -30,12 +30,12 @@ export function refuseOthers(sent: Json, what: keyof typeof membersOf): void {
 
 /** The text of a comment as it is stored. It is never markup. @throws InvalidError */
 export function readText(sent: unknown): string {
-  if (typeof sent !== 'string') throw new InvalidError('text must be a text.', 'text');
+  if (typeof sent !== 'string') throw new InvalidError('text must be a string.', 'text');
   const text = sent.replaceAll(/\r\n?/g, '\n').trim();
   if (text === '') throw new InvalidError('text must not be empty.', 'text');
   if (text.length > maxText) throw new InvalidError(`text must have at most ${maxText} characters.`, 'text');
   if (/[^\P{Cc}\n\t]/u.test(text) || /\p{Surrogate}/u.test(text)) {
-    throw new InvalidError('text must not contain control characters or halves of characters.', 'text');
+    throw new InvalidError('text must not contain control characters or unpaired surrogates.', 'text');
   }
   return text;
 }
@@ -63,7 +63,7 @@ export function readPlace(sent: unknown): CommentPlace | null {
   const place = { x: x as number, y: y as number };
   if (frame === undefined || frame === null) return place;
   if (!Number.isInteger(frame) || (frame as number) < 0 || (frame as number) > maxCoordinate) {
-    throw new InvalidError('frame of place must be a whole number from 0.', 'place');
+    throw new InvalidError('frame of place must be a whole number, 0 or more.', 'place');
   }
   return { ...place, frame: frame as number };
 }

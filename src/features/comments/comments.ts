@@ -113,7 +113,7 @@ export class Comments {
     const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
     if (stored !== null) return stored;
     if ((await model.find(idText(threadId))) === null) throw new UnknownIdError('comment', idText(threadId));
-    throw new LargeImageError('conflict', `A comment can have at most ${maxReplies} replies. Begin a new one.`);
+    throw new LargeImageError('conflict', `A comment can have at most ${maxReplies} replies. Begin a new thread.`);
   }
 
   /** Changes the text. @throws InvalidError, LargeImageError `conflict` if it was changed or deleted in the meantime. */
@@ -130,7 +130,7 @@ export class Comments {
     const from = (version as number | undefined) ?? comment.version;
     const changed = await this.options.model.edit(comment._id, from, { text, mentions }, added, to);
     if (changed !== null) return changed;
-    throw new LargeImageError('conflict', 'The comment was changed or deleted in the meantime. Nothing was stored.');
+    throw new LargeImageError('conflict', 'Someone else has changed or deleted the comment. Nothing was stored.');
   }
 
   /** Resolves or reopens a thread. @throws InvalidError for a reply. */

@@ -24,7 +24,7 @@ const read = defineRoute({
         text: { type: 'string', description: 'Empty if there is no file.' },
         version: {
           type: 'string',
-          description: 'Differs for each content of the file; send it as `expected` when you replace the file.',
+          description: 'Changes with the contents of the file. Send it as `expected` when you replace the file.',
         },
         backups: {
           type: 'array',

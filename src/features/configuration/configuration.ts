@@ -92,7 +92,7 @@ export class Configuration {
     try {
       return decodeUtf8(bytes);
     } catch (cause) {
-      throw new LargeImageError('conflict', `The configuration file ${this.path} is not text in UTF-8.`, { cause });
+      throw new LargeImageError('conflict', `The configuration file ${this.path} is not UTF-8 text.`, { cause });
     }
   }
 
@@ -134,7 +134,7 @@ export class Configuration {
         if (restart && !this.canRestart) {
           throw new LargeImageError(
             'not-implemented',
-            'This server cannot restart itself; replace the configuration with restart=false and restart it by hand.',
+            'This server cannot restart itself; replace the configuration with restart=false and restart the server yourself.',
           );
         }
       },

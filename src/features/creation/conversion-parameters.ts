@@ -23,9 +23,9 @@ const fileId: typeof anyFile = {
 /** Parameters of a conversion. */
 export const conversionParameters = {
   fileId,
-  localJob: boolean({ description: 'Whether the processes of the server run the job, instead of those that only run jobs.' }),
+  localJob: boolean({ description: 'Whether the server processes run the job, instead of the workers.' }),
   tileSize: integer({
-    description: 'Side of a tile in pixels, a multiple of 16. Default: that of the copied tiles, otherwise 256.',
+    description: 'Width and height of tiles in pixels, a multiple of 16. Default: the size of the copied tiles, otherwise 256.',
   }),
   compression: oneOf(conversionCompressions, {
     description: 'Default: jpeg for lossy TIFFs of 8 bits, otherwise lzw. jp2k is not supported.',
@@ -37,7 +37,8 @@ export const conversionParameters = {
   cr: integer({ description: 'For jp2k, which is not supported.' }),
   concurrent: integer({ description: 'Threads; 0 or negative: CPU count minus that many. Default: all.' }),
   reduction: oneOf(reductions, {
-    description: 'Method for reduced levels: mean, or nearest, which keeps labels. Default: nearest if nothing is lossy.',
+    description:
+      'Method for reduced levels: mean, or nearest, which keeps the values of label images. Default: nearest if nothing is lossy.',
   }),
 };
 
@@ -46,7 +47,7 @@ export const copyParameters = {
   onlyFrame: integer({ description: 'The only frame to convert, from 0. Default: all.' }),
   format: oneOf(conversionFormats, { description: 'tiff (default); aperio is not supported.' }),
   folderId: id({ description: 'Folder of the new item. Default: the folder of this one.' }),
-  name: text({ description: 'Name of the new item and its file. Default: that of the file, ending in .tiff.' }),
+  name: text({ description: 'Name of the new item and its file. Default: the name of the file with the extension .tiff.' }),
 };
 
 type Sent = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;

@@ -35,17 +35,17 @@ const createInFolder = defineRoute({
       }),
       'false',
     ),
-    localJobs: withDefault(boolean({ description: 'Whether the processes of the server run the jobs.' }), false),
+    localJobs: withDefault(boolean({ description: 'Whether the server processes run the jobs, instead of the workers.' }), false),
     recurse: withDefault(boolean({ description: 'Include the folders below.' }), false),
     cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and start again.' }), false),
-    redoExisting: withDefault(boolean({ description: 'Remake existing large images.' }), false),
+    redoExisting: withDefault(boolean({ description: 'Create existing large images again.' }), false),
   },
   returns: {
     schema: {
       type: 'object',
       properties: {
         ...Object.fromEntries(counterNames.map((name) => [name, counter])),
-        jobId: { type: 'string', description: 'The job that continues the work, if there is more than one request can do.' },
+        jobId: { type: 'string', description: 'The job that continues the work, if it takes longer than one request.' },
       },
       required: counterNames,
     },
@@ -87,7 +87,7 @@ const refused = defineRoute({
   access: 'admin',
   scope: scopes.read,
   query: {
-    limit: withDefault(integer({ minimum: 1, maximum: 1000, description: 'How many.' }), 100),
+    limit: withDefault(integer({ minimum: 1, maximum: 1000, description: 'Maximum number of entries.' }), 100),
     offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
   },
   returns: {

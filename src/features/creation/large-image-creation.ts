@@ -96,7 +96,7 @@ export class LargeImageCreation {
         const product = await this.#markProduct(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
-        if (replaced === null) throw new BadParameterError('The item was changed in the meantime.');
+        if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
         step('creation:replaced');
         await marking.replaced(item);
         await this.#removeFile(product);
@@ -181,13 +181,13 @@ export class LargeImageCreation {
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is not a conversion.`);
     const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
-    if (item === null) throw new InvalidError(`The item ${work.itemId} is gone.`);
-    if (file === null) throw new InvalidError(`The file ${work.fileId} is gone.`);
+    if (item === null) throw new InvalidError(`The item ${work.itemId} no longer exists.`);
+    if (file === null) throw new InvalidError(`The file ${work.fileId} no longer exists.`);
     if (work.target === null && !(item.largeImage?.expected === true && item.largeImage.jobId === job.id)) {
       throw new InvalidError(`The item ${item.name} no longer waits for this job.`);
     }
     const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
-    if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} is gone.`);
+    if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} no longer exists.`);
     const owner = job.userId === null ? null : await callers.asker({ id: job.userId, admin: work.asAdmin });
     if (owner !== null) {
       await items.loadFresh(item.id, folder === null ? 1 : 0, owner);

@@ -29,8 +29,8 @@ const get = defineRoute({
 const getItem = defineRoute({
   method: 'get',
   path: '/item/:itemId/tiles/item',
-  summary: 'Get name, folder and time of the last change of the item of an image.',
-  description: 'For viewers, since not every server has a route for items.',
+  summary: "Get the name, folder and time of the last change of an image's item.",
+  description: 'For viewers, because not every server has a route for items.',
   access: 'public',
   scope: scopes.read,
   forLinks: true,
@@ -46,7 +46,7 @@ const getItem = defineRoute({
 const internalMetadata = defineRoute({
   method: 'get',
   path: '/item/:itemId/tiles/internal_metadata',
-  summary: 'Get the metadata in the file of an image, as its format has it.',
+  summary: "Get the format-specific metadata in an image's file.",
   access: 'public',
   scope: scopes.read,
   params: itemPath,
@@ -58,7 +58,7 @@ const internalMetadata = defineRoute({
 
 const createParameters = {
   ...conversionParameters,
-  force: withDefault(boolean({ description: 'Convert even if a tile source reads the file.' }), false),
+  force: withDefault(boolean({ description: 'Convert the file even if a tile source reads it.' }), false),
   notify: withDefault(boolean({ description: 'Notify the caller when a job ends.' }), true),
 };
 
@@ -67,8 +67,8 @@ const create = defineRoute({
   path: '/item/:itemId/tiles',
   summary: 'Make an item a large image of one of its files.',
   description:
-    'Answers null if no conversion is needed; otherwise the job that converts the file, because no tile source reads it or because of force. ' +
-    'Force also converts an existing large image, which stays in use at least until the job succeeds.',
+    'Answers null if no conversion is needed. If no tile source reads the file, or with `force`, it answers with the job that converts the file. ' +
+    '`force` also converts an existing large image, which stays in use at least until the job succeeds.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
@@ -97,8 +97,8 @@ const create = defineRoute({
 const convert = defineRoute({
   method: 'post',
   path: '/item/:itemId/tiles/convert',
-  summary: 'Write a converted copy of an image as a new item.',
-  description: 'Answers the job; results.file of the job will name the file.',
+  summary: 'Write a converted copy of an image to a new item.',
+  description: 'Answers with the job. When it has finished, `results.file` of the job is the id of the file.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
@@ -130,7 +130,7 @@ const remove = defineRoute({
   method: 'delete',
   path: '/item/:itemId/tiles',
   summary: 'Remove the large image of an item.',
-  description: 'A job that is making it is canceled. A file that was made by a conversion is removed; the uploaded one stays.',
+  description: 'A job that is creating it is canceled. A converted file is removed; the uploaded file is kept.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,

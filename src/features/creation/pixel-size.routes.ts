@@ -19,8 +19,8 @@ const shared = {
 const put = defineRoute({
   ...shared,
   method: 'put',
-  summary: 'Enter the size of a pixel of an image whose file does not state it.',
-  description: 'Everything that the server says and makes of the image uses it. Answers the metadata of the image.',
+  summary: 'Enter the pixel size of an image whose file does not state it.',
+  description: 'All metadata, regions and exports of the image then use it. Answers with the metadata of the image.',
   query: {
     mm_x: required(number({ ...millimeters, description: 'Width of a pixel in millimeters.' })),
     mm_y: number({ ...millimeters, description: 'Height of a pixel in millimeters; default mm_x.' }),
@@ -30,8 +30,11 @@ const put = defineRoute({
     const item = await items.loadFresh(params.itemId, 1, caller);
     const stated = await images.use(item, (image) => image.metadata());
     if (stated.geospatial)
-      throw new BadValueError('The file states the position of this image on the earth, and with it its scale.');
-    if (stated.mm_x !== null && !stated.pixelSizeEntered) throw new BadValueError('The file states the size of a pixel.');
+      throw new BadValueError(
+        'The image is georeferenced, so its file states the pixel size. Only a missing pixel size can be entered.',
+      );
+    if (stated.mm_x !== null && !stated.pixelSizeEntered)
+      throw new BadValueError('The file states the pixel size. Only a missing pixel size can be entered.');
     const scaled = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
     return images.use(scaled, (image) => image.metadata());
   },
@@ -40,8 +43,8 @@ const put = defineRoute({
 const remove = defineRoute({
   ...shared,
   method: 'delete',
-  summary: 'Remove the size of a pixel that was entered.',
-  description: 'Answers the metadata of the image.',
+  summary: 'Remove the entered pixel size.',
+  description: 'Answers with the metadata of the image.',
   returns: { schema: largeImageSchema },
   async handle({ params, caller }, { items, images, marking }) {
     const item = await items.loadFresh(params.itemId, 1, caller);

@@ -18,7 +18,7 @@ export function parseFrames(list: string, count: number): number[] {
   const parts = list.split(',', maxFrames + 1);
   if (parts.length > maxFrames) throw new BadParameterError(`An answer has at most ${maxFrames} frames.`);
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
-  if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers from 1 on, separated by commas.');
+  if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers, 1 or more, separated by commas.');
   if (new Set(numbers).size < numbers.length) throw new BadParameterError('The list contains a frame twice.');
   const outside = numbers.find((number) => number > count);
   if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${count}.`);
@@ -35,7 +35,7 @@ const frames = defineRoute({
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames',
   summary: 'Get frames of an instance (WADO-RS).',
   description:
-    'As stored in the file if that has tiles of JPEG or JPEG 2000, or encoded as the client accepts: `transfer-syntax=*` takes the best ' +
+    'As stored in the file if it has JPEG or JPEG 2000 tiles, or encoded as the client accepts: `transfer-syntax=*` selects the best ' +
     'of these. Several frames, and frames requested as `multipart/related`, are sent as parts; a plain type requests a single frame.',
   params: framesPath,
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },

@@ -37,7 +37,7 @@ const one = defineRoute({
   path: '/dicomweb/studies/:study/series/:series/instances/:instance',
   summary: 'Get an instance as a DICOM file (WADO-RS).',
   description:
-    'The frames of levels that are stored as tiles of JPEG or JPEG 2000 are these tiles. Others are native up to 4294967294 bytes of samples, and encoded beyond that or ' +
+    'For levels that are stored in JPEG or JPEG 2000 tiles, the frames are these tiles. Others are native up to 4294967294 bytes of samples, and encoded beyond that or ' +
     'if `transfer-syntax` requests it. Ranges are supported for a single file if its length is known in advance.',
   params: instancePath,
   returns: { types: ['multipart/related', dicomType] },

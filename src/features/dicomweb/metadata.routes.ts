@@ -43,7 +43,7 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
       if (instances.length > maxInstances) {
         throw new LargeImageError(
           'too-large',
-          `These are ${instances.length} instances; an answer describes at most ${maxInstances}. Request single series.`,
+          `These are ${instances.length} instances; an answer can describe at most ${maxInstances}. Request each series separately.`,
         );
       }
       const root = serviceRoot(asked);
@@ -82,7 +82,7 @@ const ofItem = defineRoute({
     const { index, locator } = context;
     const record = await index.current(asked.granted);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
-    if (record.reason !== null) throw new LargeImageError('conflict', `The image is not offered as DICOM. ${record.reason}`);
+    if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
     const instances = await locator.ofRecord(asked.granted, record, await askerOf(asked, context));
     return {
       studyInstanceUID: record.study,
@@ -95,7 +95,7 @@ const ofItem = defineRoute({
 const bulkData = defineRoute({
   ...shared,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/bulkdata/:name',
-  summary: 'Get a long value of an instance (WADO-RS), by the address in its metadata.',
+  summary: 'Get a long value of an instance (WADO-RS) by its `BulkDataURI`.',
   params: { ...instancePath, name: required(text({ description: 'Name of the value.' })) },
   returns: { types: ['application/octet-stream', 'multipart/related'] },
   errors: retrieveErrors,
@@ -103,7 +103,8 @@ const bulkData = defineRoute({
   async handle(asked, { slides, files, annotations }) {
     const [instance] = asked.granted;
     const { name } = asked.params;
-    if (!/^[\w.-]{1,200}$/.test(name)) throw new BadParameterError('This is not the name of a value.');
+    if (!/^[\w.-]{1,200}$/.test(name))
+      throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);
     if (instance!.kind === 'annotation') return bulkReply(asked, await annotations.value(instance!, name, asked));
     const value =
       instance!.kind === 'file'

@@ -31,12 +31,12 @@ type PictureType = keyof typeof encodings;
 const parameters = {
   viewport: text({
     description:
-      '`width,height` of the picture, or `width,height,left,top,width,height` with the part of the instance that it shows.',
+      '`width,height` of the picture, or `width,height,left,top,width,height` with the region of the instance that it shows.',
   }),
   quality: integer({ description: 'Quality of JPEG, from 1 to 100.', minimum: 1, maximum: 100 }),
-  window: text({ description: 'Accepted without effect: pictures look as in the viewer of this server.' }),
-  iccprofile: text({ description: 'Accepted: colors are sRGB.' }),
-  annotation: text({ description: 'Accepted without effect.' }),
+  window: text({ description: 'Accepted but ignored: pictures look as in the viewer of this server.' }),
+  iccprofile: text({ description: 'Accepted but ignored: colors are sRGB.' }),
+  annotation: text({ description: 'Accepted but ignored.' }),
 };
 
 interface Viewport {
@@ -55,7 +55,7 @@ function parseViewport(value: string | undefined, side: number): Viewport {
     throw new BadParameterError('viewport must be two or six numbers, separated by commas.');
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
-  if (!isWhole && !(partWidth > 0 && partHeight > 0)) throw new BadParameterError('The part of viewport must have a size.');
+  if (!isWhole && !(partWidth > 0 && partHeight > 0)) throw new BadParameterError('The region in viewport must not be empty.');
   return { width, height, part: isWhole ? null : { left, top, width: partWidth, height: partHeight } };
 }
 
@@ -104,7 +104,7 @@ async function drawn(
   if (instance.kind === 'slide' && instance.plan.shown.kind === 'associated') {
     const found = part === null ? await image.associatedImage(instance.plan.shown.name, picture) : null;
     if (found !== null) return found;
-    throw new BadParameterError('A part of a label or overview cannot be requested.');
+    throw new BadParameterError('viewport must not select a part of a label or overview.');
   }
   if (instance.kind === 'file') {
     const file = instance.record.dicom?.files.find((each) => valueText(each, '00080018') === instance.uid);
@@ -122,7 +122,7 @@ async function drawn(
     frame === undefined ? { left: 0, top: 0, width: plan.matrixColumns, height: plan.matrixRows } : tileBox(plan, place.tile);
   const box = part ?? { left: 0, top: 0, width: tile.width, height: tile.height };
   if (box.left + box.width > tile.width || box.top + box.height > tile.height) {
-    throw new BadParameterError(`The part of viewport is outside the ${tile.width} by ${tile.height} pixels.`);
+    throw new BadParameterError(`The region in viewport is outside the ${tile.width} by ${tile.height} pixels.`);
   }
   const [left, top] = [(tile.left + box.left) * scale, (tile.top + box.top) * scale];
   const bounds = {
@@ -170,7 +170,7 @@ const thumbnail = renderedRoute(`${instanceAddress}/thumbnail`, thumbnailSide, '
 const renderedFrame = defineRoute({
   ...shared,
   path: `${instanceAddress}/frames/:frames/rendered`,
-  summary: 'Get a frame as a picture that browsers show (WADO-RS).',
+  summary: 'Get a frame as a picture for browsers (WADO-RS).',
   params: { ...instancePath, frames: required(text({ description: 'Number of a frame, from 1.' })) },
   query: parameters,
   returns,

@@ -68,7 +68,7 @@ export class ConfigurationItems {
     } catch {
       // The error is thrown below.
     }
-    throw new BadParameterError(`The file ${file.name} is not text in UTF-8.`);
+    throw new BadParameterError(`The file ${file.name} is not UTF-8 text.`);
   }
 
   /**

@@ -20,7 +20,7 @@ const read = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'The YAML configuration that applies in a folder.',
   description:
-    'The item with this name in the folder, or else in those above, in `.config` next to the topmost, or in the folder of the setting ' +
+    'The item with this name in the folder, or else in one of the folders above, in `.config` next to the topmost folder, or in the folder of the setting ' +
     '`config_folder`; with `__inherit__: true` it is merged with the next. Sections for users and groups are applied.',
   access: 'public',
   scope: scopes.read,
@@ -36,15 +36,15 @@ const write = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'Store a YAML configuration in a folder.',
   description:
-    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The item  ' +
-    'is an item that does not exist yet, or one whose only file is YAML text of this name; anything else is a conflict (409), as is stored ' +
+    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The text is stored in an ' +
+    'item that does not exist yet, or in one whose only file is YAML text of this name; anything else is a conflict (409), and so is stored ' +
     'text that `user_context` cannot add to.',
   access: 'public',
   scope: scopes.write,
   params,
   query: {
     user_context: withDefault(
-      boolean({ description: 'Whether the text is for the calling user alone, and is added to the stored text.' }),
+      boolean({ description: 'Whether the text is only for the calling user. It is then added to the stored text.' }),
       false,
     ),
   },

@@ -120,7 +120,9 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
       flight.waiting -= 1;
       if (flight.waiting === 0) {
         this.#end(flight);
-        flight.controller.abort(new LargeImageError('unavailable', 'Nobody is waiting for these bytes any more.'));
+        flight.controller.abort(
+          new LargeImageError('unavailable', 'The read was canceled, because no request waits for it anymore.'),
+        );
       }
     }
   }

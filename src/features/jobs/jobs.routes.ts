@@ -146,12 +146,12 @@ const admitAll: Caller = { id: null, admin: true, scopes: [] };
 const jobEvents = defineRoute({
   method: 'get',
   path: '/job/:id/events',
-  summary: 'Changes of a job as server-sent events.',
+  summary: 'Get the changes of a job as server-sent events.',
   description:
     'Sends the log so far, the progress and the document at once, then each change within half a second, no matter in which process it ' +
     'happens. Each event is `data: {"type": …, "data": …}` with the types of notifications: `job_log` (`_id`, `overwrite`, `text`), ' +
     '`progress`, `job_status` (the document), and `job_removed`. The stream ends after the `job_status` that finished the job: close ' +
-    'the EventSource then. An EventSource that lost its connection continues where it was; if no more events will follow, it gets 204. ' +
+    'the EventSource then. An EventSource that reconnects continues where it stopped; if no more events will follow, it gets 204. ' +
     'Access as for GET /job/:id; a token in the cookie or the parameter `token` is accepted.',
   access: 'public',
   cookie: true,
@@ -173,7 +173,7 @@ const jobList = defineRoute({
   access: 'public',
   scope: listScope,
   query: {
-    userId: text({ description: 'Owner of the jobs; `None` for jobs without an owner. Default: the caller.' }),
+    userId: text({ description: 'Id of the owner of the jobs; `None` for jobs without an owner. Default: the caller.' }),
     parentId: id({ description: 'Only jobs that this job started.' }),
     ...filters,
     ...listing,
@@ -308,8 +308,8 @@ const jobCreate = defineRoute({
     handler: text({ description: 'Handler that runs it.' }),
     args: json({ kind: 'array', description: 'Arguments: a JSON list.' }),
     kwargs: json({ kind: 'object', description: 'Named arguments: a JSON object.' }),
-    otherFields: json({ kind: 'object', description: 'Further members to store, `meta` among them: a JSON object.' }),
-    parentId: id({ description: 'The job that this one belongs to.' }),
+    otherFields: json({ kind: 'object', description: 'Further fields to store, such as `meta`: a JSON object.' }),
+    parentId: id({ description: 'The parent of this job.' }),
   },
   returns: { schema: jobSchema },
   errors: ['login-required', 'access-denied', 'invalid', 'bad-parameter'],

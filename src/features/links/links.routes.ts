@@ -21,7 +21,7 @@ const wanted = {
   name: { ...anyText, description: 'Purpose or recipient of the link. At most 200 characters.' },
   opens: {
     ...listOf(kindSchema),
-    description: 'Interfaces that the link opens; by default all that this server has, except `view`, the page of the image.',
+    description: 'Interfaces that the link opens. Default: all that this server has, except `view`, the page of the image.',
   },
   associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
   annotations: {
@@ -30,7 +30,7 @@ const wanted = {
   },
   expires: {
     ...orNull(dateText),
-    description: 'When the link ends; by default in seven days. `null`: never, if the setting `links_without_end` allows it.',
+    description: 'When the link expires. Default: in seven days. `null`: never, if the setting `links_without_end` allows it.',
   },
 };
 
@@ -54,7 +54,7 @@ const linkSchema = component('Link', objectOf(linkMembers));
 
 const newLinkSchema = component(
   'NewLink',
-  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only this once.' } }),
+  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only in this answer.' } }),
 );
 
 function shown({ digest: _digest, ...link }: LinkDocument) {
@@ -118,10 +118,11 @@ async function subjectToShare(
 ): Promise<LinkSubject> {
   const { params, caller, verified } = request;
   if (callerFor(verified, scopes.read) === null) {
-    throw new LargeImageError('login-required', `Making a link needs a token with the scope ${scopes.read} as well.`);
+    throw new LargeImageError('login-required', `Creating a link also needs a token with the scope ${scopes.read}.`);
   }
   const level = await links.levelToMake();
-  if (level === null) throw new LargeImageError('forbidden', 'Making links is switched off here (setting large_image.links).');
+  if (level === null)
+    throw new LargeImageError('forbidden', 'This server does not allow creating links (setting large_image.links).');
   const subject = await subjectOf({ params, caller }, { items });
   if (level === 1) await (subject.type === 'item' ? items.load(subject.id, 1, caller) : items.loadFolder(subject.id, 1, caller));
   links.requireMakers();
@@ -134,7 +135,7 @@ const listing = {
   scope: scopes.read,
   returns: { schema: listOf(linkSchema) },
   errors: ['unknown-id', 'access-denied', 'invalid'],
-  description: 'Callers who administer it see all links, others only their own. Links are listed for 30 days after they end.',
+  description: 'Users who administer it see all links, others only their own. Links are listed for 30 days after they expire.',
   authorize: subjectOf,
 } as const;
 
@@ -182,8 +183,8 @@ const ofItem = defineRoute({
 const toItem = defineRoute({
   ...making,
   path: '/item/:itemId/link',
-  summary: 'Make a link that opens an item to people and programs without an account.',
-  description: 'The link reads this item only, with the permissions that its maker has when it is used.',
+  summary: 'Create a link that gives people and programs without an account access to an item.',
+  description: 'The link only reads this item, with the permissions that its creator has at the time of use.',
   params: itemPath,
   handle: makeLink,
 });
@@ -199,9 +200,9 @@ const ofFolder = defineRoute({
 const toFolder = defineRoute({
   ...making,
   path: '/folder/:folderId/link',
-  summary: 'Make a link that opens the images of a folder to people and programs without an account.',
+  summary: 'Create a link that gives people and programs without an account access to the images of a folder.',
   description:
-    'The link reads the items in this folder, not those in folders below it, with the permissions that its maker has when it is used.',
+    'The link only reads the items in this folder, not those in its subfolders, with the permissions that its creator has at the time of use.',
   params: folderPath,
   handle: makeLink,
 });
@@ -221,7 +222,7 @@ const get = defineRoute({
   scope: scopes.read,
   path: '/link/:linkId',
   summary: 'Get a link, without its token.',
-  description: 'For its maker, and for users who administer the item or folder.',
+  description: 'For its creator, and for users who administer the item or folder.',
   returns: { schema: linkSchema },
   handle: ({ granted: link }) => shown(link),
 });
@@ -230,8 +231,9 @@ const opened = defineRoute({
   method: 'get',
   path: '/link/view',
   forLinks: true,
-  summary: 'Get what a link to the page of an image shows: the item with its metadata, and what else the page may read.',
-  description: `For requests whose token is \`${pageTokenPrefix}\` and the token of the link.`,
+  summary:
+    'Get the item that a link to the page of an image shows, with its metadata, and whether the page shows annotations and associated images.',
+  description: `The token of the request is \`${pageTokenPrefix}\`, followed by the token of the link.`,
   access: 'public',
   scope: scopes.read,
   returns: {
@@ -265,7 +267,7 @@ const change = defineRoute({
   ...managing,
   method: 'put',
   path: '/link/:linkId',
-  summary: 'Change the name, the end or the interfaces of a link. Its token stays the same.',
+  summary: 'Change the name, the expiry or the interfaces of a link. Its token stays the same.',
   body: 'json-object',
   accepts: wantedSchema,
   returns: { schema: linkSchema },
@@ -276,7 +278,7 @@ const revoke = defineRoute({
   ...managing,
   method: 'delete',
   path: '/link/:linkId',
-  summary: 'Revoke a link. Requests with its token, also those under way, are refused within five seconds.',
+  summary: 'Revoke a link. Requests with its token, including running ones, are refused within five seconds.',
   returns: { schema: { type: 'null' } },
   async handle({ granted: link }, { links }) {
     await links.revoke(link);

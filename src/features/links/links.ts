@@ -291,10 +291,13 @@ export class Links {
     }
     if (opens?.length === 0) throw new InvalidError(`opens must name at least one of ${linkKinds.join(', ')}.`, 'opens');
     if (subject.type === 'folder' && opens?.includes('view') === true) {
-      throw new InvalidError('Only links to items can open the page of an image (view).', 'opens');
+      throw new InvalidError('Only a link to an item can open the page of an image (view).', 'opens');
     }
     if (expires === null && (await this.options.settings.get('large_image.links_without_end')) !== true) {
-      throw new InvalidError('Links must have an end here (setting large_image.links_without_end).', 'expires');
+      throw new InvalidError(
+        'expires must not be null: this server does not allow links that never expire (setting large_image.links_without_end).',
+        'expires',
+      );
     }
     const lifetime = expires === undefined || expires === null ? 1 : expires.getTime() - Date.now();
     if (!(lifetime > 0 && lifetime <= maxLifetimeMs)) {
@@ -315,7 +318,7 @@ function digestOf(token: string): string {
 export function noLink(cause?: unknown): LargeImageError {
   return new LargeImageError(
     'login-required',
-    'This link is not valid, or no longer valid.',
+    'This link is invalid, has expired or was revoked.',
     cause === undefined ? {} : { cause },
   );
 }

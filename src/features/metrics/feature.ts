@@ -25,7 +25,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     const register = options.metrics;
     if (register === undefined) return { offers: { observe: undefined } };
     const { Counter, Gauge, Histogram } = await import('prom-client').catch((cause: unknown) => {
-      throw new InvalidHostError(`install: no metrics can be collected: ${notInstalled('prom-client')}.`, { cause });
+      throw new InvalidHostError(`install: metrics cannot be collected: ${notInstalled('prom-client')}.`, { cause });
     });
     // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
     // prom-client.

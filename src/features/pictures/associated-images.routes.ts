@@ -37,7 +37,7 @@ const list = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images',
   forLinks: true,
-  summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
+  summary: 'List the names of the associated images: label, macro, thumbnail.',
   description: 'The list is empty for callers without permission to see them.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
@@ -52,8 +52,8 @@ const get = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images/:image',
   forLinks: true,
-  summary: 'Get a picture that belongs to the image, in a box of at most this size.',
-  description: 'The answer is empty when there is no picture of this name.',
+  summary: 'Get an associated image, scaled to fit the given size.',
+  description: 'The answer is empty if there is no image with this name.',
   cookie: true,
   params: imagePath,
   query: {
@@ -75,7 +75,7 @@ const get = defineRoute({
 const metadata = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images/:image/metadata',
-  summary: 'Get size, mode and format of a picture that belongs to the image.',
+  summary: 'Get the size, mode and format of an associated image.',
   params: imagePath,
   returns: { schema: associatedImageSchema },
   async handle(asked, { images, queues }) {

@@ -29,7 +29,7 @@ export async function mayReadOrSchedule(
   if (request.caller !== null && (isRefused || callerFor(verified, scopes.write) === null)) {
     throw new LargeImageError(
       'login-required',
-      `Scheduling needs a token with the scope ${scopes.write}, sent by this server's own pages.`,
+      `Scheduling needs a token with the scope ${scopes.write}, and the request must not come from a page of another site.`,
     );
   }
   await mayRead(request, context);

@@ -61,11 +61,11 @@ const histogram = defineRoute({
     ...routeParameters('bins', 'density', 'threshold'),
     rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
     rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
-    roundRange: boolean({ description: 'For whole numbers, make all bins equally wide, in whole numbers.' }),
+    roundRange: boolean({ description: 'For integer samples, make all bins equally wide, with integer edges.' }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
-          'Report the frames with a stored histogram; schedule starts a job that makes the others, and needs write access and a token for writing.',
+          '`report` lists the frames with a stored histogram; `schedule` also starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),
@@ -141,7 +141,7 @@ const bands = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/bands',
   forLinks: true,
-  summary: 'Get the meaning of the bands of the image, with their minimum, maximum and mean.',
+  summary: 'Get the bands of the image: their color interpretation, minimum, maximum and mean.',
   query: { frame },
   returns: { schema: bandsSchema },
   authorize: mayRead,

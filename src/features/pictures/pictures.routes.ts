@@ -19,7 +19,7 @@ const thumbnail = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/thumbnail',
   forLinks: true,
-  summary: 'Get the whole image in a box of at most this size; 256 by 256 by default.',
+  summary: 'Get the whole image, scaled to fit the given size; 256 by 256 by default.',
   query: {
     ...routeParameters('width', 'height', 'fill', 'composite'),
     ...renderParameters,
@@ -43,9 +43,9 @@ const region = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/region',
   forLinks: true,
-  summary: 'Get a rectangle of the image at a size or scale.',
+  summary: 'Get a region of the image at a size or scale.',
   description:
-    'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size, ' +
+    'For an empty region, or one outside the image, the body is empty. `encoding=TILED` gives a pyramidal TIFF of any size, ' +
     '`encoding=OMETIFF` the samples as stored, of several frames, with pixel size and names of channels.',
   query: {
     ...regionParameters,

@@ -85,7 +85,7 @@ function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
 const quadInfo = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/tile_frames/quad_info',
-  summary: 'Get a layout that covers all frames with few textures, each a picture of tile_frames.',
+  summary: 'Get a layout that packs all frames into few textures, each a picture of tile_frames.',
   query: {
     format: text({
       description: 'URL-encoded encoding parameters of each texture; encoding=JPEG&jpegQuality=85&jpegSubsampling=1 by default.',
@@ -104,7 +104,7 @@ const quadInfo = defineRoute({
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
-          'Report which textures are stored; schedule starts a job that makes the others, and needs write access and a token for writing.',
+          '`report` lists the stored textures; `schedule` also starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),

@@ -94,9 +94,9 @@ function dicomMetadataSetting(): SettingDefinition {
       for (const [keyword, key] of entries) {
         const where = `${setting.key}: ${JSON.stringify(keyword.slice(0, 64))}`;
         if (!mappedAttributes.some((each) => each === keyword))
-          throw new InvalidError(`${where} cannot be mapped. Possible are ${mappedAttributes.join(', ')}.`, 'value');
+          throw new InvalidError(`${where} cannot be mapped. Allowed attributes: ${mappedAttributes.join(', ')}.`, 'value');
         if (typeof key !== 'string' || key === '' || key.length > 200)
-          throw new InvalidError(`${where} needs the name of a metadata key, a text of 1 to 200 characters.`, 'value');
+          throw new InvalidError(`${where} needs the name of a metadata key, a string of 1 to 200 characters.`, 'value');
       }
       return text;
     },
@@ -222,7 +222,7 @@ export function settingDefinitions(
       ['READ', 'WRITE', 'OFF'],
       'Permission on an item or folder that is needed to make links to it. OFF: nobody can make links; existing links keep working.',
     ),
-    booleanSetting('links_without_end', false, 'Allow links without an end.'),
+    booleanSetting('links_without_end', false, 'Allow links that never expire.'),
     booleanSetting('notification_stream_fallback', true, 'Poll for notifications if the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
       objectTextSetting(name, `Extra content of item lists for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
@@ -235,12 +235,12 @@ export function settingDefinitions(
       key: `${prefix}dicomweb_study_key`,
       default: null,
       public: false,
-      description: 'Metadata key that combines items with equal values into one DICOM study. Empty: each item is a study.',
+      description: 'Metadata key: items with the same value form one DICOM study. Empty: each item is a study.',
       allowed: 'a key, or a path of keys separated by dots; or empty',
       schema: { type: 'string', maxLength: 200 },
       parse(value) {
         if (typeof value === 'string' && value.length <= 200) return value.trim();
-        throw new InvalidError(`${prefix}dicomweb_study_key must be a text of at most 200 characters.`, 'value');
+        throw new InvalidError(`${prefix}dicomweb_study_key must be a string of at most 200 characters.`, 'value');
       },
     },
     {

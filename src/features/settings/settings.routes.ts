@@ -94,9 +94,9 @@ function reply(value: unknown, changed: readonly string[]): Reply {
 const put = defineRoute({
   method: 'put',
   path: '/system/setting',
-  summary: 'Set a setting, or several one after another; null restores the default.',
+  summary: 'Set one or several settings; null restores the default.',
   description:
-    'Values are read as JSON if possible. The first value that is not allowed ends the request; earlier ones stay set.',
+    'Values are parsed as JSON if possible. Settings are stored one after the other. The first invalid value ends the request; earlier ones stay set.',
   access: 'admin',
   scope: scopes.user,
   query: {
@@ -138,7 +138,7 @@ const settingSchema = {
       minimum: anyNumber,
       maximum: anyNumber,
       maxLength: anyInteger,
-      format: { ...anyText, description: 'json: the text of a JSON object.' },
+      format: { ...anyText, description: '`json`: the value is the text of a JSON object.' },
       'x-unit': { ...anyText, description: 'The unit of a number, such as bytes or seconds.' },
     },
   ),

@@ -30,5 +30,5 @@ export function indexOf(segment: string | undefined): number | null {
 
 /** The error for every key that a store does not have. */
 export function absent(): NotFoundError {
-  return new NotFoundError('The store has nothing under this key.');
+  return new NotFoundError('The store has no such key.');
 }

@@ -80,9 +80,7 @@ const byToken = {
 } as const;
 
 const key = {
-  '*': required(
-    text({ description: 'Name of the store, which ends in `.ome.zarr` and may be anything else, and the key in it.' }),
-  ),
+  '*': required(text({ description: 'Any name that ends in `.ome.zarr`, and the key in the store.' })),
 };
 const itemPath = { itemId: required(id({ description: 'The id of the item.' })), ...key };
 const folderPath = { folderId: required(id({ description: 'The id of the folder.' })), ...key };
@@ -173,7 +171,7 @@ export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
   defineRoute({
     ...byToken,
     path: `/item/:itemId/${at}/t/:token/*`,
-    summary: `Read the image of an item as ${format}, by a link.`,
+    summary: `Read the image of an item as ${format}, through a link.`,
     params: { ...itemPath, ...tokenPath },
     authorize: mayReadByLink,
     handle: imageOf(version),
@@ -190,7 +188,7 @@ export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
   defineRoute({
     ...byToken,
     path: `/folder/:folderId/${at}/t/:token/*`,
-    summary: `Read the images of a folder as one ${format}, by a link.`,
+    summary: `Read the images of a folder as one ${format}, through a link.`,
     params: { ...folderPath, ...tokenPath },
     authorize: mayReadFolderByLink,
     handle: folderOf(version),

@@ -25,10 +25,10 @@ const errorSchema = component('Error', {
     {
       message: { type: 'string', description: 'For people.' },
       type: { type: 'string', enum: errorTypes },
-      code: { type: 'string', enum: Object.keys(errorReplies), description: 'Stable name of the error, for programs.' },
+      code: { type: 'string', enum: Object.keys(errorReplies), description: 'Stable code of the error, for programs.' },
     },
     {
-      field: { type: 'string', description: 'Name of the wrong parameter or member.' },
+      field: { type: 'string', description: 'Name of the invalid parameter or field.' },
       level: { type: 'integer', description: 'With access-denied: the permission that is missing: 0 read, 1 write, 2 admin.' },
       uid: { type: 'string', description: 'Identifies the request in the log of the server.' },
       extra: anyObject,

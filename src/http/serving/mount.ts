@@ -228,7 +228,7 @@ class Answering<C> {
   /** @throws LargeImageError if the caller holds a link, and the route is not one of those that the page of an image needs. */
   #requireOpen(verified: Caller | null): void {
     if (limitsOf(verified) === null || this.route.forLinks === true) return;
-    throw new LargeImageError('login-required', 'This link opens nothing but the page of its image.');
+    throw new LargeImageError('login-required', 'This link only opens the page of its image.');
   }
 
   /** @throws LargeImageError if the caller has lost access. */

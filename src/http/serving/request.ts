@@ -110,7 +110,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
         limits: { fieldSize: maxFormBytes, fields: maxFields, parts: maxFields + 100 },
       });
     } catch (cause) {
-      reject(new BadParameterError('The multipart body has no readable boundary.', { cause }));
+      reject(new BadParameterError('The multipart body has no valid boundary.', { cause }));
       return;
     }
     let length = 0;

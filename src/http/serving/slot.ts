@@ -41,8 +41,8 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
   if (status === 200 || status === 404) {
     slot.router = null;
     throw new InvalidHostError(
-      `install: a route that was added earlier answers ${path} with ${status}, so that nobody would reach the plugin. ` +
-        'Call install before adding routes that catch everything.',
+      `install: a route that was added earlier answers ${path} with ${status}, so requests would not reach the plugin. ` +
+        'Call install before adding catch-all routes.',
     );
   }
   return () => {

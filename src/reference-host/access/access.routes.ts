@@ -20,11 +20,11 @@ const knownFlags: ReadonlySet<string> = new Set(Object.keys(accessFlags));
 
 /** Parameters that replace a list of permissions. */
 export const accessQuery = {
-  access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
+  access: required(json({ kind: 'object', description: 'The complete new list: {users: [{id, level, flags}], groups: […]}.' })),
   public: boolean({ description: 'Whether everybody can read.' }),
   publicFlags: json({ kind: 'array', description: 'Flags that everybody has.' }),
-  recurse: withDefault(boolean({ description: 'Whether to give the folders below the same list.' }), false),
-  progress: withDefault(boolean({ description: 'Accepted for the sake of existing clients.' }), false),
+  recurse: withDefault(boolean({ description: 'Whether to give all subfolders the same list.' }), false),
+  progress: withDefault(boolean({ description: 'Accepted for existing clients, but ignored.' }), false),
 };
 
 /**

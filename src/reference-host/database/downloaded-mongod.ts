@@ -56,7 +56,7 @@ export async function downloadMongod(
     stallMs: downloadStallMs ?? stallMs.later,
     signal,
   });
-  if (path === null) throw new Error(`mongodb-memory-server gave no path: ${child.lastLines()}`);
+  if (path === null) throw new Error(`mongodb-memory-server returned no path: ${child.lastLines()}`);
   return path;
 }
 

@@ -122,7 +122,7 @@ export async function startJavaServer(options: Options): Promise<Database> {
   const home = options.env.JAVA_HOME;
   const path = { PATH: [home ? join(home, 'bin') : '', options.env.PATH ?? options.env.Path ?? ''].join(delimiter) };
   const java = findExecutable({ ...options.env, ...path }, 'java');
-  if (java === null) throw new Error('there is no java on PATH');
+  if (java === null) throw new Error('java is not on PATH');
   const archives = await fetchArchives(options);
   const child = startChild(java, await launcherFor(java, archives, options), options.env);
   try {

@@ -59,7 +59,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   // An empty database in memory instead of a full one on disk would look as if all data were lost.
   if (directory !== null && hasMongodData(directory)) {
     throw new DatabaseUnavailableError(
-      `${directory} holds data of MongoDB, but no mongod could be started on it:\n${list()}\n${advice}\n` +
+      `${directory} contains MongoDB data, but no mongod could be started on it:\n${list()}\n${advice}\n` +
         '  - or choose another DATA_DIR to start with an empty database',
     );
   }

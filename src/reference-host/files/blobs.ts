@@ -43,7 +43,7 @@ export async function shareBytes(context: HostContext, { fileId, storage }: Stor
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
   const { matchedCount } = await context.models.blob.updateOne(filter, { $push: { references: newReference(context, fileId) } });
-  if (matchedCount === 0) throw new InvalidError('The file has been removed in the meantime.');
+  if (matchedCount === 0) throw new InvalidError('The file has been removed.');
 }
 
 /** Removes file records from those that use the same bytes. With the last one the bytes are removed. Can be repeated. */

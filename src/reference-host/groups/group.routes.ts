@@ -35,7 +35,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/group',
-    summary: 'Make a group, which you then belong to and administer.',
+    summary: 'Create a group, whose first member and administrator you become.',
     access: 'user',
     query: { name: required(text()), description: withDefault(text(), ''), public: withDefault(boolean(), false) },
     returns: { schema: groupSchema },

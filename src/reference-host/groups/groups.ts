@@ -171,7 +171,7 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
     { _id: group._id, [`requests.${maxRequests - 1}`]: { $exists: false } },
     { $addToSet: { requests: userId } },
   );
-  if (asked.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users wait to be let into this group.`);
+  if (asked.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users are waiting to join this group.`);
 }
 
 /**
@@ -200,7 +200,7 @@ export async function setMemberLevel(
     { $set: { 'access.users': changed } },
   );
   if (matchedCount === 0)
-    throw new LargeImageError('conflict', 'Somebody else has just changed who belongs to this group. Try again.');
+    throw new LargeImageError('conflict', 'Somebody else has just changed the members of this group. Try again.');
   await context.events.emit('access.changed', {});
 }
 

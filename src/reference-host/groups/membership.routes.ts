@@ -130,7 +130,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     query: {
       userId: required(id()),
       level: withDefault(integer({ description: '0 member, 1 moderator, 2 administrator.' }), 0),
-      quiet: withDefault(boolean({ description: 'Accepted for the sake of existing clients: no messages are sent.' }), false),
+      quiet: withDefault(boolean({ description: 'Accepted for existing clients, but ignored: no messages are sent.' }), false),
       force: withDefault(boolean({ description: 'Make the user a member without an invitation.' }), false),
     },
     returns: returnsRoles,
@@ -152,7 +152,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/group/:id/member',
-    summary: 'Accept an invitation to a group; without one, ask to join.',
+    summary: 'Accept an invitation to a group, or ask to join it.',
     access: 'user',
     params: byId,
     returns: returnsRoles,
@@ -167,7 +167,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/group/:id/member',
-    summary: 'Leave a group, remove a member, or end an invitation or a request to join.',
+    summary: 'Leave a group, remove a member, or withdraw an invitation or a request to join.',
     access: 'user',
     params: byId,
     query: { userId: id({ description: 'The user to remove; by default yourself.' }) },

@@ -30,7 +30,7 @@ export function parseResources(
     }
   }
   if (found.size === 0) throw new BadParameterError('No resources specified.');
-  if (found.size > limit) throw new BadParameterError(`At most ${limit} resources can be named here, not ${found.size}.`);
+  if (found.size > limit) throw new BadParameterError(`At most ${limit} resources are allowed, not ${found.size}.`);
   return [...found.values()];
 }
 

@@ -64,7 +64,7 @@ const foundSchema = {
 };
 
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
-const progress = boolean({ description: 'Accepted for the sake of existing clients.' });
+const progress = boolean({ description: 'Accepted for existing clients, but ignored.' });
 
 function searchView(type: SearchedType, doc: object, principal: Principal): Record<string, unknown> {
   switch (type) {
@@ -209,7 +209,7 @@ const finding: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/:id',
-    summary: 'A document of any type that has a place in the tree.',
+    summary: 'Get a document of any type in the tree.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -14,7 +14,7 @@ export const stateRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'put',
     path: '/resource/state',
-    summary: 'Set how far work on several items is: to do, in review, done.',
+    summary: 'Set the review state of several items: to do, in review, done.',
     description:
       'The state is `reviewState` in the metadata of each item, with `reviewStateBy`, the login of the caller, and `reviewStateAt`. Without `state`, all three are removed.',
     access: 'user',

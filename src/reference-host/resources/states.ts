@@ -3,7 +3,7 @@ import type { HostContext } from '../context.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { writeMetadata } from '../tree/metadata.js';
 
-/** How far work on an image is. */
+/** The review states of an image. */
 export const itemStates = ['todo', 'review', 'done'] as const;
 
 export type ItemState = (typeof itemStates)[number];

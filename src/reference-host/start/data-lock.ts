@@ -37,7 +37,7 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
     const holder = await askAt(path);
     if (holder !== null || attempt >= attempts) {
       throw new DataDirectoryInUseError(
-        `Another server${holder ? ` (process ${holder})` : ''} uses the data folder ${directory}. ` +
+        `Another server${holder ? ` (process ${holder})` : ''} is using the data folder ${directory}. ` +
           'Stop it, or set DATA_DIR to another folder for this one.',
       );
     }

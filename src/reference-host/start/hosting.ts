@@ -105,7 +105,7 @@ function otherFolderText({ root, machine }: DataFolder, folder: string): string 
   const place = root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
   return (
     `WRONG DATA FOLDER: this database belongs to ${place}, not to ${folder}. Uploaded files and cached pictures are not found here, and nothing is ` +
-    'swept. Set DATA_DIR to that folder. If it is lost for good, see "Backup and restore" in docs/operations.md.'
+    'swept. Set DATA_DIR to that folder. If it is permanently lost, see "Backup and restore" in docs/operations.md.'
   );
 }
 

@@ -136,10 +136,10 @@ export function readOptions(
     if (own.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
   }
   if (isPublic && (bare || worker)) {
-    throw new UsageError(`--public shows files to everybody, and ${bare ? '--bare' : '--worker'} serves none.`);
+    throw new UsageError(`--public makes files visible to everyone, but ${bare ? '--bare' : '--worker'} serves no files.`);
   }
   if (worker && processes !== undefined) {
-    throw new UsageError('--worker is a single process: start as many workers as you like.');
+    throw new UsageError('--worker is a single process: for more, start several workers.');
   }
   if (worker && !env.MONGODB_URI) {
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
@@ -152,9 +152,9 @@ export function readOptions(
   if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
   const hasFiles = paths.length + buckets.length > 0;
   if (bare && hasFiles) {
-    throw new UsageError('--bare starts an empty server: leave out the files, or leave out --bare to serve them.');
+    throw new UsageError('--bare starts an empty server: omit the files, or omit --bare to serve them.');
   }
-  if (worker && (bare || hasFiles)) throw new UsageError('--worker serves nothing: leave out files and --bare.');
+  if (worker && (bare || hasFiles)) throw new UsageError('--worker serves no files: omit the files and --bare.');
   const adminPassword = env.ADMIN_PASSWORD ? env.ADMIN_PASSWORD : null;
   if (adminPassword !== null && (adminPassword.length < 6 || adminPassword.length > 1024)) {
     throw new UsageError('ADMIN_PASSWORD must have at least 6 characters, and at most 1024.');
@@ -198,7 +198,7 @@ function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
-    throw new UsageError(`${word} does not name a bucket; write s3://BUCKET or s3://BUCKET/PREFIX.`);
+    throw new UsageError(`${word} names no bucket; use s3://BUCKET or s3://BUCKET/PREFIX.`);
   }
   return { bucket, prefix };
 }
@@ -282,7 +282,7 @@ function helpText(version: string, command: string): string {
     [command.replace(/ --$/, ''), 'with a synthetic tissue slide'],
     [`${command} slide.svs folder/`, 'with your own files, served in place and not copied'],
     [`${command} s3://bucket/prefix`, 'with slides in a bucket, served in place (AWS_… as for the AWS SDK)'],
-    [`${command} --public folder/`, 'shown to everybody; without --public, only to users who sign in and have access'],
+    [`${command} --public folder/`, 'visible to everyone; without --public, only to signed-in users with access'],
     [`${command} --bare`, 'without a slide or user: the first user to register is the administrator'],
     [`${command} --processes auto`, 'with one process for each processor'],
     [`${command} --worker`, 'only runs jobs, for a server with the same MONGODB_URI and DATA_DIR'],

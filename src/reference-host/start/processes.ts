@@ -208,7 +208,7 @@ export class OneOfSeveral {
   #answer({ id, text, error }: { id: number; text?: string; error?: string }): void {
     const asked = this.#asked.get(id);
     this.#asked.delete(id);
-    if (text === undefined) asked?.reject(new Error(error ?? 'No numbers arrived.'));
+    if (text === undefined) asked?.reject(new Error(error ?? 'The process sent no metrics.'));
     else asked?.resolve(text);
   }
 }

@@ -322,7 +322,7 @@ export const coreSettingDefinitions = [
     'core.trash_days',
     30,
     'a number of days; 0 for no limit',
-    'How long folders and items stay in the trash before they are removed for good, in days.',
+    'How long folders and items stay in the trash before they are removed permanently, in days.',
     numberIn({ type: 'number', maximum: longestTokenDays, unit: 'days' }),
   ),
   define(

@@ -24,6 +24,6 @@ export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>
   throw new LargeImageError(
     'conflict',
     `The database contains documents of the reference host in format ${format}, which a later release has written; ` +
-      `this one knows ${hostFormat} and nothing later. Nothing was changed.`,
+      `this release supports formats up to ${hostFormat}. Nothing was changed.`,
   );
 }

@@ -42,7 +42,7 @@ const uploadsQuery = {
   userId: id(),
   parentId: id(),
   assetstoreId: id(),
-  minimumAge: number({ description: 'Only those untouched for this many days.', minimum: 0, maximum: 36_500 }),
+  minimumAge: number({ description: 'Only uploads that were not continued for this many days.', minimum: 0, maximum: 36_500 }),
 };
 
 function uploadsFilter(query: {
@@ -73,7 +73,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/check',
-    summary: 'Whether the server works, and for how long it has been running.',
+    summary: 'Get whether the server works, and for how long it has been running.',
     access: 'public',
     query: { mode: oneOf(['basic', 'quick', 'slow']) },
     returns: {
@@ -161,7 +161,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     },
     errors: ['invalid'],
     async handle(_input, { rescan }) {
-      if (rescan === null) throw new InvalidError('This server serves no folder and no bucket in place.');
+      if (rescan === null) throw new InvalidError('There is nothing to scan: this server serves no folder or bucket in place.');
       return { ...(await rescan()) };
     },
   }),
@@ -192,7 +192,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/uploads',
-    summary: 'Uploads that have not ended.',
+    summary: 'List unfinished uploads.',
     access: 'admin',
     scope: scopes.readUploads,
     query: { ...uploadsQuery, ...paging('updated') },
@@ -204,7 +204,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/system/uploads',
-    summary: 'Discard uploads that have not ended.',
+    summary: 'Discard unfinished uploads.',
     access: 'admin',
     scope: scopes.cleanUploads,
     query: uploadsQuery,

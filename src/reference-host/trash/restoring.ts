@@ -18,7 +18,7 @@ import { announceItems } from './trashing.js';
 /** Name of the folder of a user for what comes back from the trash and has no other place. */
 const restoredFolder = 'Restored';
 
-/** How something has come back from the trash. */
+/** How something was restored from the trash. */
 export interface Restored extends TrashedDocument, RestoredPlace {
   /** Whether its name was taken, so that it has another one. */
   isRenamed: boolean;
@@ -45,7 +45,7 @@ export async function restore(
     { kind: 'restoring', type, id },
     async () => {
       if (doc.trashed?.size === undefined) {
-        throw new LargeImageError('conflict', 'It is still being put into the trash. Try again in a moment.');
+        throw new LargeImageError('conflict', 'It is still being moved to the trash. Try again in a moment.');
       }
       const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
       await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });

@@ -54,11 +54,11 @@ const trashedSchema = component(
       _id: idText,
       _modelType: documentType,
       name: anyText,
-      path: { ...anyText, description: 'The path that it had.' },
-      trashed: { ...dateText, description: 'When it was put into the trash.' },
-      expires: { ...orNull(dateText), description: 'When it is removed for good; null for never.' },
-      trashedBy: { ...orNull(anyText), description: 'Login of the user who put it there.' },
-      isComplete: { ...truth, description: 'False while its contents are still being put there.' },
+      path: { ...anyText, description: 'Its former path.' },
+      trashed: { ...dateText, description: 'When it was moved to the trash.' },
+      expires: { ...orNull(dateText), description: 'When it will be removed permanently; null for never.' },
+      trashedBy: { ...orNull(anyText), description: 'Login of the user who moved it to the trash.' },
+      isComplete: { ...truth, description: 'False while its contents are still being moved to the trash.' },
     },
     extentMembers,
   ),
@@ -72,7 +72,7 @@ const restoredSchema = component(
     name: anyText,
     parentType: { type: 'string', enum: ['folder', 'collection', 'user'] },
     parentId: idText,
-    isRenamed: { ...truth, description: 'Whether its name was taken, so that it has another one.' },
+    isRenamed: { ...truth, description: 'Whether it was renamed, because its name was taken.' },
     isMoved: { ...truth, description: 'Whether it is in another folder than before.' },
   }),
 );
@@ -146,8 +146,8 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/extent',
-    summary: 'How many folders and items are in several folders and items, and how large they are.',
-    description: 'For a question before they are removed, so the caller must be allowed to remove them.',
+    summary: 'Count the folders and items in the given ones, and their size.',
+    description: 'For asking for confirmation before they are removed, so the caller must have permission to remove them.',
     access: 'user',
     scope: scopes.read,
     query: { resources: required(resources) },
@@ -160,7 +160,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/resource/trash',
-    summary: 'Put several folders and items into the trash.',
+    summary: 'Move several folders and items to the trash.',
     description:
       'They and everything in them disappear as if they were removed, and free their names, but nothing is removed until they have been in the trash for as many days as the setting core.trash_days says.',
     access: 'user',
@@ -177,7 +177,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/resource/restore',
-    summary: 'Take several folders and items out of the trash.',
+    summary: 'Restore several folders and items from the trash.',
     description:
       'Each comes back to its folder with its rights, metadata, annotations and cached files. If the name is taken there, a number is appended. If the folder no longer exists, it comes to the folder Restored of the caller. The answer says so.',
     access: 'user',
@@ -185,7 +185,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     query: {
       resources: required(resources),
       parentType: folderParentType,
-      parentId: id({ description: 'Where to put them instead.' }),
+      parentId: id({ description: 'Id of the parent to which to restore them instead.' }),
     },
     returns: { schema: listOf(restoredSchema) },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
@@ -205,7 +205,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/trash',
-    summary: 'List what is in the trash and you may restore, newest first.',
+    summary: 'List the entries of the trash that you can restore, newest first.',
     access: 'user',
     scope: scopes.read,
     query: {
@@ -221,7 +221,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/trash',
-    summary: 'Remove what is in the trash for good: some folders and items, or all that you may restore.',
+    summary: 'Permanently remove entries of the trash: the given ones, or all that you can restore.',
     access: 'user',
     scope: scopes.own,
     query: { resources },

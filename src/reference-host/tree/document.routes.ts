@@ -135,7 +135,7 @@ export function metadataRoutes<D>(
     defineRoute({
       ...shared,
       method: 'put',
-      summary: `Merge metadata into that of one ${type}.`,
+      summary: `Merge keys into the metadata of one ${type}.`,
       query: {
         allowNull: withDefault(boolean({ description: 'Whether null is a value; otherwise it removes the key.' }), false),
       },

@@ -55,7 +55,7 @@ export function emptySince(context: HostContext, folderId: Types.ObjectId, befor
   return removeContents(context, folderId, { filter: { created: { $lte: before } }, options: {} });
 }
 
-/** Selects what is removed with a folder: of one in the trash what was put there with it, otherwise what is not in the trash. */
+/** Selects the contents that are removed with a folder: if it is in the trash, those that were moved there with it; otherwise those that are not in the trash. */
 function contentsOf({ trashed }: FolderDocument): Contents {
   return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
 }

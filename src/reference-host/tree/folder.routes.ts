@@ -121,7 +121,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/folder/:id/rootpath',
-    summary: 'The folders above a folder and their root, from the root down.',
+    summary: 'Get the path to a folder: its root, then the folders above it.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -140,7 +140,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/rootpath',
-    summary: 'The folders above an item and their root, from the root down.',
+    summary: 'Get the path to an item: its root, then the folders above it.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -95,7 +95,7 @@ export class ProcessLife {
    */
   requireSince(term: number): void {
     if (term === this.#term && Date.now() - this.#lastBeat < doubtAfterMs) return;
-    throw new LargeImageError('unavailable', 'The server was cut off from its database for a while. Try again.');
+    throw new LargeImageError('unavailable', 'The server had lost the connection to its database. Try again.');
   }
 
   /** Removes this process from the list of live ones. All its work must have ended. */

@@ -50,7 +50,7 @@ export async function withCapacity<T>(
     if (quota > 0 && usage.bytes + bytes > quota) {
       throw new LargeImageError(
         'storage-full',
-        `The files of this user may have at most ${quota} bytes (core.user_quota). They have ${usage.bytes} bytes, so ${bytes} more bytes do not fit.`,
+        `The files of this user may have at most ${quota} bytes (core.user_quota). They have ${usage.bytes} bytes, so there is no space for ${bytes} more bytes.`,
       );
     }
     return register();

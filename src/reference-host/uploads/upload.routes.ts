@@ -119,7 +119,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/file',
-    summary: 'Start an upload; or upload a whole file as the body of the request; or create a link.',
+    summary: 'Start an upload, upload a whole file as the body of the request, or create a file that links to an address.',
     access: 'user',
     scope: scopes.write,
     query: {
@@ -128,7 +128,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       name: required(text()),
       size: integer({ minimum: 0, maximum: largestFile, description: 'Length of the file in bytes.' }),
       mimeType: text(),
-      reference: text({ description: 'A text that is passed on once the upload is complete.' }),
+      reference: text({ description: 'Text that is passed to the event handlers when the upload is complete.' }),
       linkUrl: text({ description: 'Address that the file links to. No bytes are uploaded then.' }),
       assetstoreId: id(),
       uploadExtraParameters: text(),
@@ -163,12 +163,12 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/file/chunk',
-    summary: 'Send the next part of an upload. The last one creates the file.',
+    summary: 'Send the next chunk of an upload. The last chunk creates the file.',
     access: 'user',
     scope: scopes.write,
     query: {
       uploadId: required(id()),
-      offset: withDefault(integer({ minimum: 0, description: 'Number of bytes sent before.' }), 0),
+      offset: withDefault(integer({ minimum: 0, description: 'Number of bytes that were sent before this chunk.' }), 0),
     },
     body: 'stream',
     bodyOptional: true,

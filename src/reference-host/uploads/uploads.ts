@@ -110,7 +110,7 @@ async function writing<T>(
   work: (upload: UploadDocument, confirmClaim: () => void) => Promise<T>,
 ): Promise<T> {
   const id = uploadId.toHexString();
-  const busy = () => new LargeImageError('conflict', `Another request is writing to upload ${id}.`);
+  const busy = () => new LargeImageError('conflict', `Another request is writing to upload ${id}. Wait until it has finished.`);
   return context.claims.run(uploadClaim(uploadId), { patienceMs: writerPatienceMs, busy }, async (confirmClaim) =>
     work(await findOnDisk(context, id), confirmClaim),
   );

@@ -24,7 +24,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/plugin_static_files',
-    summary: 'Scripts and style sheets of plugins for another web client; this server has none.',
+    summary: 'Get the scripts and style sheets of plugins for another web client; this server has none.',
     access: 'public',
     returns: { schema: objectOf({ css: listOf(anyText), js: listOf(anyText) }) },
     handle: () => ({ css: [], js: [] }),
@@ -32,7 +32,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/setting/default',
-    summary: 'Settings: their values, their defaults, or the values that were set, with null for those that were not.',
+    summary: 'Get settings: their current values, their defaults, or only explicitly set values, with null for all others.',
     access: 'admin',
     scope: 'core.setting.read',
     query: {
@@ -76,10 +76,10 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/oauth/provider',
-    summary: 'Other services with which users can sign in: this server has none.',
+    summary: 'List other services with which users can sign in; this server has none.',
     access: 'public',
     query: {
-      redirect: text({ description: 'Address to which the client goes afterwards.' }),
+      redirect: text({ description: 'Address to which the client is redirected afterwards.' }),
       list: withDefault(boolean({ description: 'Whether the answer is a list.' }), false),
     },
     returns: { schema: { oneOf: [listOf(anyText), mapOf(anyText)] } },
@@ -88,7 +88,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/worker/status',
-    summary: 'The processes on this database, with the numbers of running and waiting jobs.',
+    summary: 'List the processes on this database, with the numbers of running and waiting jobs.',
     access: 'admin',
     returns: { schema: objectOf({ ping: mapOf(objectOf({ ok: anyText })), running: anyInteger, queued: anyInteger }) },
     async handle(_input, { models, plugin: { jobs } }) {

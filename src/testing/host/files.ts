@@ -43,7 +43,7 @@ export const fileChecks: HostChecks = {
     const failing = Readable.from(
       (async function* () {
         yield content.subarray(0, 3);
-        throw new Error('the other end went away');
+        throw new Error('the connection was lost');
       })(),
     );
     await trial.leavingNothing(async () => {
@@ -65,7 +65,7 @@ export const fileChecks: HostChecks = {
     const stream = Readable.from(
       (async function* () {
         yield content.subarray(0, 3);
-        leaving.abort(new Error('the caller has left'));
+        leaving.abort(new Error('the caller disconnected'));
         await new Promise((resolve) => void setImmediate(resolve));
         yield content.subarray(3);
       })(),
@@ -115,7 +115,7 @@ export const fileChecks: HostChecks = {
       file: { ...attachedTo(owner, size), size },
       content: stream,
     });
-    const broken = new Readable({ read: () => void broken.destroy(new Error('the disk has gone')) });
+    const broken = new Readable({ read: () => void broken.destroy(new Error('the disk failed')) });
     const results = await files.createMany([
       entry(item, content.length, Readable.from([content])),
       entry(item, content.length + 1, Readable.from([content])),

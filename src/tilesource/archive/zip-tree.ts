@@ -45,7 +45,7 @@ class ArchiveReader extends RandomAccessReader {
       return bytes.subarray(position - start, position - start + length);
     }
     if (position < 0 || position + length > this.reader.size) {
-      throw new TileSourceError('Truncated or corrupt ZIP file: its directory points behind its end.');
+      throw new TileSourceError('Truncated or corrupt ZIP file: its directory is outside of the file.');
     }
     const wanted = this.readsDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
     const read = await this.reader.read(position, wanted);
@@ -178,7 +178,7 @@ class ZipTree implements ArchiveTree {
 }
 
 function truncated(path: string): TileSourceError {
-  return new TileSourceError(`Truncated or corrupt ZIP file: ${path} leaves it.`);
+  return new TileSourceError(`Truncated or corrupt ZIP file: ${path} extends beyond its end.`);
 }
 
 async function inflated(path: string, packed: Uint8Array, size: number): Promise<Uint8Array> {
@@ -219,6 +219,6 @@ async function openTree(reader: ByteReader): Promise<ArchiveTree> {
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TileSourceError(`Not a ZIP file, or a damaged one (${reason}).`, { cause });
+    throw new TileSourceError(`Not a ZIP file, or a corrupt one (${reason}).`, { cause });
   }
 }

@@ -123,13 +123,13 @@ export async function heifDecoder(): Promise<PictureDecoder> {
       const images = new library.HeifDecoder().decode(task.bytes);
       try {
         const image = images.find((each) => each.is_primary()) ?? images[0];
-        if (image === undefined) throw new Error('the file holds no picture');
+        if (image === undefined) throw new Error('the file contains no picture');
         const [width, height] = [image.get_width(), image.get_height()];
         checkSize({ width, height }, task);
         const pixels = new Uint8ClampedArray(width * height * 4);
         await new Promise<void>((resolve, reject) => {
           image.display({ data: pixels, width, height }, (result) =>
-            result === null ? reject(new Error('the picture is damaged')) : resolve(),
+            result === null ? reject(new Error('the picture is corrupt')) : resolve(),
           );
         });
         const data = new Uint8Array(pixels.buffer);

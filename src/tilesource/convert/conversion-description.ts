@@ -61,7 +61,7 @@ export async function redescribe(path: string, text: string, options: { keepsRes
     const read = async (length: number, at: number) => {
       const bytes = Buffer.alloc(length);
       const { bytesRead } = await file.read(bytes, 0, length, at);
-      if (bytesRead !== length) throw new Error('libvips wrote a TIFF that ends too early');
+      if (bytesRead !== length) throw new Error('libvips wrote a truncated TIFF');
       return bytes;
     };
     const header = await read(16, 0);

@@ -70,17 +70,15 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     );
   }
   if (compression === 'jp2k') {
-    throw new BadValueError(
-      `JPEG 2000 is read but not written. Compressions that are written: ${writtenCompressions.join(', ')}`,
-    );
+    throw new BadValueError(`JPEG 2000 is read but not written. Allowed values: ${writtenCompressions.join(', ')}`);
   }
   if (request.format === 'aperio') {
-    throw new BadValueError('The format aperio is read but not written. The format that is written: tiff');
+    throw new BadValueError('Invalid format aperio: it is read but not written. Allowed value: tiff');
   }
   if (quality < 0 || quality > 100) throw new BadValueError(`Invalid quality ${quality}: it must be from 0 to 100`);
   if (predictor === 'float') {
     throw new BadValueError(
-      'The predictor float is for floating-point samples; converted images have whole ones. Use horizontal',
+      'The predictor float is for floating-point samples; converted images have integer samples. Use horizontal',
     );
   }
   if (level !== undefined && (compression === 'deflate' || compression === 'zstd')) {

@@ -29,7 +29,9 @@ export class SharedWork<Result> {
       shared.waiting -= 1;
       if (shared.waiting === 0 && !shared.done) {
         this.#forget(name, shared);
-        shared.controller.abort(new LargeImageError('unavailable', 'Nobody is waiting for this any more.'));
+        shared.controller.abort(
+          new LargeImageError('unavailable', 'The work was canceled, because no request waits for it anymore.'),
+        );
       }
     }
   }

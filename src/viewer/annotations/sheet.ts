@@ -83,7 +83,7 @@ export class Sheet {
   #reach = new Reach();
   /** The filter and the colors of shapes, when the server has sent them. */
   #painting: Painting | null = null;
-  /** What has been requested as `#painting`. */
+  /** The last request for `#painting`. */
   #wantsPainting = '';
   #newPainting = new AbortController();
   record: AnnotationRecord;

@@ -1,4 +1,4 @@
-/** Girder's own web client, as its Python package brings it, in front of the reference host. */
+/** Tests Girder's own web client, as included in its Python package, in front of the reference host. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -14,7 +14,7 @@ import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
 
-/** The folder of its built pages; `null` (printed once with the reason) where the package is not installed. */
+/** The folder of its built pages; `null` if the package is not installed. The reason is then printed once. */
 function webClient(): string | null {
   const code = 'import importlib.util as u; print(u.find_spec("girder").submodule_search_locations[0])';
   try {
@@ -40,11 +40,11 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   let url: string;
   let browser: Browser | undefined;
   let page: Page;
-  /** Ids by the words that stand for them in addresses. */
+  /** Ids by their placeholders in addresses. */
   let ids: Record<'USER' | 'COLLECTION' | 'FOLDER' | 'ITEM' | 'GROUP', string>;
-  /** What went wrong since it was emptied. */
+  /** Problems since this list was last emptied. */
   let failures: string[] = [];
-  /** Requests without an answer yet: views are drawn anew with it, and menus that were open are closed. */
+  /** Unanswered requests. When an answer arrives, the client redraws its views, which closes open menus. */
   const asked = new Set<Request>();
 
   beforeAll(async () => {
@@ -89,13 +89,13 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const dialog = '#g-dialog-container';
   const body = () => page.locator('#g-app-body-container');
   const says = (text: string | RegExp) => body().getByText(text).first().waitFor();
-  /** Until what was asked for has come; not for ever, as what is typed or pressed is looked after anyway. */
+  /** Waits for pending requests, but not forever, because each action is retried anyway. */
   const quiet = () => until('every request has its answer', () => asked.size === 0, 5_000).catch(() => undefined);
   async function press(selector: string): Promise<void> {
     await quiet();
     await page.locator(selector).first().click();
   }
-  /** Opens a menu and takes an entry of it, again where an answer that came late has closed the menu. */
+  /** Opens a menu and chooses an entry. Repeats this if a late answer has closed the menu. */
   const choose = (menu: string, entry: string) =>
     until(`${entry} is chosen`, async () => {
       await quiet();
@@ -106,7 +106,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
         () => false,
       );
     });
-  /** Fills the fields of a dialog, by their ids, again where the client has drawn the dialog anew meanwhile. */
+  /** Fills the fields of a dialog, by their ids. Repeats this if the client has redrawn the dialog. */
   const fill = (fields: Record<string, string>) =>
     until('the dialog is filled', async () => {
       const located = Object.entries(fields).map(([id, text]) => [page.locator(`${dialog} #g-${id}`), text] as const);
@@ -118,7 +118,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const submit = () => press(`${dialog} button[type=submit]`);
   const closed = (timeout?: number) =>
     page.locator(`${dialog} .modal-dialog`).waitFor({ state: 'hidden', ...(timeout !== undefined && { timeout }) });
-  /** Presses what stores the list of a dialog, again where the client has drawn it anew in that moment. */
+  /** Presses the button that saves the list of a dialog. Repeats this if the client was redrawing the dialog. */
   const store = (selector: string) =>
     until('the dialog is closed', async () => {
       await quiet();
@@ -136,7 +136,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   async function open(hash: string, text: string | RegExp): Promise<void> {
     await quiet();
     await page.goto(`${url}/#${hash.replaceAll(/[A-Z]{4,}/g, (name) => ids[name as keyof typeof ids])}`);
-    // What the former page has asked for may come late and take this one's place, in the client: then it is loaded anew.
+    // A late answer to a request of the previous page may replace this page in the client. It is then loaded again.
     const shown = body().getByText(text).first();
     await shown.waitFor({ timeout: 20_000 }).catch(async () => {
       await page.reload();
@@ -144,13 +144,13 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     });
   }
 
-  /** Does something on the pages, none of whose requests or scripts may fail. */
+  /** Does something on the pages, and fails if one of their requests or scripts fails. */
   async function without(work: () => Promise<unknown>): Promise<void> {
     failures = [];
     await work().catch(async (error: unknown) => {
       const address = page.url();
       const shown = await page.locator(dialog).innerText();
-      // Where this is tried again, no dialog is open.
+      // When this is repeated, no dialog is open.
       await page.reload();
       throw new Error(`At ${address}, failed: [${failures.join(', ')}]; the dialog says: ${shown.trim()}`, { cause: error });
     });
@@ -192,7 +192,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
 
   it('makes collections, and shows and stores who may see collections and folders', () =>
     without(async () => {
-      // Where this is tried again, there may be a collection of that name.
+      // When this is repeated, the collection may already exist.
       const name = `Made here at ${Date.now()}`;
       await open('collections', /./);
       await press('.g-collection-create-button');

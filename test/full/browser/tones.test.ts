@@ -77,7 +77,7 @@ describe.skipIf(executablePath === null)('tones of channels and sizes of pixels 
     await styledTile({ gamma: 10 });
   });
 
-  it('lets those who may write enter the size of a pixel, and marks it', async () => {
+  it('lets users with write access enter the pixel size, and marks it as entered', async () => {
     await page.goto(`${testHost.url}/#item/${unsized}`);
     const size = page.locator('dt', { hasText: 'Pixel size' }).locator('+ dd');
     await until('the size is unknown', async () => (await size.textContent()) === 'unknown');

@@ -70,7 +70,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     return violations.map(({ id }) => id);
   };
 
-  it('are written at a place that is clicked, with a suggested mention, and are text', async () => {
+  it('are written at the position of a click, with a suggested mention, and are text', async () => {
     await newItem();
     const page = await open(anna, `#item/${item}`);
     await openSection(page);
@@ -121,7 +121,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await page.context().close();
   });
 
-  it('are written at a shape, and say so when it is deleted', async () => {
+  it('are attached to a shape, and say so when the shape is deleted', async () => {
     await newItem();
     const rectangle = { type: 'rectangle', center: [256, 256, 0], width: 400, height: 400, rotation: 0, id: elementId(1) };
     const json = { name: 'Tumor', elements: [{ ...rectangle, fillColor: 'rgba(255, 0, 0, 0.5)' }] };
@@ -179,7 +179,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await page.context().close();
   });
 
-  it('are only read by those who may not annotate', async () => {
+  it('are read-only for users who cannot annotate', async () => {
     await newItem();
     await write(anna, { text: 'Look', place: { x: 5, y: 5 } });
     const page = await open(rita, `#item/${item}`);
@@ -195,7 +195,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await page.context().close();
   });
 
-  it('are counted in the inbox, and opened from there at their place', async () => {
+  it('are counted in the inbox, and opened from there at their position', async () => {
     await newItem('inbox.tif');
     const id = await write(bert, { text: 'Please look, @rita', place: { x: 100, y: 120 } });
     const other = await write(bert, { text: 'And here, @rita' });

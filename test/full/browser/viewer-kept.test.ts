@@ -131,7 +131,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await unsaved().waitFor();
   });
 
-  it('undoes Discard, and goes on undoing across saves', async () => {
+  it('undoes Discard, and changes that were saved before', async () => {
     await signIn(page, testHost.url, 'anna');
     await open(`item/${slide}`);
     await edit();

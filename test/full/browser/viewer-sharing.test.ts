@@ -81,7 +81,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     return violations.map(({ id }) => id);
   };
 
-  it('says who may see the image, and how many others the folder has', async () => {
+  it('lists who has access to the image, and counts the other items of the folder', async () => {
     await openDialog();
     await dialog().getByText('People with access also see 1 other item.').waitFor();
     const rows = await dialog().locator('tbody tr').allInnerTexts();
@@ -120,7 +120,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await guest.close();
   });
 
-  it('leaves out the annotations if its maker does', async () => {
+  it('omits the annotations if its creator chose so', async () => {
     await openDialog();
     await dialog().getByLabel('Show the annotations').uncheck();
     const guest = await visit(await makeLink());
@@ -150,7 +150,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await own.close();
   });
 
-  it('says that a link is wrong, and opens nothing else with it', async () => {
+  it('reports an invalid link, and opens nothing with it', async () => {
     await openDialog();
     const address = await makeLink();
     const guest = await visit(`${address.replace(/#view\/.{5}/, '#view/wrong')}`);

@@ -202,7 +202,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     }
   });
 
-  it('asks again, when told to, for parts of the image that could not be loaded', async () => {
+  it('requests parts of the image that could not be loaded again when the user asks for it', async () => {
     await open('');
     const alert = page.getByRole('alert').filter({ hasText: 'Some parts of the image could not be loaded.' });
     const cut = { status: 404, json: { message: 'The file is cut off.' } };

@@ -10,7 +10,7 @@ import { until } from '../../support/run/until.js';
 
 const place = await mkdtemp(join(tmpdir(), 'full-disk-'));
 
-/** Why no small file system can be had here; `null` when it is mounted. */
+/** The reason why no small file system can be mounted here; `null` if it is mounted. */
 function mountSmallDisk(): string | null {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', place], { stdio: 'pipe' });
@@ -82,7 +82,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     expect(String(replaced.body.message)).toContain('the disk is full');
     expect((await admin.ok('GET', '/large_image/config')).text).toBe('[a]\nb = 1\n');
 
-    // Pictures are answered and not kept; the job says that it could not keep them.
+    // Pictures are answered but not stored, and the job reports that it could not store them.
     const thumbnail = await admin.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 90 } });
     expect([thumbnail.status, thumbnail.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
     const made = await run([{ width: 300, encoding: 'PNG' }]);

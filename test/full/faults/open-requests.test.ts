@@ -203,7 +203,7 @@ describe.concurrent('a request that stays open', () => {
     await Promise.all([...answers, ...bodies]);
   });
 
-  it('continues when its subject was removed', async () => {
+  it('continues when the document that it is about is removed', async () => {
     const { token, name } = names();
     const head = await readHead(`/stream/${name}`, token);
     context.gone.add(name);

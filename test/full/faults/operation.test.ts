@@ -66,7 +66,7 @@ describe('a server in operation', () => {
     await admin.ok('GET', '/system/version');
   });
 
-  it('says whether it lives and is ready', async () => {
+  it('reports liveness and readiness', async () => {
     expect([(await get('/health/live')).status, (await get('/health/ready')).status]).toEqual([200, 200]);
     const files = join(started.dataDirectory, 'files');
     await rename(files, `${files}-away`);

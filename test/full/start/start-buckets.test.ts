@@ -111,7 +111,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
       ['s3://nosuch-bucket/x', {}, 's3://nosuch-bucket/x cannot be listed: there is no bucket nosuch-bucket'],
       ['s3://bucket', without, 'there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE'],
       ['s3://bucket', { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' }, 'the store cannot be reached (ECONNREFUSED)'],
-      ['s3://Not A Bucket/x', {}, 'does not name a bucket; write s3://BUCKET or s3://BUCKET/PREFIX.'],
+      ['s3://Not A Bucket/x', {}, 'names no bucket; use s3://BUCKET or s3://BUCKET/PREFIX.'],
     ];
     await Promise.all(
       cases.map(async ([word, env, text]) => {

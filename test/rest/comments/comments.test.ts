@@ -318,7 +318,7 @@ describe('the inbox', () => {
     expect(await unread(scene.reader)).toBe(1);
   });
 
-  it('gets comments on items that I could not read when they were written, once I can', async () => {
+  it('lists comments on an item once the user can read it', async () => {
     const item = await newItem();
     await write(item, 'Hello @stranger');
     expect(await unread(scene.stranger)).toBe(0);

@@ -63,7 +63,7 @@ describe('the configuration file', () => {
     expect(await admin.ok('POST', '/large_image/config/validate', { form: { x: 'y' } })).toEqual([]);
   });
 
-  it('replaces nothing by a form, in which clients send text unless they are told otherwise', async () => {
+  it('replaces nothing when the body is a form, which clients send by default', async () => {
     for (const sending of [
       { form: { restart: 'false' } },
       { body: changed, headers: { 'Content-Type': 'application/x-www-form-urlencoded' } },

@@ -68,7 +68,7 @@ describe('two hosts in one process', () => {
     expect(b2).toBeGreaterThan(r2 + 150);
   });
 
-  it('take no token of each other', async () => {
+  it("do not accept each other's tokens", async () => {
     await red.server.Badges.create({ secret: 'curator-of-red', person: 'curator' });
     const setting = '/system/setting?key=large_image.max_thumbnail_files';
     const badge = { Authorization: 'Bearer curator-of-red' };

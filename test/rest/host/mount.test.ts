@@ -378,7 +378,7 @@ describe('mounted routes', () => {
     expect(headers.get('girder-request-uid')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('tells the handler when the client goes away', async () => {
+  it('tells the handler when the client disconnects', async () => {
     const started = httpRequest(`${base}/slow`).on('error', () => {});
     started.end();
     await until('the request has arrived', () => context.started > 0);

@@ -141,7 +141,7 @@ describe('files that are served in place', () => {
     expect(await scan()).toEqual(counts({ files: 1, added: 1, missing: 1 }));
   });
 
-  it('note on item and annotations that other bytes came, and when; not when the file was only touched', async () => {
+  it('mark the item and older annotations when the contents change, but not when the file is only touched', async () => {
     await write('a.tiff', 300);
     await scan();
     const { _id } = await find('a.tiff');

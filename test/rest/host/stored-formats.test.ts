@@ -124,7 +124,7 @@ describe('data stored by a server', () => {
     expect(await hostState.findById('format').lean()).toEqual({ _id: 'format', format: 1 });
     await hostState.updateOne({ _id: 'format' }, { $set: { format: 2 } });
     await expect(createReferenceHost(options)).rejects.toThrow(
-      'The database contains documents of the reference host in format 2, which a later release has written; this one knows 1 and nothing later.',
+      'The database contains documents of the reference host in format 2, which a later release has written; this release supports formats up to 1.',
     );
   });
 
@@ -135,7 +135,7 @@ describe('data stored by a server', () => {
     undo.push(() => connection.close());
     await connection.db!.collection('large_image_annotation').updateMany({}, { $set: { format: 2 } });
     await expect(new OwnCollections(connection).check()).rejects.toThrow(
-      'The collection large_image_annotation contains documents of format 2, which a later release has written; this one knows 1 and nothing later.',
+      'The collection large_image_annotation contains documents of format 2, which a later release has written; this release supports formats up to 1.',
     );
   });
 

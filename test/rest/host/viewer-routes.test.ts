@@ -50,7 +50,7 @@ describe('the page', () => {
 });
 
 describe('assets', () => {
-  it('named in the page are served with their type, for ever', async () => {
+  it('named in the page are served with their type, and can be cached forever', async () => {
     const paths = [...page.matchAll(/(?:src|href)="(viewer\/[^"]+)"/g)].map((match) => `/${match[1]!}`);
     expect(paths.length).toBeGreaterThan(5);
     const types: Record<string, RegExp> = { js: /^text\/javascript/, css: /^text\/css/, svg: /^image\/svg\+xml/ };

@@ -179,7 +179,7 @@ describe('large images by conversion', () => {
     expect(await marker(item)).toBeUndefined();
   });
 
-  it('leave an item of a corrupt file as it was, and say why', async () => {
+  it('leave the item of a corrupt file unchanged, and say why', async () => {
     const item = await plainItem('broken.png', picture.subarray(0, 5000));
     const answer = await admin.ok('POST', `/item/${item}/tiles`, { query: { force: true, localJob: true } });
     const failed = await ended(answer._id, 4);

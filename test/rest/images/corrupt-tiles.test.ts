@@ -52,7 +52,7 @@ describe('an image of which one tile is corrupt', () => {
     }
   });
 
-  it('says nothing of holes where there are none', async () => {
+  it('reports no holes when there are none', async () => {
     const { status, headers } = await get('region', { left: 0, right: 128, top: 0, bottom: 64 });
     expect([status, headers.get(header)]).toEqual([200, null]);
     expect(headers.get('etag')).not.toBeNull();
@@ -88,7 +88,7 @@ describe('an image of which one tile is corrupt', () => {
     expect(headers.get(header)).toBeNull();
   });
 
-  it('cannot be converted, which says why', async () => {
+  it('cannot be converted, and the message says why', async () => {
     const { _id } = await admin.ok('POST', `/item/${item}/tiles/convert`);
     const ended = await endedJob(admin, String(_id));
     expect(ended.status).toBe(4);

@@ -18,7 +18,7 @@ describe('a slide whose files are uploaded one by one', () => {
     return String((await admin.ok('POST', '/file', { query, body }))._id);
   };
 
-  it('is shown with the levels that have come, in any order, and loses those that go', async () => {
+  it('shows the levels that have arrived, in any order, and drops removed ones', async () => {
     const item = await admin.create('/item', { folderId: await newFolder(admin, 'Slides'), name: 'slide' });
     const tiles = () => admin.ok('GET', `/item/${item}/tiles`);
     const shade = async (z: number): Promise<number> => {
@@ -90,7 +90,7 @@ describe('a slide whose files are uploaded one by one', () => {
     expect(await items()).toContain('last.dcm');
   });
 
-  it('is one item although its files come at the same time', async () => {
+  it('is one item even if its files arrive at the same time', async () => {
     const folder = await newFolder(admin, 'Together');
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value: true } });
     try {

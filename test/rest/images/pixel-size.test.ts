@@ -135,7 +135,7 @@ describe('the size of a pixel that users enter', () => {
     expect([typeof stated, answer.status, answer.body.message]).toEqual([
       'number',
       400,
-      'Value Error: The file states the size of a pixel.',
+      'Value Error: The file states the pixel size. Only a missing pixel size can be entered.',
     ]);
     const text = await uploadItem(admin, folder, 'notes.txt', Buffer.from('no image'));
     expect((await enter(text, { mm_x: 1 })).status).toBe(400);

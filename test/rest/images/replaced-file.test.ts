@@ -76,7 +76,7 @@ describe('a file that is replaced while it is served in place', () => {
     expect((await admin.send('GET', `/item/${item}/tiles/${pictures[0]}`, { headers })).status).toBe(200);
   });
 
-  it('is downloaded as long as it is now', async () => {
+  it('is downloaded with its current length', async () => {
     const { path, file } = await serve('download.bin', Buffer.alloc(1000, 1));
     await writeFile(path, Buffer.alloc(1500, 2));
     expect((await admin.send('GET', `/file/${file}/download`)).bytes).toEqual(Buffer.alloc(1500, 2));

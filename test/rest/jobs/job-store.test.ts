@@ -67,7 +67,7 @@ describe('a job that many change at once', () => {
     }
   });
 
-  it('keeps every log entry of writers at once', async () => {
+  it('keeps every log entry when several writers append at once', async () => {
     const job = await create();
     const write = async (writer: number) => {
       for (let i = 0; i < 10; i++) await store.appendLog(job.id, `${writer}-${i}\n`);

@@ -194,7 +194,7 @@ describe('PUT /job/:id', () => {
     expect((await call('GET', `/job/${job.id}`, 'owner')).body.log).toEqual(['anew']);
   });
 
-  it('refuses statuses in the words of the contract, and accepts the same again', async () => {
+  it('refuses invalid statuses with the messages of the contract, and accepts an unchanged status', async () => {
     const job = await createJob();
     const put = (status: string) => call('PUT', `/job/${job.id}`, 'owner', { status });
     expect((await put('2')).status).toBe(200);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 
-const gone = 'This link is not valid, or no longer valid.';
-const closed = 'This link opens nothing but the page of its image.';
+const gone = 'This link is invalid, has expired or was revoked.';
+const closed = 'This link only opens the page of its image.';
 
 describe('a link to the page of an image', () => {
   let started: TestHost;

@@ -71,7 +71,7 @@ describe('GET user/authentication', () => {
     expect(headers.get('set-cookie')).toMatch(/^girderToken=[A-Za-z0-9]{64}; expires=.*; Path=\/; HttpOnly/);
   });
 
-  it('takes the email address for the login, in any case', async () => {
+  it('accepts the email address instead of the login, in any letter case', async () => {
     const answer = await server.anonymous.ok('GET', '/user/authentication', {
       headers: basic('User@Example.org', 'user.password'),
     });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe('system', () => {
-  it('says a version that existing clients take for a new one, and since when it runs', async () => {
+  it('reports a version that existing clients accept as recent, and its start time', async () => {
     const version = await server.anonymous.ok('GET', '/system/version');
     expect(version).toMatchObject({ release: expect.stringMatching(/^[3-9]\./), serverStartDate: expect.any(String) });
     expect(Date.parse(String(version.serverStartDate))).toBe(server.host.context.startDate.getTime());

@@ -68,7 +68,7 @@ describe('an upload', () => {
     const refused = await whole(1);
     expect([refused.status, refused.body.message]).toEqual([
       507,
-      'The files of this user may have at most 5000 bytes (core.user_quota). They have 5000 bytes, so 1 more bytes do not fit.',
+      'The files of this user may have at most 5000 bytes (core.user_quota). They have 5000 bytes, so there is no space for 1 more bytes.',
     ]);
     const other = await server.register('other');
     const home = await other.ok('GET', '/folder', { query: { parentType: 'user', parentId: other.id! } });

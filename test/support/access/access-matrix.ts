@@ -81,7 +81,7 @@ export const kinds = {
   zarr: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: as401(folderDenied('Read'))(subjects) })),
   /** Nobody without the token of a link. */
   link: () => {
-    const denied = refused(401, 'This link is not valid, or no longer valid.');
+    const denied = refused(401, 'This link is invalid, has expired or was revoked.');
     return { anonymous: denied, limited: denied, stranger: denied, reader: denied, writer: denied, admin: denied };
   },
   /** Who may read the item. */

@@ -29,7 +29,7 @@ describe('parameters', () => {
     });
   });
 
-  test('limits compare with the far side of the box', () => {
+  test('limits of a region are compared with the opposite side of the box', () => {
     const query = parseElementQuery({
       left: '1',
       right: '2.5',

@@ -39,7 +39,7 @@ describe.each([
   ['GeoJSON', elementToFeature],
   ['QuPath', elementToQuPathFeature],
 ])('%s', (_name, writeFeature: FeatureWriter) => {
-  test.each(allTypes)('brings every %s back exactly', (type) => {
+  test.each(allTypes)('restores every %s exactly', (type) => {
     fc.assert(
       fc.property(elementOf(type), fc.option(fc.record({ width: fc.nat(999), height: fc.nat(999) })), (element, overlay) => {
         const back = read(plain(writeFeature(element, overlay)));
@@ -49,7 +49,7 @@ describe.each([
     );
   });
 
-  test('brings whole annotations back, head and order', async () => {
+  test('restores whole annotations with their head and order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyElement, { minLength: 1, maxLength: 8 }), async (elements) => {
         const head = { name: 'n', description: 'd', attributes: { a: [1] }, display: { visible: true } };

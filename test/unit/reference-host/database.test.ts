@@ -164,7 +164,7 @@ describe('mongod on PATH', () => {
     const error = await failureOf(startDatabase({ env: { ...(await nothing()), PATH: path }, directory }));
     expect(error).toBeInstanceOf(DatabaseUnavailableError);
     expect(error.message).toContain('wrong version of the data files');
-    expect(error.message).toContain(`${directory} holds data of MongoDB`);
+    expect(error.message).toContain(`${directory} contains MongoDB data`);
   });
 });
 
@@ -285,7 +285,7 @@ describe('mongo-java-server', () => {
 it('names each attempt, its failure and the remedy when no database works', async () => {
   const error = await failureOf(startDatabase({ env: await nothing(), directory: null }));
   expect(error).toBeInstanceOf(DatabaseUnavailableError);
-  expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: there is none[^]*ECONNREFUSED[^]*no java on PATH/);
+  expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: there is none[^]*ECONNREFUSED[^]*java is not on PATH/);
   expect(error.message).toMatch(/install MongoDB[^]*apt-get install/);
 });
 

@@ -87,7 +87,7 @@ describe('the command line and the environment', () => {
     [['--bare=3'], {}, '--bare takes no value'],
     [['--public=no'], {}, '--public takes no value'],
     [['--no-public'], {}, 'Unknown option: --no-public'],
-    [['--public', '--bare'], {}, '--public shows files to everybody, and --bare serves none'],
+    [['--public', '--bare'], {}, '--public makes files visible to everyone, but --bare serves no files'],
     [['--processes', '0'], {}, '--processes is 0; it must be a whole number from 1 to 256'],
     [['--processes', 'many'], {}, '--processes is many;'],
     [['--worker', '--processes', '2'], { MONGODB_URI: 'mongodb://127.0.0.1' }, '--worker is a single process'],

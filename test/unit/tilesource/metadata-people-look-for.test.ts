@@ -99,7 +99,7 @@ describe('metadata that people look for', () => {
     await source.close();
   });
 
-  it('reads damaged EXIF as far as it goes', async () => {
+  it('reads corrupt EXIF as far as possible', async () => {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#345' } })
       .withExif({ IFD0: { Make: 'Zenit', Software: 'x'.repeat(50) }, IFD2: { FNumber: '28/10' } })
       .jpeg()

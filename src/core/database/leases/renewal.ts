@@ -35,7 +35,7 @@ export class Renewal {
     // This uses the wall clock, because it continues while the machine sleeps.
     const isRecent = Math.abs(Date.now() - this.#renewedAt) < this.options.trustedMs;
     if (!this.#isLost && !isRecent) await this.#renew();
-    if (this.#isLost) throw new LargeImageError('unavailable', 'The write made no progress for too long; try again.');
+    if (this.#isLost) throw new LargeImageError('unavailable', 'The write made no progress for too long. Try again.');
   }
 
   stop(): void {

@@ -8,7 +8,7 @@ import { replyWithoutElements } from '../replies.js';
 
 /** Parameters of routes that replace an access list. */
 export const accessQuery = {
-  access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
+  access: required(json({ kind: 'object', description: 'The complete new list: {users: [{id, level, flags}], groups: […]}.' })),
   public: boolean({ description: 'Whether everybody can read. Unchanged if absent.' }),
   publicFlags: json({ kind: 'array', description: 'Flags that everybody has. Unchanged if absent.' }),
 };

@@ -70,7 +70,7 @@ const setAccess = defineRoute({
     recurse: recurse(false),
     ...accessQuery,
     keepCreators: withDefault(
-      boolean({ description: 'Whether creators who are in the new list keep a higher level on their annotations.' }),
+      boolean({ description: 'Whether creators to whom the new list gives access keep a higher level on their annotations.' }),
       false,
     ),
   },

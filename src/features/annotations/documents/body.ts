@@ -156,7 +156,9 @@ export class AnnotationBodies {
       try {
         made = this.#one(received, entry, 'list');
         if (made instanceof LongGeoJson)
-          throw new BadParameterError('this GeoJSON is too long to be bare; send it as a FeatureCollection.');
+          throw new BadParameterError(
+            'this GeoJSON geometry or feature is too long to be sent alone; send it in a FeatureCollection.',
+          );
       } catch (error) {
         throw inEntry(error, index);
       }
@@ -174,7 +176,7 @@ export class AnnotationBodies {
     // Elements that are already stored cannot be read a second time.
     if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
-        `Entry ${bare} of the annotation list is a bare GeoJSON object among annotations with elements; send it as a FeatureCollection.`,
+        `Entry ${bare} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
       );
     }
     return new ConvertedGeoJson(converted, skipped);

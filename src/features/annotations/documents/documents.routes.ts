@@ -36,7 +36,7 @@ const writing =
 const schema = defineRoute({
   method: 'get',
   path: '/annotation/schema',
-  summary: 'Get the JSON schema of annotation documents, the one that validates.',
+  summary: 'Get the JSON schema that validates annotation documents.',
   access: 'public',
   scope: scopes.read,
   returns: { schema: anyObject },
@@ -76,11 +76,11 @@ const elementParameters = {
   sortdir: integer({ description: '1 ascending, -1 descending.' }),
   maxDetails: integer({ description: 'Stop after the element at which the sum of details reaches this number.' }),
   minElements: integer({ description: 'With maxDetails: return at least this many elements.' }),
-  centroids: boolean({ description: 'Answer in binary form: 28 bytes for each element.' }),
+  centroids: boolean({ description: 'Answer with binary centers: 28 bytes for each element.' }),
   bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
   orders: boolean({
     description:
-      'Give `_elementQuery.orders`: for each element a number that grows in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
+      'Give `_elementQuery.orders`: for each element a number that increases in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
   }),
 };
 
@@ -159,8 +159,8 @@ const format = defineRoute({
 const replace = defineRoute({
   method: 'put',
   path: '/annotation/:id',
-  summary: 'Replace an annotation, move it to another item, or write it again unchanged.',
-  description: `The body is an annotation document; without \`elements\` the stored ones stay. ${writing} A change by somebody else while the body is sent is a conflict (409).`,
+  summary: 'Replace an annotation, move it to another item, or store it again unchanged.',
+  description: `The body is an annotation document; without \`elements\`, the stored elements stay. ${writing} A change by somebody else while the body is sent is a conflict (409).`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -188,7 +188,7 @@ const patch = defineRoute({
   method: 'patch',
   path: '/annotation/:id',
   summary: 'Change parts of an annotation by a list of operations {op, path, value}.',
-  description: `Paths: a field, or \`elements/id:<id>\` and below. All operations or none. ${writing} Without it, the current version is patched even if somebody else has just written it. Only the packs of the affected elements are written.`,
+  description: `Paths: a field, or \`elements/id:<id>\` and below. Either all operations are applied or none. ${writing} Without it, the current version is patched even if somebody else has just written it. Only the packs of the affected elements are written.`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -208,7 +208,7 @@ const patch = defineRoute({
 const remove = defineRoute({
   method: 'delete',
   path: '/annotation/:id',
-  summary: 'Delete an annotation; with history it can be restored by revert.',
+  summary: 'Delete an annotation. If versions are kept, reverting restores it.',
   description: writing,
   access: 'user',
   scope: scopes.write,

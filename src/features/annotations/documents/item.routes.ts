@@ -72,7 +72,7 @@ async function tagOfAll({ permissions }: AnnotationServices, listed: AsyncIterab
 const create = defineRoute({
   ...creationRoute,
   path: '/annotation/item/:id',
-  summary: 'Create one or many annotations on an item: all or none.',
+  summary: 'Create one or many annotations on an item: either all or none.',
   description:
     'The body is an annotation document, a record with one in `annotation`, GeoJSON, or a list of these, each a separate annotation; or a table of shapes, as GeoParquet or an Arrow stream.',
   params: itemPath,
@@ -90,7 +90,7 @@ const create = defineRoute({
 const remove = defineRoute({
   method: 'delete',
   path: '/annotation/item/:id',
-  summary: 'Delete all annotations of an item: all or none.',
+  summary: 'Delete all annotations of an item: either all or none.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,

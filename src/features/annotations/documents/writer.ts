@@ -131,7 +131,7 @@ export class AnnotationWriter {
     const now = await this.loadForChange(request);
     return new LargeImageError(
       'conflict',
-      `Someone else changed the annotation in the meantime: it was at version ${read.version} and is at ${now.version}. Nothing was stored.`,
+      `Someone else has changed the annotation: it was at version ${read.version} and is now at ${now.version}. Nothing was stored.`,
     );
   }
 

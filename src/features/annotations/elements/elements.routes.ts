@@ -210,7 +210,7 @@ const replace = defineRoute({
 const merge = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements/:elementId',
-  summary: 'Change members of an element (JSON Merge Patch).',
+  summary: 'Change fields of an element (JSON Merge Patch).',
   description: `Members of the body replace those of the element, objects member by member; \`null\` removes one (RFC 7396). ${writing}`,
   access: 'user',
   scope: scopes.write,

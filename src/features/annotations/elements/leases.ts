@@ -57,7 +57,7 @@ export class FamilyLease {
         return new FamilyLease(records, family, id);
       }
       await endLostClaim(records, family);
-      if (Date.now() > deadline) throw new LargeImageError('unavailable', 'The elements are being cleaned up; try again.');
+      if (Date.now() > deadline) throw new LargeImageError('unavailable', 'The elements are being cleaned up. Try again.');
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

@@ -100,7 +100,7 @@ async function load({ writer }: AnnotationServices, id: string, caller: Caller |
 const revert = defineRoute({
   method: 'put',
   path: '/annotation/:id/history/revert',
-  summary: 'Make a former version the current one again; restores a deleted annotation.',
+  summary: 'Make a previous version current again. This also restores a deleted annotation.',
   description: 'Only the document is restored; item and permissions stay unchanged.',
   access: 'public',
   scope: scopes.write,

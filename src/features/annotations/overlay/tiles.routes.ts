@@ -59,7 +59,7 @@ const coloringQuery = {
   colors: json({
     kind: 'array',
     description:
-      'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name. Without colorBy, categories are groups, and other groups keep the colors of their shapes.',
+      'Colors of categories: [["tumor", "#d62728"], …]. Others have colors derived from their names. Without colorBy, categories are groups, and other groups keep the colors of their shapes.',
   }),
   filter: json({
     kind: 'object',
@@ -67,7 +67,7 @@ const coloringQuery = {
   }),
   heat: oneOf(['number', 'mean'], {
     description:
-      'Show shapes that are too small to be drawn as a heat map of 4 × 4 pixels: of their number per million pixels of the image, or of the mean of colorBy.',
+      'Show shapes that are too small to be drawn individually as a heat map of 4 × 4 pixels: their number per million pixels of the image, or the mean of colorBy.',
   }),
 };
 
@@ -131,7 +131,7 @@ const png = defineRoute({
   forLinks: true,
   summary: 'Get a picture of the elements of an annotation over a tile of its image.',
   description:
-    'PNG with transparent background, with the size and position of the tile of the item. Shapes of less than four pixels are shown as density: the share of each pixel that they cover, by color.',
+    'PNG with transparent background, with the size and position of the tile of the item. Shapes smaller than four pixels are shown as density: the share of each pixel that they cover, by color.',
   params: tilePath,
   query: {
     ...styleQuery,
@@ -139,7 +139,8 @@ const png = defineRoute({
     gain: number({
       minimum: 0.01,
       maximum: 1000,
-      description: 'Factor for densities; 1 shows true shares. By default, typical pixels of the level are shown at 75 %.',
+      description:
+        'Factor for densities; 1 shows the covered share as opacity. By default, a typical pixel of the level is shown at 75 %.',
     }),
   },
   returns: { types: ['image/png'] },
@@ -152,7 +153,7 @@ const vector = defineRoute({
   forLinks: true,
   summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
   description:
-    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes of less than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
+    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes smaller than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
   params: tilePath,
   query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },
@@ -165,10 +166,10 @@ const cell = { type: ['string', 'boolean', 'null'] };
 
 const coloringSchema = {
   type: 'object',
-  description: 'What the colors of the request mean. Missing if there is no colorBy, filter or heat.',
+  description: 'The meaning of the colors. Absent if there is no colorBy, filter or heat.',
   required: ['count', 'columns', 'scale', 'categories'],
   properties: {
-    count: { ...integer, description: 'Number of elements that the filter takes.' },
+    count: { ...integer, description: 'Number of elements that match the filter.' },
     columns: {
       type: 'object',
       description: 'Types of the columns of colorBy and filter: number, text, boolean or id.',
@@ -187,7 +188,7 @@ const coloringSchema = {
     },
     categories: {
       type: ['array', 'null'],
-      description: 'Categories with their colors and numbers of elements, most first.',
+      description: 'Categories with their colors and numbers of elements, most frequent first.',
       items: {
         type: 'object',
         required: ['value', 'color', 'count'],
@@ -228,8 +229,11 @@ const description = defineRoute({
             required: ['name', 'color', 'count'],
           },
         },
-        densityBelow: { type: 'number', description: 'Shapes with a shorter diagonal, in pixels, are shown as density.' },
-        vectorExtent: { ...integer, description: 'Units along the width of a vector tile.' },
+        densityBelow: {
+          type: 'number',
+          description: 'Shapes with a shorter diagonal than this, in pixels, are shown as density.',
+        },
+        vectorExtent: { ...integer, description: 'Width of a vector tile in its units.' },
         coloring: coloringSchema,
       },
     },

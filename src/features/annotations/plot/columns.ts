@@ -10,7 +10,7 @@ export interface PlotColumn {
   /** The distinct values, sorted. Present only if there are few. */
   distinct?: PlotValue[];
   distinctcount?: number;
-  /** Of numbers. */
+  /** Range of a numeric column. */
   min?: number;
   max?: number;
 }

@@ -54,7 +54,9 @@ const selection = {
     description: 'Ids of annotations of the item, or ["__all__"]. Adjacent items contribute annotations of the same names.',
   }),
   sources: text({ description: `Where values come from, separated by commas: ${plotSources.join(', ')}. Default: all.` }),
-  uuid: text({ description: "Name of the client's view: a newer request with the same name ends this one, which answers null." }),
+  uuid: text({
+    description: "Name of the client's view: a newer request with the same name cancels this one, which then answers null.",
+  }),
 };
 
 /** A column, in the form that {@link selection} expects. */
@@ -66,7 +68,7 @@ const columnSchema = {
     title: { type: 'string' },
     type: { type: 'string', enum: ['number', 'string'] },
     count: { type: 'integer' },
-    distinct: { type: 'array', items: {}, description: 'The different values, if there are at most 20.' },
+    distinct: { type: 'array', items: {}, description: 'The distinct values, if there are at most 20.' },
     distinctcount: { type: 'integer' },
     min: { type: 'number' },
     max: { type: 'number' },
@@ -177,7 +179,7 @@ const data = defineRoute({
   path: '/annotation/item/:id/plot/data',
   summary: 'Get the values of some columns.',
   description:
-    'Each row describes an item, an annotation, an element, or an entry of a list; values of something more general are repeated in each row. `compute` is accepted, but no columns are computed.',
+    'Each row describes an item, an annotation, an element, or an entry of a list; values of the item or annotation are repeated in each of its rows. `compute` is accepted, but no columns are computed.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -186,7 +188,7 @@ const data = defineRoute({
     ...selection,
     keys: required(text({ description: 'Keys of the columns, separated by commas.' })),
     requiredKeys: text({
-      description: 'Keys of columns, separated by commas: rows without a value in one of them are left out.',
+      description: 'Keys of columns, separated by commas: rows without a value in one of them are omitted.',
     }),
     compute: json({ kind: 'object', description: 'Not used.' }),
   },

@@ -34,7 +34,7 @@ export async function openArrow(path: string): Promise<IncomingTable> {
     if (bytesAt(file, 0, 6).toString('latin1') === 'ARROW1')
       throw new BadParameterError('This is an Arrow file (Feather). Send an Arrow stream, or Parquet.');
     if (bytesAt(file, size - 8, 8).toString('hex') !== endMark)
-      throw new BadParameterError('The Arrow stream is incomplete: the mark at its end is missing.');
+      throw new BadParameterError('The Arrow stream is incomplete: its end-of-stream marker is missing.');
     const { decompress } = await newZstd();
     compressionRegistry.set(CompressionType.ZSTD, {
       decode: (bytes) => {
@@ -107,7 +107,7 @@ async function* rowsOf(
     const columns = wanted.map((at) => {
       const vector = batch.getChildAt(at)!;
       if (vector.length !== count)
-        throw new BadParameterError('The Arrow stream is damaged: columns of a batch differ in length.');
+        throw new BadParameterError('The Arrow stream is corrupt: columns of a batch differ in length.');
       const isDate = dates.has(at);
       return Array.from({ length: count }, (_, row) => {
         const value = vector.get(row) as unknown;

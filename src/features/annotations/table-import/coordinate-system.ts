@@ -14,7 +14,8 @@ export function geoColumns(text: string | undefined): { shapes: Map<string, { cr
       throw new BadParameterError(
         `The shapes in ${quoted(name)} are encoded as ${quoted(String(encoding))}; only WKB can be read.`,
       );
-    if (edges === 'spherical') throw new BadParameterError(`The shapes in ${quoted(name)} are on a sphere, not on an image.`);
+    if (edges === 'spherical')
+      throw new BadParameterError(`The shapes in ${quoted(name)} have spherical edges. Send planar edges, in pixels.`);
     shapes.set(name, { crs });
   }
   return { shapes, primary: typeof primary === 'string' ? primary : null };
@@ -24,7 +25,7 @@ function parsed(text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    throw new BadParameterError('The metadata `geo` of the table are not JSON.', { cause });
+    throw new BadParameterError('The metadata `geo` of the table is not valid JSON.', { cause });
   }
 }
 

@@ -93,14 +93,14 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
       throw new BadParameterError(`${inCell(name, row)} ${value}, which is not a finite number.`);
     case 'bigint':
       if (Number.isSafeInteger(Number(value))) return Number(value);
-      throw new BadParameterError(`${inCell(name, row)} ${value}, which a double cannot hold exactly.`);
+      throw new BadParameterError(`${inCell(name, row)} ${value}, which a double cannot represent exactly.`);
     case 'undefined':
-      throw new BadParameterError(`The table is damaged: ${inCell(name, row)} no value.`);
+      throw new BadParameterError(`The table is corrupt: ${inCell(name, row)} no value.`);
     default:
       if (value === null) return null;
       if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();
       throw new BadParameterError(
-        `${inCell(name, row)} ${describeValue(value)}; only numbers, texts and truth values can be read.`,
+        `${inCell(name, row)} ${describeValue(value)}; only numbers, strings and booleans can be read.`,
       );
   }
 }
@@ -115,7 +115,7 @@ export function bytesOf(value: unknown, name: string, row: number): Uint8Array |
 export function readError(kind: TableKind, error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || hasSystemCode(error)) return error;
   const detail = error.message.slice(0, 200).replace(/\.$/, '');
-  return new BadParameterError(`The table cannot be read: it is damaged or not ${kindNames[kind]} (${detail}).`, {
+  return new BadParameterError(`The table cannot be read: it is corrupt or not ${kindNames[kind]} (${detail}).`, {
     cause: error,
   });
 }

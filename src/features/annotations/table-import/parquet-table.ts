@@ -84,18 +84,18 @@ async function requireMarks(file: FileBuffer): Promise<void> {
   if (mark === 'PARE') throw new BadParameterError('The Parquet file is encrypted.');
   const footer = new DataView(end).getUint32(0, true);
   if (mark !== 'PAR1' || footer > file.byteLength - 12)
-    throw new BadParameterError('The Parquet file is incomplete: its end is missing.');
+    throw new BadParameterError('The Parquet file is incomplete: its footer is missing.');
   if (footer > maxFooterBytes)
     throw new LargeImageError(
       'too-large',
-      `The description in the Parquet file has ${footer} bytes; at most ${maxFooterBytes} are allowed.`,
+      `The footer of the Parquet file has ${footer} bytes; at most ${maxFooterBytes} are allowed.`,
     );
 }
 
 function requireSound({ num_rows: all, row_groups: groups }: FileMetaData): void {
   let rows = 0;
   for (const { num_rows: count, columns } of groups) {
-    if (count < 0n) throw new BadParameterError('The Parquet file is damaged: a row group has a negative number of rows.');
+    if (count < 0n) throw new BadParameterError('The Parquet file is corrupt: a row group has a negative number of rows.');
     rows += Number(count);
     requireRows(rows);
     for (const { meta_data: column } of columns) {
@@ -107,7 +107,7 @@ function requireSound({ num_rows: all, row_groups: groups }: FileMetaData): void
       );
     }
   }
-  if (BigInt(rows) !== all) throw new BadParameterError('The Parquet file is damaged: its numbers of rows differ.');
+  if (BigInt(rows) !== all) throw new BadParameterError('The Parquet file is corrupt: its numbers of rows differ.');
 }
 
 const textTypes: ReadonlySet<unknown> = new Set(['UTF8', 'ENUM', 'STRING']);

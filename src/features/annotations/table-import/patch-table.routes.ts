@@ -24,7 +24,7 @@ export const patchTable = defineRoute({
   path: '/annotation/:id/table',
   summary: 'Set values of elements from a table with their ids: CSV, Parquet, or an Arrow stream.',
   description:
-    'The table has a column `id` and the columns to change. `group`, `label`, `fillColor`, `lineColor` and `lineWidth` are those of elements; others are members of `user`, named by JSON pointers or by a plain name. Shapes stay as they are, and so do elements without a row. All rows or none, in one new version. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.',
+    'The table has a column `id` and the columns to change. The columns `group`, `label`, `fillColor`, `lineColor` and `lineWidth` set fields of the elements; others set values in `user`, named by a JSON pointer or a plain name. Shapes stay as they are, and so do elements without a row. Either all rows are stored in one new version, or none. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.',
   access: 'user',
   scope: scopes.write,
   params: annotationPath,

@@ -67,7 +67,7 @@ export function setInUser(user: Json, { steps, name }: { steps: readonly Step[];
       put(at, key, next, name);
     }
     if (typeof next !== 'object')
-      throw new BadParameterError(`The column ${quoted(name)} does not fit: ${quoted(key)} has a value already.`);
+      throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} already has a value.`);
     at = next as Json | unknown[];
   }
 }
@@ -95,7 +95,7 @@ function put(at: Json | unknown[], key: string, value: unknown, name: string): v
   }
   const index = listIndex.test(key) ? Number(key) : maxListLength;
   if (index >= maxListLength)
-    throw new BadParameterError(`The column ${quoted(name)} does not fit: ${quoted(key)} is no place in a list.`);
+    throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} is not an index of a list.`);
   while (at.length < index) at.push(null);
   at[index] = value;
 }

@@ -83,20 +83,20 @@ export class ColumnNames {
   findNumbers(name: string): TableColumn {
     const column = this.find(name);
     if (column.type === 'number') return column;
-    throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold numbers.`);
+    throw new BadParameterError(`The column ${JSON.stringify(name)} does not contain numbers.`);
   }
 
   /** @throws BadParameterError also for numbers and ids, which are not categories. */
   findCategories(name: string): TableColumn {
     const column = this.find(name);
     if (column.type === 'text' || column.type === 'boolean') return column;
-    throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold categories.`);
+    throw new BadParameterError(`The column ${JSON.stringify(name)} does not contain categories.`);
   }
 
   /** The columns of a list of names. @throws BadParameterError for one that is not a list of names of columns. */
   findAll(names: readonly unknown[]): TableColumn[] {
     return names.map((name) => {
-      if (typeof name !== 'string') throw new BadParameterError('columns must be a list of names of columns.');
+      if (typeof name !== 'string') throw new BadParameterError('columns must be a list of column names.');
       return this.find(name);
     });
   }

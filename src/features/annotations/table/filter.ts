@@ -79,7 +79,7 @@ class Parser {
       parts.push({ kind: 'null', column, isNull });
     }
     if (gte !== undefined || lte !== undefined) {
-      if (column.type !== 'number') throw bad(`gte and lte need a column of numbers, which ${name} is not.`);
+      if (column.type !== 'number') throw bad(`gte and lte need a numeric column, which ${name} is not.`);
       const numbers = { gte: limitOf(gte, -Infinity, `gte of ${name}`), lte: limitOf(lte, Infinity, `lte of ${name}`) };
       parts.push({ kind: 'number', column, ...numbers, in: null });
     }

@@ -20,7 +20,7 @@ function columnsOf(listed: readonly unknown[] | undefined): string[] {
   if (names.length > maxColumns) throw new BadParameterError(`columns must have at most ${maxColumns} names.`);
   return names.map((name) => {
     if (typeof name === 'string') return name;
-    throw new BadParameterError('columns must be a list of names of columns.');
+    throw new BadParameterError('columns must be a list of column names.');
   });
 }
 
@@ -30,20 +30,20 @@ export const folderSummary = defineRoute({
   path: '/annotation/folder/:id/table/summary',
   summary: 'Get counts, means and standard deviations of columns for each image of a folder, by category.',
   description:
-    'A page of the images that have annotations which you can read, in the order of their ids. All annotations of an image are summed up together. A column that an annotation lacks has no values there.',
+    'A page of the images with annotations that you can read, in the order of their ids. The annotations of an image are summarized together. Elements of annotations without a column count as missing values.',
   access: 'public',
   scope: scopes.read,
   params: folderPath,
   query: {
     recurse: withDefault(boolean({ description: 'Whether to include the folders below.' }), false),
-    filter: json({ kind: 'object', description: 'Elements to take, as a condition. Default: all.' }),
+    filter: json({ kind: 'object', description: 'Elements to include, as a condition. Default: all.' }),
     columns: json({
       kind: 'array',
-      description: `Columns of numbers, as a JSON list, up to ${maxColumns}. Default: area and length.`,
+      description: `Numeric columns, as a JSON list, up to ${maxColumns}. Default: area and length.`,
     }),
-    by: text({ description: 'Column whose values are summed up separately, such as `group`.' }),
-    limit: integer({ minimum: 0, maximum: maxImages, description: 'Most images. Default: 20.' }),
-    offset: integer({ minimum: 0, description: 'Images to skip. Default: 0.' }),
+    by: text({ description: 'Column by whose values elements are summarized separately, such as `group`.' }),
+    limit: integer({ minimum: 0, maximum: maxImages, description: 'Maximum number of images. Default: 20.' }),
+    offset: integer({ minimum: 0, description: 'Number of images to skip. Default: 0.' }),
   },
   returns: { schema: folderSummarySchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'not-implemented', 'unavailable', 'busy'],

@@ -1,10 +1,10 @@
 import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** The rows of a block that a filter takes, and what they are ordered by. */
+/** The rows of a block that match a filter, and their sort keys. */
 export interface OrderedRows {
   rows: Uint32Array;
-  /** Numbers to order by; `NaN`: no value. With `texts` they are indices of these. */
+  /** Numeric sort keys; `NaN`: no value. If there are `texts`, these are indices into them. */
   keys: Float64Array;
   texts: string[] | null;
   /** Original order of each row, which decides between equal keys. */
@@ -125,7 +125,7 @@ export function cells({
   return columns.map((column) => block.cells(column, rows));
 }
 
-/** The ids of the elements of a block that a filter takes, as a JSON list without brackets. */
+/** The ids of the elements of a block that match a filter, as a JSON list without brackets. */
 export function ids({ block: input, filter, limit }: BlockRows & { limit: number }): {
   count: number;
   text: Uint8Array;
@@ -138,7 +138,7 @@ export function ids({ block: input, filter, limit }: BlockRows & { limit: number
 
 const idColumn: TableColumn = { name: 'id', type: 'id', source: 'id', isMixed: false };
 
-/** Rows of a block that a filter takes, as lines of comma-separated values (RFC 4180). */
+/** Rows of a block that match a filter, as lines of comma-separated values (RFC 4180). */
 export function csv({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
   const rows = block.select(filter);
@@ -151,7 +151,7 @@ export function csv({ block: input, filter, columns }: BlockRows & { columns: Ta
   return Buffer.from(text);
 }
 
-/** A cell of comma-separated values. An empty text is in quotes, so that it differs from no value. */
+/** A cell of comma-separated values. An empty string is in quotes, to distinguish it from a missing value. */
 export function csvCell(value: Cell): string {
   if (value === null) return '';
   const text = String(value);

@@ -21,7 +21,7 @@ export const tableSchema = component(
   objectOf({
     _version: anyInteger,
     rows: { ...anyInteger, description: 'Number of elements.' },
-    isCut: { ...truth, description: 'Whether elements have more names than the table has columns.' },
+    isCut: { ...truth, description: 'Whether the elements have more values than the table has columns.' },
     columns: listOf(
       objectOf(
         { name: anyText, type: columnType, count: anyInteger, nulls: anyInteger },
@@ -29,8 +29,8 @@ export const tableSchema = component(
           min: anyNumber,
           max: anyNumber,
           mean: anyNumber,
-          quantiles: { ...mapOf(anyNumber), description: 'By their fractions: `{"0.5": median}`.' },
-          distinct: { ...anyInteger, description: 'Number of different values.' },
+          quantiles: { ...mapOf(anyNumber), description: 'Quantiles by fraction: `{"0.5": median}`.' },
+          distinct: { ...anyInteger, description: 'Number of distinct values.' },
           categories: {
             ...listOf(objectOf({ value: cell, count: anyInteger })),
             description: 'The 100 most frequent values.',
@@ -46,7 +46,7 @@ export const rowsSchema = component(
   'AnnotationTableRows',
   objectOf({
     _version: anyInteger,
-    total: { ...anyInteger, description: 'Number of elements that the filter takes.' },
+    total: { ...anyInteger, description: 'Number of elements that match the filter.' },
     offset: anyInteger,
     columns: listOf(anyText),
     rows: listOf(listOf(cell)),
@@ -66,7 +66,10 @@ export const histogramSchema = component(
     categories: listOf(
       objectOf({
         value: cell,
-        counts: { ...listOf(anyInteger), description: 'One count for each bin; with `y` those of the first bin of x first.' },
+        counts: {
+          ...listOf(anyInteger),
+          description: 'One count for each bin; with `y`, all bins of y for the first bin of x come first.',
+        },
         nulls: anyInteger,
         outside: anyInteger,
       }),
@@ -93,9 +96,9 @@ export const folderSummarySchema = component(
       objectOf({
         itemId: anyText,
         name: anyText,
-        annotations: { ...anyInteger, description: 'Number of annotations that were summed up together.' },
+        annotations: { ...anyInteger, description: 'Number of annotations that were summarized.' },
         isCut: { ...truth, description: 'Whether the image has more annotations.' },
-        count: { ...anyInteger, description: 'Number of elements that the filter takes.' },
+        count: { ...anyInteger, description: 'Number of elements that match the filter.' },
         categories: listOf(objectOf({ value: cell, count: anyInteger, columns: mapOf(columnSummary) })),
       }),
     ),

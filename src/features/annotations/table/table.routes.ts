@@ -34,7 +34,7 @@ const defineRoute = routeDefiner<TableContext>();
 const filter = json({
   kind: 'object',
   description:
-    'Elements to take, as a condition: {"column", "gte", "lte", "in", "null"}, {"region": [left, top, right, bottom] or points}, {"and": […]}, {"or": […]} or {"not": …}. Default: all.',
+    'Elements to include, as a condition: {"column", "gte", "lte", "in", "null"}, {"region": [left, top, right, bottom] or points}, {"and": […]}, {"or": […]} or {"not": …}. Default: all.',
 });
 
 const columnsParameter = json({ kind: 'array', description: 'Names of columns, as a JSON list. Default: all.' });
@@ -123,14 +123,14 @@ const rows = defineRoute({
   method: 'get',
   path: '/annotation/:id/table/rows',
   forLinks: true,
-  summary: 'Get rows of the table of an annotation: one page, filtered and in the order of a column.',
+  summary: 'Get rows of the table of an annotation: one page, filtered and sorted by a column.',
   query: {
     filter,
     columns: columnsParameter,
     sort: text({ description: 'Column to order by; elements without a value come last. Default: `order`.' }),
     sortdir: sortDirection(),
-    limit: integer({ minimum: 0, maximum: maxRows, description: 'Most rows. Default: 100.' }),
-    offset: integer({ minimum: 0, description: 'Rows to skip. Default: 0.' }),
+    limit: integer({ minimum: 0, maximum: maxRows, description: 'Maximum number of rows. Default: 100.' }),
+    offset: integer({ minimum: 0, description: 'Number of rows to skip. Default: 0.' }),
   },
   returns: { schema: rowsSchema },
   handle: (input, context) =>
@@ -140,7 +140,7 @@ const rows = defineRoute({
       const columns = columnsOf(table.names, query.columns);
       if (columns.length * limit > maxCells) {
         throw new BadParameterError(
-          `${limit} rows of ${columns.length} columns are more than ${maxCells} values. Name fewer columns, or lower the limit.`,
+          `${limit} rows of ${columns.length} columns are more than ${maxCells} values. Request fewer columns, or lower the limit.`,
         );
       }
       const page = { columns, by: table.names.find(sort), descending: sortdir === -1, offset, limit };
@@ -159,15 +159,15 @@ const histogram = defineRoute({
   summary: 'Count the elements of an annotation in bins of one or two columns, by category.',
   query: {
     filter,
-    x: required(text({ description: 'Column of numbers.' })),
-    y: text({ description: 'A second column of numbers.' }),
-    bins: integer({ ...binning, description: 'Bins of x. Default: 50.' }),
-    ybins: integer({ ...binning, description: 'Bins of y. Default: as many as of x.' }),
-    low: number({ description: 'Where the bins of x begin. Default: at the smallest value of all elements.' }),
-    high: number({ description: 'Where the bins of x end, which is part of the last one. Default: at the largest value.' }),
-    ylow: number({ description: 'As `low`, of y.' }),
-    yhigh: number({ description: 'As `high`, of y.' }),
-    by: text({ description: 'Column whose values are counted separately, such as `group`.' }),
+    x: required(text({ description: 'Numeric column.' })),
+    y: text({ description: 'A second numeric column.' }),
+    bins: integer({ ...binning, description: 'Number of bins of x. Default: 50.' }),
+    ybins: integer({ ...binning, description: 'Number of bins of y. Default: as many as of x.' }),
+    low: number({ description: 'Lower end of the first bin of x. Default: the smallest value of all elements.' }),
+    high: number({ description: 'Upper end of the last bin of x, inclusive. Default: the largest value.' }),
+    ylow: number({ description: 'Lower end of the first bin of y.' }),
+    yhigh: number({ description: 'Upper end of the last bin of y, inclusive.' }),
+    by: text({ description: 'Column by whose values elements are counted separately, such as `group`.' }),
   },
   returns: { schema: histogramSchema },
   handle: (input, context) =>
@@ -181,7 +181,7 @@ const histogram = defineRoute({
       const most = by === null ? maxBins : maxBinsOfCategory;
       if (all > most)
         throw new BadParameterError(
-          `${all} bins are more than the ${most} that one answer has${by === null ? '' : ' with `by`'}.`,
+          `${all} bins are too many; an answer can have at most ${most}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
       const categories = await context.tables.histogram(question(table, query.filter, signal), axes, by);
@@ -214,9 +214,9 @@ const summary = defineRoute({
     filter,
     columns: json({
       kind: 'array',
-      description: `Columns of numbers, as a JSON list. Default: area, length and measurements, the first ${summedByDefault}.`,
+      description: `Numeric columns, as a JSON list. Default: area, length and measurements, the first ${summedByDefault}.`,
     }),
-    by: text({ description: 'Column whose values are summed up separately, such as `group`.' }),
+    by: text({ description: 'Column by whose values elements are summarized separately, such as `group`.' }),
   },
   returns: { schema: summarySchema },
   handle: (input, context) =>
@@ -241,8 +241,8 @@ const ids = defineRoute({
   method: 'post',
   path: '/annotation/:id/table/ids',
   forLinks: true,
-  summary: 'Get the ids of the elements of an annotation that a filter takes.',
-  description: `Changes nothing. The body is {filter, limit}: a filter, and how many ids to send at most, up to ${maxIds}.`,
+  summary: 'Get the ids of the elements of an annotation that match a filter.',
+  description: `This only reads. The body is {filter, limit}: a filter, and the maximum number of ids to return, up to ${maxIds}.`,
   access: 'public',
   scope: scopes.read,
   params: annotationPath,
@@ -292,22 +292,22 @@ const formats: FileFormat[] = [
   {
     extension: 'csv',
     type: 'text/csv; charset=utf-8',
-    summary: 'Get the table of an annotation, or the rows that a filter takes, as comma-separated values.',
+    summary: 'Get the table of an annotation, or the rows that match a filter, as comma-separated values.',
     description: unordered,
     write: (asked, columns, { context }) => context.files.csv(asked, columns),
   },
   {
     extension: 'arrow',
     type: 'application/vnd.apache.arrow.stream',
-    summary: 'Get the table of an annotation, or the rows that a filter takes, as an uncompressed Arrow stream.',
+    summary: 'Get the table of an annotation, or the rows that match a filter, as an uncompressed Arrow stream.',
     description: unordered,
     write: (asked, columns, { context }) => context.files.arrow(asked, columns),
   },
   {
     extension: 'parquet',
     type: 'application/vnd.apache.parquet',
-    summary: 'Get the table of an annotation, or the rows that a filter takes, with their shapes as GeoParquet 1.1.',
-    description: `${unordered} Each row group has neighbours, and \`bbox\` the box of each element.`,
+    summary: 'Get the table of an annotation, or the rows that match a filter, with their shapes as GeoParquet 1.1.',
+    description: `${unordered} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
     write: async (asked, columns, { context, annotation }) => {
       const windows = await context.annotations.store.packs(annotation.elements, { signal: asked.signal });
       return context.files.parquet(asked, columns, windows);

@@ -152,7 +152,10 @@ export class ImageSearch {
       after = page.at(-1)!.place;
       scanned += page.length;
       if (scanned >= maxScanned) {
-        throw new LargeImageError('too-large', `The search would go through more than ${maxScanned} images. Narrow it down.`);
+        throw new LargeImageError(
+          'too-large',
+          `The search would examine more than ${maxScanned} images. Add a condition that uses an index, such as PatientID.`,
+        );
       }
     }
   }

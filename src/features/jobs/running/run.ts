@@ -33,7 +33,7 @@ export interface RunTiming {
 
 interface RunOptions {
   definition: JobDefinition<unknown>;
-  /** As claimed. */
+  /** The record of the job, as it was claimed. */
   job: JobRecord;
   owner: string;
   jobs: JobStore;

@@ -39,7 +39,7 @@ const base = defineRoute({
 const info = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier/info.json',
-  summary: 'Describe an image for viewers that speak the IIIF Image API 3, at level 2.',
+  summary: 'Describe an image with the IIIF Image API 3, level 2.',
   params: imagePath,
   returns: { schema: imageInformationSchema, types: jsonLdTypes },
   errors,
@@ -74,7 +74,7 @@ const keptPixels = 2 ** 20;
 const picture = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier/:region/:size/:rotation/:file',
-  summary: 'Get a region of an image at a size, rotation, quality and format, by the IIIF Image API 3.',
+  summary: 'Get a region of an image at a size, rotation, quality and format, with the IIIF Image API 3.',
   description:
     'Rotations are multiples of 90 degrees, as level 2 requires. The header `Link` names the canonical address of the picture.',
   params: {

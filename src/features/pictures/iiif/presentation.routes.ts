@@ -22,7 +22,7 @@ async function presented({ images, records }: PictureContext, item: ItemRecord, 
 const ofItem = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier/manifest.json',
-  summary: 'Describe an image for viewers that speak the IIIF Presentation API 3.',
+  summary: 'Describe an image with the IIIF Presentation API 3.',
   description: 'A canvas for each position in depth, time and so on; the channels of a position are a choice.',
   params: imagePath,
   returns: { schema: manifestSchema, types: jsonLdTypes },
@@ -47,7 +47,7 @@ function mayReadFolder(
 const collection = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/collection.json',
-  summary: 'List the images of a folder, and the folders below it, for viewers that speak the IIIF Presentation API 3.',
+  summary: 'List the images and subfolders of a folder, with the IIIF Presentation API 3.',
   description: `At most ${maxListed} of each.`,
   params: folderPath,
   returns: { schema: collectionSchema, types: jsonLdTypes },
@@ -64,9 +64,8 @@ const collection = defineRoute({
 const ofFolder = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/manifest.json',
-  summary:
-    'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, with a canvas for each image.',
-  description: `The first ${maxCanvases} images; those that cannot be opened are left out.`,
+  summary: 'Describe the images of a folder as one manifest of the IIIF Presentation API 3, with a canvas for each image.',
+  description: `The first ${maxCanvases} images; images that cannot be opened are omitted.`,
   params: folderPath,
   returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: folderErrors,

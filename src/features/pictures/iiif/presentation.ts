@@ -47,7 +47,7 @@ export function itemManifest(root: string, image: PresentedImage): Json {
     id: `${root}/${image.itemId}/manifest.json`,
     type: 'Manifest',
     label: labelOf(image.name),
-    ...(left > 0 && { summary: { en: [`${left} further positions are not listed here.`] } }),
+    ...(left > 0 && { summary: { en: [`${left} more positions are not listed here.`] } }),
     metadata: factsOf(image.metadata),
     ...(rights !== undefined && { rights }),
     ...(attribution !== undefined && {
@@ -74,7 +74,7 @@ export function folderManifest(
     id: `${root}/folder/${folder.id}/manifest.json`,
     type: 'Manifest',
     label: labelOf(folder.name),
-    ...(left > 0 && { summary: { en: [`${left} further images are listed in the collection only.`] } }),
+    ...(left > 0 && { summary: { en: [`${left} more images are listed only in the collection.`] } }),
     partOf: [{ id: `${root}/folder/${folder.id}/collection.json`, type: 'Collection' }],
     items: images.map((image) => ({ ...canvasOf(root, image, positionsOf(image.metadata)[0]!), label: labelOf(image.name) })),
   };

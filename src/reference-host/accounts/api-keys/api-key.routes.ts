@@ -25,7 +25,7 @@ import { apiKeyView } from '../../views.js';
 
 const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
 
-const days = number({ description: 'Lifetime of its tokens in days; empty: the same as after a sign-in.' });
+const days = number({ description: 'Lifetime of its tokens in days; if empty, the same as for sign-ins.' });
 
 const keyChanges = {
   name: text({ description: 'Purpose of the key.' }),
@@ -53,7 +53,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/api_key',
-    summary: 'List your API keys; those of another user for administrators.',
+    summary: 'List your API keys. Administrators can also list those of another user.',
     access: 'user',
     query: { userId: id(), ...paging('name') },
     returns: { schema: listOf(apiKeySchema) },
@@ -69,7 +69,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/api_key',
-    summary: 'Create an API key. Only this answer shows its text.',
+    summary: 'Create an API key. The key itself is only in this answer.',
     access: 'user',
     query: { ...keyChanges, targetUserId: id({ description: 'User of the key, who must be the caller.' }) },
     returns: { schema: apiKeySchema },
@@ -100,7 +100,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/api_key/:id',
-    summary: 'Remove an API key; its tokens end.',
+    summary: 'Remove an API key. Its tokens become invalid.',
     access: 'user',
     params: byId,
     returns: returnsMessage,

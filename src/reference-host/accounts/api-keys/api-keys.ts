@@ -32,7 +32,7 @@ export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
     { id: 'core.setting.read', name: 'See system setting values', description: 'Read every setting.' },
     { id: 'core.assetstore.read', name: 'View assetstores', description: 'See where files are kept.' },
     { id: 'core.partial_upload.read', name: 'View unfinished uploads', description: 'See uploads that have not ended.' },
-    { id: 'core.partial_upload.clean', name: 'Remove unfinished uploads', description: 'Discard uploads that have not ended.' },
+    { id: 'core.partial_upload.clean', name: 'Remove unfinished uploads', description: 'Discard unfinished uploads.' },
   ],
 };
 

@@ -55,7 +55,7 @@ class Lane {
   /** @throws BusyError if a new request would wait longer than this */
   requireCapacity(longestMs: number): void {
     if (!this.hasCapacity(longestMs)) {
-      throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
+      throw new BusyError('Too many people are signing in. Try again in a moment.', retryAfterSeconds);
     }
   }
 

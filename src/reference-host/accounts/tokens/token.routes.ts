@@ -43,7 +43,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/token/current',
-    summary: 'The token of the request; null without one.',
+    summary: 'Get the token of the request, or null.',
     access: 'public',
     returns: {
       schema: orNull(

@@ -51,7 +51,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/user',
-    summary: 'Register a user. The first one ever becomes administrator.',
+    summary: 'Register a user. The very first user becomes administrator.',
     access: 'public',
     query: {
       login: required(text()),

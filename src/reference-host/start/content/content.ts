@@ -116,6 +116,6 @@ export async function ensureFolder(
   for (const name of names) {
     parent = { type: 'folder', doc: await createFolder(context, parent, { name, creatorId, reuseExisting: true }) };
   }
-  if (parent.type !== 'folder') throw new Error('Items are in folders: at least one name is needed.');
+  if (parent.type !== 'folder') throw new Error('Items must be in a folder: at least one name is needed.');
   return parent.doc;
 }

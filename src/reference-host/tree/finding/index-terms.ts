@@ -12,7 +12,7 @@ interface Indexed extends Findable {
   unindexed?: Types.ObjectId;
 }
 
-/** To be set together with name, description or metadata. Afterwards, {@link indexTerms} has to be called. */
+/** Set this together with name, description or metadata, and call {@link indexTerms} afterwards. */
 export function unindexedMark(): { unindexed: Types.ObjectId } {
   return { unindexed: new Types.ObjectId() };
 }
@@ -31,7 +31,7 @@ export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model
   await write(findableBy(described)).catch(() => write({ terms: [], phrases: '' }));
 }
 
-/** Writes the terms of a document that something else than the host has changed. */
+/** Writes the terms of a document that was changed by other code than the host's. */
 export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>, _id: Types.ObjectId): Promise<void> {
   const indexed = model as unknown as Model<Indexed>;
   const changed = await indexed.findOneAndUpdate({ _id }, { $set: unindexedMark() }, { returnDocument: 'after' }).lean<Indexed>();

@@ -73,7 +73,7 @@ export class CodecThreads {
     signal?: AbortSignal,
   ): Promise<{ info: FrameInfo; data: Uint8Array<ArrayBuffer> }> {
     const { info, data } = await this.decode(task, what, signal);
-    if (info === null) throw new TileSourceError(`Decoding ${what} (${codecNames[task.codec]}) gave no picture.`);
+    if (info === null) throw new TileSourceError(`Decoding ${what} (${codecNames[task.codec]}) returned no picture.`);
     return { info, data };
   }
 }

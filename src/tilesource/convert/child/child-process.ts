@@ -139,8 +139,8 @@ export async function runInChild(
         if (signal?.aborted) return reject(signal.reason as Error);
         if (outcome?.kind === 'done') return resolve();
         if (outcome?.kind === 'failed') return reject(errorOf(outcome));
-        const cause = new Error(errors.trim() || 'It gave no reason.');
-        const failure = new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, {
+        const cause = new Error(errors.trim() || 'It reported no reason.');
+        const failure = new TileSourceError(`The conversion process ended unexpectedly (${end ?? `code ${code}`}).`, {
           cause,
         });
         if (end === null || !stopSignals.has(end)) return reject(failure);

@@ -80,7 +80,7 @@ export class CziPixels {
     if (!meet(group.box, wanted)) return;
     const met = group.blocks.filter((block) => meet(this.#boxOf(block), wanted));
     if (met.length > maxBlocks) {
-      throw new TileSourceError(`${met.length} sub-blocks of the CZI are in one tile; at most ${maxBlocks} are supported.`);
+      throw new TileSourceError(`${met.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`);
     }
     for (let start = 0; start < met.length; start += sideBySide) {
       signal?.throwIfAborted();

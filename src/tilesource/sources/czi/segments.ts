@@ -59,7 +59,7 @@ export class CziBytes {
     const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
     const view = await this.exactly(0, wanted, 'the file header');
     if (segmentName(view) !== 'ZISRAWFILE' || wanted < segmentHeaderBytes + fileHeaderBytes) {
-      throw new OtherFormatError('Not a CZI file: it does not start with a segment ZISRAWFILE.');
+      throw new OtherFormatError('Not a CZI file: it does not start with the segment ZISRAWFILE.');
     }
     const at = segmentHeaderBytes;
     return {
@@ -76,7 +76,7 @@ export class CziBytes {
 export function checkSegment(found: { header: DataView; position: number; name: string; size: number }): Segment {
   const { header, position, name, size } = found;
   const actual = segmentName(header);
-  if (actual !== name) throw new TileSourceError(`Corrupt CZI: at byte ${position} is no segment ${name} but "${actual}".`);
+  if (actual !== name) throw new TileSourceError(`Corrupt CZI: expected segment ${name} at byte ${position}, found "${actual}".`);
   const allocated = positionAt(header, 16, `the length of ${name}`);
   const used = positionAt(header, 24, `the length of ${name}`);
   const length = used > 0 ? used : allocated;

@@ -107,7 +107,8 @@ class Collector {
 
 /** Reads the directory of sub-blocks. @throws TileSourceError if it is corrupt, empty, or too large. */
 export async function readSubBlocks(file: CziBytes, position: number, signal?: AbortSignal): Promise<SubBlocks> {
-  if (position === 0) throw new TileSourceError('The CZI has no directory of sub-blocks: it was not written to its end.');
+  if (position === 0)
+    throw new TileSourceError('The CZI has no directory of sub-blocks. It may not have been written completely.');
   const segment = await file.segment(position, 'ZISRAWDIRECTORY', signal);
   const head = await file.exactly(segment.start, directoryHeaderBytes, 'the directory of sub-blocks', signal);
   const count = head.getInt32(0, true);

@@ -32,7 +32,7 @@ export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): 
     if (/\.dzi$/i.test(path) && isShorter) found = path;
   }
   const file = found === null ? null : await tree.file(found);
-  if (file === null || found === null) throw new TileSourceError('There is no Deep Zoom description (.dzi) in it.');
+  if (file === null || found === null) throw new TileSourceError('The ZIP file contains no Deep Zoom description (.dzi).');
   return readDescription(file, `${found.slice(0, -4)}_files/`, signal);
 }
 

@@ -173,11 +173,11 @@ function withKnownTypes(bytes: Uint8Array): Uint8Array {
 
 function parse(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
-    throw new OtherFormatError('Not a DICOM file: the letters DICM are missing.');
+    throw new OtherFormatError('Not a DICOM file: the prefix DICM is missing.');
   }
   // The library would inflate such a file without a limit.
   if (Buffer.from(bytes.subarray(0, metaBytes)).includes(deflated)) {
-    throw new TileSourceError('The DICOM file is deflated as a whole: this is not supported.');
+    throw new TileSourceError('The DICOM file is deflated as a whole, which is not supported.');
   }
   const known = withKnownTypes(bytes);
   for (const tag of pixelTags) {
@@ -205,7 +205,7 @@ function refuseWithoutImage(bytes: Uint8Array): void {
   }
   const sopClass = text(dataSet, 'x00080016') || text(dataSet, 'x00020002');
   const kind = sopClass === directoryClass ? 'DICOMDIR' : text(dataSet, 'x00080060') || sopClass;
-  throw new TileSourceError(`The DICOM file holds no image${kind === '' ? '' : ` (${kind.slice(0, 64)})`}.`);
+  throw new TileSourceError(`The DICOM file contains no image${kind === '' ? '' : ` (${kind.slice(0, 64)})`}.`);
 }
 
 function pixelModule(

@@ -91,7 +91,7 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
   if (facts.isFloat) {
     if (samples !== 1 || codec !== 'native' || (bitsAllocated !== 32 && bitsAllocated !== 64))
       throw new TileSourceError(
-        `The DICOM file has ${samples} floats of ${bitsAllocated} bits a pixel, encoded or not: this is not supported.`,
+        `The DICOM file has ${samples} floats of ${bitsAllocated} bits per pixel, which is not supported.`,
       );
     return { dtype: `float${bitsAllocated}`, bands: 1 };
   }
@@ -104,7 +104,7 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
     throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only those of 8 bits are supported.`);
   if (samples === 3 && !isKnownColour(facts, codec))
     throw new TileSourceError(
-      `The DICOM file has colours as ${photometric || 'nothing that is named'}, which is not supported here.`,
+      `The DICOM file has colors in the color space ${photometric || '(not stated)'}, which is not supported.`,
     );
   if (photometric === 'PALETTE COLOR') {
     if (facts.palette === null) throw new TileSourceError('The DICOM file has PALETTE COLOR without its palette.');

@@ -125,7 +125,7 @@ class DicomTileSource implements TileSource {
 
   #levelOf({ level }: TileAddress): DicomLevel {
     const found = this.#layout.levels.get(this.metadata.levels - 1 - level);
-    if (found === undefined) throw new TileOutsideError(`The DICOM image does not hold level ${level}.`);
+    if (found === undefined) throw new TileOutsideError(`The DICOM image does not contain level ${level}.`);
     return found;
   }
 
@@ -150,7 +150,7 @@ class DicomTileSource implements TileSource {
       return this.#frame(tile, signal);
     });
     if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
-      throw new TileSourceError('Corrupt DICOM: frames of different samples.');
+      throw new TileSourceError('Corrupt DICOM: its frames have different types of samples.');
     const [first] = rasters;
     const isAlone = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
     // Most tiles are exactly one frame, which needs no copying.

@@ -157,7 +157,7 @@ export class DicomInstance {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
     const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
-    if (tagAt(table, 0) !== itemTag) throw new TileSourceError(`Corrupt DICOM: ${this.name} has no table of offsets.`);
+    if (tagAt(table, 0) !== itemTag) throw new TileSourceError(`Corrupt DICOM: ${this.name} has no offset table.`);
     const tableLength = table.getUint32(4, true);
     const first = pixelOffset + 8 + tableLength;
     if (extendedOffsets?.length === frames && extendedLengths?.length === frames) {
@@ -209,16 +209,18 @@ export class DicomInstance {
       const tag = tagAt(window.view, at);
       if (tag === endTag) break;
       if (tag !== itemTag)
-        throw new TileSourceError(`Corrupt DICOM: the fragments of ${this.name} end at byte ${offset} without a mark.`);
+        throw new TileSourceError(`Corrupt DICOM: the fragments of ${this.name} end at byte ${offset} without an end marker.`);
       const length = window.view.getUint32(at + 4, true);
       found.push({ offset: offset + 8, length });
       if (found.length > maxFragments)
-        throw new TileSourceError(`${this.name} has more than ${maxFragments} fragments and no table.`);
+        throw new TileSourceError(`${this.name} has more than ${maxFragments} fragments and no offset table.`);
       offset += 8 + length;
     }
     if (frames === 1) return (frame) => (frame === 0 ? { offset: first, length: offset - first, hasTags: true } : undefined);
     if (found.length !== frames) {
-      throw new TileSourceError(`Corrupt DICOM: ${this.name} has ${frames} frames in ${found.length} fragments and no table.`);
+      throw new TileSourceError(
+        `Corrupt DICOM: ${this.name} has ${frames} frames in ${found.length} fragments and no offset table.`,
+      );
     }
     return (frame) => found[frame];
   }

@@ -147,7 +147,7 @@ export async function findMembers(
     throw new TileSourceError(`The image has ${wanted.length} sources; at most ${maxSources} are supported.`);
   const distinct = [...new Set(wanted.map(({ path }) => path))];
   if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
-    throw new TileSourceError(`The image names more than ${maxItems} items by their ids.`);
+    throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
   const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await found(path, folder)] as const);
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));

@@ -196,7 +196,7 @@ export function readDescription(content: string): MultiDescription {
   const value = valueOf(content);
   if (!check(value)) {
     const fault = check.errors?.[0];
-    throw new TileSourceError(`The description of the image is wrong: ${fault === undefined ? 'it' : faultOf(fault)}.`);
+    throw new TileSourceError(`The description of the image is invalid: ${fault === undefined ? 'it' : faultOf(fault)}.`);
   }
   return value.dtype !== undefined && Object.hasOwn(otherTypes, value.dtype)
     ? { ...value, dtype: otherTypes[value.dtype]! }

@@ -49,7 +49,7 @@ function invert({ a, b, c, d, x, y }: Affine): Affine {
   const determinant = a * d - b * c;
   const size = Math.max(Math.abs(a), Math.abs(b), Math.abs(c), Math.abs(d));
   if (!(Math.abs(determinant) > 1e-12 * size * size)) {
-    throw new TileSourceError(`The position of a source is wrong: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
+    throw new TileSourceError(`The position of a source is invalid: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
   }
   const inverse = { a: d / determinant, b: -b / determinant, c: -c / determinant, d: a / determinant };
   return { ...inverse, x: -(inverse.a * x + inverse.b * y), y: -(inverse.c * x + inverse.d * y) };
@@ -81,13 +81,13 @@ function boxOf(points: readonly Point[]): Edges {
 /** The pairs of points of a warp. Points that only one of `src` and `dst` has are left out. */
 function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
   if (Array.isArray(src) !== Array.isArray(dst)) {
-    throw new TileSourceError('The warp of a source is wrong: src and dst must both be lists, or both have names.');
+    throw new TileSourceError('The warp of a source is invalid: src and dst must both be lists, or both be objects with names.');
   }
   const names = Object.keys(src).filter((name) => Object.hasOwn(dst, name));
   const [from, to] = [Object.entries(src), Object.entries(dst)];
   if (names.length === 0 || (Array.isArray(src) && from.length !== to.length)) {
     throw new TileSourceError(
-      `The warp of a source is wrong: src has ${from.length} points and dst ${to.length}; both need the same number.`,
+      `The warp of a source is invalid: src has ${from.length} points and dst ${to.length}; both need the same number.`,
     );
   }
   const pick = (entries: [string, Point][]): Point[] => {

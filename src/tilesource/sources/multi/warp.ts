@@ -17,7 +17,7 @@ function solve(matrix: readonly (readonly number[])[], right: readonly (readonly
       if (Math.abs(rows[row]![column]!) > Math.abs(rows[pivot]![column]!)) pivot = row;
     }
     if (!(Math.abs(rows[pivot]![column]!) > largest * 1e-12)) {
-      throw new TileSourceError('The warp of a source is wrong: its points lie on one line, or are the same.');
+      throw new TileSourceError('The warp of a source is invalid: its points are on one line, or are equal.');
     }
     [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
     for (let row = 0; row < count; row++) {
@@ -44,7 +44,7 @@ export function fitSimilarity([p, q]: readonly Point[], [r, s]: readonly Point[]
   const [dx, dy] = [q![0] - p![0], q![1] - p![1]];
   const [ex, ey] = [s![0] - r![0], s![1] - r![1]];
   const length = dx * dx + dy * dy;
-  if (!(length > 0)) throw new TileSourceError('The warp of a source is wrong: its two points are the same.');
+  if (!(length > 0)) throw new TileSourceError('The warp of a source is invalid: its two points are equal.');
   const [a, c] = [(dx * ex + dy * ey) / length, (dx * ey - dy * ex) / length];
   return { a, b: -c, c, d: a, x: r![0] - a * p![0] + c * p![1], y: r![1] - c * p![0] - a * p![1] };
 }

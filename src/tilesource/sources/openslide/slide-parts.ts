@@ -85,7 +85,7 @@ class Parts {
   /** Finds a file by the name in another file of the slide. */
   async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
     const name = plainName(given);
-    if (name === null) throw new TileSourceError(`The slide names an impossible file: "${given.slice(0, 200)}".`);
+    if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${given.slice(0, 200)}".`);
     const known = this.found.get(name) ?? null;
     if (known !== null) return known;
     const input = await this.input.folder?.().file(this.folder + name);
@@ -112,7 +112,7 @@ export async function slideParts(input: SourceInput, name: string): Promise<read
     for (const each of index === null ? [] : miraxNames(await textOf(index.input))) await parts.find(each, true);
   } else if (/\.vm[su]$/i.test(name)) {
     const { needed, others } = hamamatsuNames(await textOf(input));
-    if (needed.length + others.length > maxParts) throw new TileSourceError(`The slide names more than ${maxParts} files.`);
+    if (needed.length + others.length > maxParts) throw new TileSourceError(`The slide refers to more than ${maxParts} files.`);
     for (const each of needed) await parts.find(each, true);
     for (const each of others) await parts.find(each, false);
   }

@@ -66,7 +66,7 @@ const document = {
 };
 
 describe('a body', () => {
-  it('is the same however it is spaced and cut', async () => {
+  it('is read the same with any white space and in any chunks', async () => {
     const { elements, ...head } = document;
     for (const text of [JSON.stringify(document), JSON.stringify(document, null, 2), ` ${JSON.stringify(document)}\r\n\t`]) {
       const bytes = Buffer.from(text);

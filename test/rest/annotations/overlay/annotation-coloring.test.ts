@@ -306,8 +306,8 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
   it.each<[string, Query, RegExp]>([
     ['an unknown column', { colorBy: '/nothing' }, /no column "\/nothing"/],
     ['ids', { colorBy: 'id' }, /different value for each shape/],
-    ['a text where a number is needed', { colorBy: 'group', heat: 'mean' }, /does not hold numbers/],
-    ['a mean of nothing', { heat: 'mean' }, /needs a column/],
+    ['a text where a number is needed', { colorBy: 'group', heat: 'mean' }, /does not contain numbers/],
+    ['a mean of nothing', { heat: 'mean' }, /needs a numeric column/],
     ['a number of shapes by a column', { heat: 'number', colorBy: '/score' }, /left out/],
     ['a reversed range', { colorBy: '/score', low: 2, high: 1 }, /after its end/],
     ['a reversed range of a heat map', { heat: 'number', low: 2, high: 1 }, /after its end/],

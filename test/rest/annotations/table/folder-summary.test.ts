@@ -87,11 +87,11 @@ describe('the summary of the images of a folder', () => {
   });
 
   it.each([
-    [{ columns: ['group'] }, 'does not hold numbers'],
+    [{ columns: ['group'] }, 'does not contain numbers'],
     [{ columns: Array.from({ length: 51 }, () => 'area') }, 'at most 50'],
-    [{ columns: [1] }, 'list of names'],
-    [{ by: 'area' }, 'does not hold categories'],
-    [{ filter: { column: 'group', gte: 1 } }, 'column of numbers'],
+    [{ columns: [1] }, 'list of column names'],
+    [{ by: 'area' }, 'does not contain categories'],
+    [{ filter: { column: 'group', gte: 1 } }, 'numeric column'],
     [{ filter: { code: 1 } }, 'a condition must have'],
     [{ limit: 101 }, 'limit'],
   ])('refuses %j with a sentence', async (query, says) => {

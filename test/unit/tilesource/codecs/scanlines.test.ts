@@ -125,7 +125,7 @@ describe('pictures in rows', () => {
     expect(input.strayReads).toEqual([]);
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const near = [{ offset: 0, length: 64 }];
     const kinds = new Map([
       ['bmp', { file: bmp(90, 50, 24), name: 'a.bmp', near }],

@@ -315,7 +315,7 @@ describe('CZI', () => {
     await expect(cziSource.open(memoryInput(file, 'bomb.czi'))).rejects.toThrow(message);
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const next = random(5);
     const noise = Buffer.from(Array.from({ length: 40 * 24 * 2 }, () => Math.floor(next() * 256)));
     const block = (compression: number, data: Uint8Array, m: number): WrittenBlock =>

@@ -126,7 +126,7 @@ describe('Deep Zoom in a ZIP file', () => {
     await expectRefused(deepZoomSource, memoryInput(writeZip(files as Record<string, string>).file, 'bad.zip'), message);
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const files = { 'b.dzi': usual, 'b_files/7/0_0.jpg': await tilePicture(64), 'b_files/6/0_0.jpg': await tilePicture(50) };
     const kinds = new Map([['tiles', { ...writeZip(files, { deflated: ['b.dzi'] }), name: 'fuzz.zip' }]]);
     const result = await fuzz(deepZoomSource, kinds, { count: 300 });

@@ -128,7 +128,7 @@ describe('samples of DICOM', () => {
     const pixels = file.indexOf(Buffer.from([0xe0, 0x7f, 0x10, 0]));
     const without = file.subarray(0, pixels);
     const kind = '1.2.840.10008.5.1.4.1.1.7';
-    await expectRefused(dicomSource, memoryInput(without, 'plan.dcm'), `The DICOM file holds no image (${kind}).`);
+    await expectRefused(dicomSource, memoryInput(without, 'plan.dcm'), `The DICOM file contains no image (${kind}).`);
     const list = Buffer.from(without);
     list.write('1.2.840.10008.1.3.10\0\0\0\0\0', list.indexOf(kind), 'latin1');
     await expectRefused(dicomSource, memoryInput(list, 'DICOMDIR'), 'holds no image (DICOMDIR)');

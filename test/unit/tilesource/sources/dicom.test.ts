@@ -183,7 +183,7 @@ describe('DICOM', () => {
     expect(inputs.map((input) => input.openReaders())).toEqual([0, 0, 0]);
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const kinds = new Map(
       Object.entries({ slide: writeDicom(slide), plain: writeDicom(plain) }).map(([kind, written]) => [
         kind,

@@ -65,7 +65,7 @@ describe.runIf(fixtures !== null)('slides that OpenSlide reads', () => {
     );
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const next = random(9);
     const whole = readFileSync(join(folder, 'slide.vms'));
     for (let index = 0; index < 60; index++) {
@@ -88,7 +88,7 @@ const real = missing === null ? sampleFile('CMU-1-Small-Region.svs') : null;
 if (real !== null) describeTileSource(() => openSlideSource, real, { describe, it });
 
 describe('processes of OpenSlide', () => {
-  it.runIf(missing === null && real !== null)('one that ends takes one request with it, and is replaced', async () => {
+  it.runIf(missing === null && real !== null)('fails one request when it crashes, and is replaced', async () => {
     const processes = new SlideProcesses();
     const open = { kind: 'open', path: real ?? '' } as const;
     expect((await processes.ask(open)).levels.length).toBeGreaterThan(0);

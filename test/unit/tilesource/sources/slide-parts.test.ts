@@ -47,7 +47,7 @@ describe('files that belong to a slide', () => {
   });
 
   it.each([
-    ['a folder above', { 's.vms': 'ImageFile=..' }, 'impossible file: ".."'],
+    ['a folder above', { 's.vms': 'ImageFile=..' }, 'invalid file name: ".."'],
     [
       'too many files',
       { 's.vms': Array.from({ length: 5001 }, (_, i) => `ImageFile(${i})=${i}.jpg`).join('\n') },

@@ -171,7 +171,7 @@ describe('OME-Zarr in a ZIP file', () => {
     await expect(open(bomb)).rejects.toThrow('cannot be inflated to 100 bytes');
   });
 
-  it('meets mutated files with clear errors only', async () => {
+  it('reads mutated files, or refuses them with clear errors only', async () => {
     const kinds = new Map(
       Object.entries({
         chunks: writeZip(twoChannels(), { deflated: ['.zattrs'] }),

@@ -52,8 +52,8 @@ const find = defineRoute({
 const deleted = defineRoute({
   method: 'get',
   path: '/annotation/deleted',
-  summary: 'List the deleted annotations of an item that you can bring back, without elements.',
-  description: 'Reverting one (`PUT annotation/:id/history/revert`) brings it back.',
+  summary: 'List the deleted annotations of an item that you can restore, without elements.',
+  description: 'Reverting one (`PUT annotation/:id/history/revert`) restores it.',
   access: 'public',
   scope: scopes.read,
   query: {
@@ -74,7 +74,7 @@ const events = defineRoute({
   method: 'get',
   path: '/annotation/events',
   forLinks: true,
-  summary: 'Changes of the annotations of an item as server-sent events.',
+  summary: 'Get the changes of the annotations of an item as server-sent events.',
   description:
     'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you can read, the ' +
     'newest of their versions (`null` without any), and how many of them you can change and administer. The first is sent at once, others within about three seconds of a change, no matter in which process it happens. A token in the ' +
@@ -163,7 +163,7 @@ const images = defineRoute({
 
 const oldQuery = {
   age: withDefault(integer({ description: 'Days after which a version is old.' }), 30),
-  versions: withDefault(integer({ description: 'Number of former versions of each annotation to keep.' }), 10),
+  versions: withDefault(integer({ description: 'Number of previous versions of each annotation to keep.' }), 10),
 };
 
 const oldSchema = {

@@ -47,7 +47,7 @@ const packsPerQuery = 128;
  * The error for a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept.
  */
 function elementsGone(): LargeImageError {
-  return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
+  return new LargeImageError('unavailable', 'The elements were removed while they were read. Try again.');
 }
 
 /** The encoded columns and the text of a pack. Several packs can share a buffer, but nobody else. */

@@ -79,9 +79,9 @@ export class Coloring {
     const { colorBy, heat, filter, low, high } = request;
     const { names } = table;
     this.#filter = parseFilter(filter, names);
-    if (heat === 'mean' && colorBy === undefined) throw new BadParameterError('heat=mean needs a column of numbers in colorBy.');
+    if (heat === 'mean' && colorBy === undefined) throw new BadParameterError('heat=mean needs a numeric column in colorBy.');
     if (heat === 'number' && colorBy !== undefined) {
-      throw new BadParameterError('heat=number shows the number of shapes, so colorBy must be left out.');
+      throw new BadParameterError('heat=number shows the number of shapes, so it cannot be combined with colorBy.');
     }
     this.#column =
       colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColors(names.find(colorBy));
@@ -274,7 +274,7 @@ function hexOf(color: number): string {
 function requireColors(column: TableColumn): TableColumn {
   if (column.type !== 'id') return column;
   throw new BadParameterError(
-    `The column ${JSON.stringify(column.name)} has a different value for each shape, so it has no colors.`,
+    `The column ${JSON.stringify(column.name)} has a different value for each shape, so shapes cannot be colored by it.`,
   );
 }
 
