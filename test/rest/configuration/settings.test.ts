@@ -127,7 +127,7 @@ describe('settings of the plugin', () => {
     const good = '{"PatientID": "case.patient"}';
     await admin.ok('PUT', '/system/setting', given(good));
     for (const [value, message] of [
-      ['{"PatientAge": "age"}', '"PatientAge" cannot be mapped. Possible are PatientName, '],
+      ['{"PatientAge": "age"}', '"PatientAge" cannot be mapped. Allowed attributes: PatientName, '],
       ['{"PatientID": 5}', '"PatientID" needs the name of a metadata key'],
       ['{"PatientID": ""}', '"PatientID" needs the name of a metadata key'],
       ['[]', 'must be a JSON object'],

@@ -308,7 +308,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     ['ids', { colorBy: 'id' }, /different value for each shape/],
     ['a text where a number is needed', { colorBy: 'group', heat: 'mean' }, /does not contain numbers/],
     ['a mean of nothing', { heat: 'mean' }, /needs a numeric column/],
-    ['a number of shapes by a column', { heat: 'number', colorBy: '/score' }, /left out/],
+    ['a number of shapes by a column', { heat: 'number', colorBy: '/score' }, /cannot be combined/],
     ['a reversed range', { colorBy: '/score', low: 2, high: 1 }, /after its end/],
     ['a reversed range of a heat map', { heat: 'number', low: 2, high: 1 }, /after its end/],
     ['a range that is no number', { colorBy: '/score', low: 'NaN' }, /numeric parameter low/],

@@ -176,7 +176,7 @@ describe('creating an annotation from a table of shapes', () => {
         geoParquet([point], {}, { crs: { type: 'ProjectedCRS', name: 'UTM 32' } }),
         'UTM 32',
       ],
-      ['shapes on a sphere', parquetType, geoParquet([point], {}, { crs: null, edges: 'spherical' }), 'sphere'],
+      ['shapes on a sphere', parquetType, geoParquet([point], {}, { crs: null, edges: 'spherical' }), 'spherical'],
       ['another encoding', parquetType, geoParquet([point], {}, { crs: null, encoding: 'point' }), 'only WKB'],
       ['bytes that are no shape', parquetType, geoParquet([good!, new Uint8Array([1, 9, 9])]), 'Row 1: the shape is not'],
       ['a cut shape', parquetType, geoParquet([good!.slice(0, 12)]), 'Row 0: the shape is not'],

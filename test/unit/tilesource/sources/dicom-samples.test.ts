@@ -116,7 +116,7 @@ describe('samples of DICOM', () => {
       [{ ...colour, frames: [twelve] }, 'JPEG with 12 bits'],
       [{ ...colour, frames: [lossless] }, 'lossless JPEG with 8 bits'],
       [{ ...colour, bits: 16, stored: 12, frames: [twelve] }, 'JPEG frames of 12 bits'],
-      [{ ...small, samples: 3, photometric: 'YBR_PARTIAL_420', frames: [Buffer.alloc(45)] }, 'colours as YBR_PARTIAL_420'],
+      [{ ...small, samples: 3, photometric: 'YBR_PARTIAL_420', frames: [Buffer.alloc(45)] }, 'color space YBR_PARTIAL_420'],
     ];
     for (const [written, message] of cases) {
       await expect(dicomSource.open(memoryInput(writeDicom(written).file, 'refused.dcm'))).rejects.toThrow(message);
@@ -131,7 +131,7 @@ describe('samples of DICOM', () => {
     await expectRefused(dicomSource, memoryInput(without, 'plan.dcm'), `The DICOM file contains no image (${kind}).`);
     const list = Buffer.from(without);
     list.write('1.2.840.10008.1.3.10\0\0\0\0\0', list.indexOf(kind), 'latin1');
-    await expectRefused(dicomSource, memoryInput(list, 'DICOMDIR'), 'holds no image (DICOMDIR)');
+    await expectRefused(dicomSource, memoryInput(list, 'DICOMDIR'), 'contains no image (DICOMDIR)');
     await expectRefused(dicomSource, memoryInput(without.subarray(0, -3), 'cut.dcm'), 'Corrupt DICOM');
   });
 });
