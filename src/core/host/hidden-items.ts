@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
-import { batches } from '../database/id-batches.js';
+import { batches, idsPerQuery, inParts } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import type { OwnCollections } from '../database/own-collections.js';
 import { hiddenField } from './schema-extension.js';
@@ -9,6 +9,8 @@ import { hiddenField } from './schema-extension.js';
 /** The record of an item that the host has hidden. */
 interface HiddenItemDocument {
   _id: string;
+  /** The id as the host stores it. */
+  itemId: unknown;
   since: Date;
 }
 
@@ -33,7 +35,7 @@ export class HiddenItems {
       await this.#hidden.bulkWrite(
         some.map(({ _id: itemId }) => {
           const _id = idText(itemId);
-          return { replaceOne: { filter: { _id }, replacement: { since }, upsert: true } };
+          return { replaceOne: { filter: { _id }, replacement: { itemId, since }, upsert: true } };
         }),
       );
       await this.#mark(some, { $set: { [hiddenField]: true } });
@@ -56,6 +58,21 @@ export class HiddenItems {
   /** Whether the host has hidden an item. */
   async has(id: string): Promise<boolean> {
     return (await this.#hidden.findOne({ _id: id })) !== null;
+  }
+
+  /** The ids of all hidden items as the host stores them, as many as fit into one query at a time. */
+  async *ids(): AsyncGenerator<unknown[]> {
+    const found = this.#hidden.find({}, { projection: { itemId: 1 } });
+    for await (const some of inParts(found, idsPerQuery)) yield some.map(({ itemId }) => itemId);
+  }
+
+  /** Those of some items that the host has hidden. */
+  async among(ids: readonly string[]): Promise<Set<string>> {
+    const hidden = new Set<string>();
+    for (const some of batches(ids)) {
+      for (const { _id } of await this.#hidden.find({ _id: { $in: [...some] } }).toArray()) hidden.add(_id);
+    }
+    return hidden;
   }
 
   /** It bypasses Mongoose, because the item has not changed for others, and because the host may hide it from its own queries. */

@@ -1,9 +1,12 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
+import { idsPerQuery, inParts } from '../../core/database/id-batches.js';
+import { idText } from '../../core/database/id-text.js';
 import { grouped } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
 import { rendering } from '../../tilesource/requests.js';
 import { eachInSlices } from '../../core/database/read-limits.js';
+import type { HiddenItems } from '../../core/host/hidden-items.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 
@@ -42,7 +45,10 @@ export class CachedFileModel {
   readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
   readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
 
-  constructor(records: HostRecords) {
+  constructor(
+    records: HostRecords,
+    private readonly hidden: HiddenItems,
+  ) {
     this.#files = records.parts.files;
   }
 
@@ -142,13 +148,23 @@ export class CachedFileModel {
     return this.#files.findById(id).lean<StoredDocument>();
   }
 
-  count(filter: CachedFileFilter): Promise<number> {
-    return this.#files.countDocuments(query(filter));
+  /** Number of matching files, without those of hidden items. */
+  async count(filter: CachedFileFilter): Promise<number> {
+    let count = await this.#files.countDocuments(query(filter));
+    for await (const ids of this.hidden.ids()) {
+      count -= await this.#files.countDocuments({ $and: [query(filter), { attachedToId: { $in: ids } }] });
+    }
+    return Math.max(0, count);
   }
 
-  /** Matching records, one by one. At most a few hundred of them are in memory. */
-  async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument> {
-    yield* eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
+  /** Matching records, some at a time; those of hidden items only if the filter names their item. */
+  async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
+    const found = eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
+    for await (const docs of inParts(found, idsPerQuery)) {
+      const itemOf = (doc: StoredDocument) => idText(doc.attachedToId);
+      const hidden = filter.itemId === undefined ? await this.hidden.among(docs.map(itemOf)) : null;
+      yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemOf(doc)));
+    }
   }
 
   /** The records of all items that have files of a kind, item by item, newest first. */

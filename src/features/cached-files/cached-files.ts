@@ -76,7 +76,6 @@ const fileName = '_largeImageThumbnail';
 const maxDataFiles = 1000;
 /** Number of files that are removed at the same time. Each removal is several short round trips to database and disk. */
 const removalConcurrency = 8;
-const removalBatch = 500;
 /** Maximum number of files passed to the host in one call. */
 const createdTogether = 32;
 /** Files that arrive within this time after others are collected and passed to the host together, in milliseconds. */
@@ -346,18 +345,11 @@ export class CachedFiles {
 
   async #removeMatching(filter: CachedFileFilter, counted = { count: 0 }): Promise<void> {
     const { model, files } = this.options;
-    let batch: StoredDocument[] = [];
-    const removeBatch = async () => {
-      if (files.removeMany) await files.removeMany(batch);
-      else await mapConcurrently(batch, removalConcurrency, (doc) => files.remove(doc));
-      counted.count += batch.length;
-      batch = [];
-    };
-    for await (const doc of model.each(filter)) {
-      batch.push(doc);
-      if (batch.length >= removalBatch) await removeBatch();
+    for await (const docs of model.each(filter)) {
+      if (files.removeMany) await files.removeMany(docs);
+      else await mapConcurrently(docs, removalConcurrency, (doc) => files.remove(doc));
+      counted.count += docs.length;
     }
-    await removeBatch();
   }
 }
 

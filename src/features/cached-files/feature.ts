@@ -27,7 +27,7 @@ interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
  */
 export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
   async open({ core: { host, leases, records, hidden, logger }, settings, items, images, changes, runner }) {
-    const model = new CachedFileModel(records);
+    const model = new CachedFileModel(records, hidden);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     // The images already follow the host's events, so no event may arrive before this.
     changes.on((item) => cachedFiles.removeAll(item));

@@ -7,6 +7,7 @@ import type { CollectionDocument } from '../tree/collection.model.js';
 import { foldersBelow, setRootBelow } from '../tree/folder-trees.js';
 import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
 import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
+import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { sortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
@@ -155,6 +156,7 @@ const renamed = ({ description }: { description: string }, name: string) => ({
   name,
   ...sortableNames(name),
   words: searchWords(name, description),
+  ...unindexedMark(),
 });
 
 async function placeItem(context: HostContext, item: ItemDocument, { parentId, name }: RestoredPlace): Promise<void> {
@@ -168,7 +170,9 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<ItemDocument>();
-  if (placed === null || placed.folderId.equals(item.folderId)) return;
+  if (placed === null) return;
+  await indexTerms(models.item, placed);
+  if (placed.folderId.equals(item.folderId)) return;
   await addFolderSize(context, item.folderId, -item.size);
   await addFolderSize(context, placed.folderId, item.size);
   await addRootSize(context, item, -item.size);
@@ -194,7 +198,9 @@ async function placeFolder(context: HostContext, folder: FolderDocument, place: 
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<FolderDocument>();
-  if (placed === null || root === null || root.baseParentId.equals(folder.baseParentId)) return;
+  if (placed === null) return;
+  await indexTerms(models.folder, placed);
+  if (root === null || root.baseParentId.equals(folder.baseParentId)) return;
   const bytes = await setRootBelow(context, placed, root);
   await addRootSize(context, folder, -bytes);
   await addRootSize(context, root, bytes);

@@ -3,7 +3,8 @@ import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
-import { pageReply, requireShown } from '../tree/lists.js';
+import { listReply, pageReply, requireShown, viewsOf } from '../tree/lists.js';
+import { shownFiles } from '../trash/shown-files.js';
 import { fileView, folderView, itemView } from '../views.js';
 
 const query = {
@@ -68,8 +69,10 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(fileSchema) },
     async handle({ query: asked, caller }, context) {
       const principal = await principalOf(context, caller);
-      const filter = checked(asked.query);
-      return explained(() => pageReply(context.models.file, filter, asked, (file) => fileView(file, principal, context.storeId)));
+      return explained(async () => {
+        const { shown, total } = await shownFiles(context, checked(asked.query), asked);
+        return listReply(await viewsOf(shown, (file) => fileView(file, principal, context.storeId)), total);
+      });
     },
   }),
 ];

@@ -5,7 +5,11 @@ import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ServedFiles } from '../../../src/reference-host/start/content/served-files.js';
+import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
+import { createItems } from '../../../src/reference-host/tree/items.js';
+import { withTrashed } from '../../../src/reference-host/trash/trash-mark.js';
 import { removeExpired } from '../../../src/reference-host/trash/emptying.js';
+import { until } from '../../support/run/until.js';
 import { startHost, type Answer, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
@@ -339,4 +343,89 @@ it('survives a full sweep', async () => {
   await restore({ item: [item] });
   expect(await thumbnails(item)).toBe(cached);
   expect(await admin.ok('GET', '/annotation', { query: { itemId: item } })).toHaveLength(1);
+});
+
+describe('searches', () => {
+  const found = async (word: string) => {
+    const named = async (path: string, query: Record<string, string>) => {
+      const list = (await admin.ok('GET', path, { query })) as unknown as { name: string }[];
+      return list.map(({ name }) => name);
+    };
+    const resources = await admin.ok('GET', '/resource/search', {
+      query: { q: word, mode: 'text', types: JSON.stringify(['item', 'folder']) },
+    });
+    return {
+      items: await named('/item', { find: word }),
+      folders: await named('/folder', { find: word }),
+      resources: (Object.values(resources) as { name: string }[][]).flat().map(({ name }) => name),
+    };
+  };
+
+  it.each(['item', 'folder'] as const)('find the %s only outside of the trash, and by its new name afterwards', async (type) => {
+    const parent = { parentType: 'collection', parentId: collection };
+    const folder = await admin.create('/folder', { ...parent, name: `quokka ${type}`, public: true });
+    const item = await admin.create('/item', { folderId: folder, name: `wombat ${type}.png` });
+    const [word, id] = type === 'item' ? ['wombat', item] : ['quokka', folder];
+    const before = await found(word);
+    expect(before.resources).toHaveLength(1);
+    await trash({ [type]: [id] });
+    expect(await found('wombat')).toEqual({ items: [], folders: [], resources: [] });
+    if (type === 'folder') expect(await found(word)).toEqual({ items: [], folders: [], resources: [] });
+    // Its name is taken meanwhile.
+    const other =
+      type === 'item'
+        ? await admin.create('/item', { folderId: folder, name: `wombat ${type}.png` })
+        : await admin.create('/folder', { ...parent, name: `quokka ${type}` });
+    const [{ name }] = (await restore({ [type]: [id] })) as [{ name: string }];
+    await admin.ok('DELETE', `/${type}/${other}`);
+    const after = await found(`${word} name:1`);
+    expect([...after.items, ...after.folders]).toEqual([name]);
+    await admin.ok('DELETE', `/folder/${folder}`);
+  });
+});
+
+describe('of a folder with many items', () => {
+  const many = 1200;
+  /** Number of commands to the database while something is done. */
+  const commandsOf = async (work: () => Promise<unknown>) => {
+    const { mongoose } = server.host.host;
+    let commands = 0;
+    mongoose.set('debug', () => void (commands += 1));
+    try {
+      await work();
+    } finally {
+      mongoose.set('debug', false);
+    }
+    return commands;
+  };
+  /** Makes a folder with items that have no files. */
+  const fill = async (items: number) => {
+    const { context } = server.host;
+    const id = await newFolder();
+    const folder = (await context.models.folder.findById(id).lean<FolderDocument>())!;
+    for (let from = 0; from < items; from += 100) {
+      const some = Array.from({ length: Math.min(100, items - from) }, (_, i) => ({ name: `item ${from + i}`, creatorId: null }));
+      await createItems(context, folder, some);
+    }
+    return id;
+  };
+
+  it('takes commands for many of them together', async () => {
+    const [small, large] = [await fill(20), await fill(many)];
+    for (const [what, work] of [
+      ['trash', (id: string) => trash({ folder: [id] })],
+      ['list', async () => expect((await listed()).length).toBeGreaterThan(0)],
+      ['restore', (id: string) => restore({ folder: [id] })],
+    ] as const) {
+      const few = await commandsOf(() => work(small));
+      const commands = await commandsOf(() => work(large));
+      expect(commands - few, what).toBeLessThan(many / 5);
+    }
+    await trash({ folder: [large] });
+    await empty({ folder: [large] });
+    const left = { folderId: new Types.ObjectId(large) };
+    // It goes on after the answer.
+    await until('it is empty', async () => (await server.host.context.models.item.countDocuments(left, withTrashed)) === 0);
+    await admin.ok('DELETE', `/folder/${small}`);
+  });
 });

@@ -1,0 +1,63 @@
+import type { QueryFilter, Types } from 'mongoose';
+import { batches, eachInSlices, inParts } from '../../larger-host.js';
+import type { HostContext } from '../context.js';
+import type { FileDocument } from '../files/file.model.js';
+import { sortOrder, type Page } from '../tree/lists.js';
+import { treeModel } from '../tree/tree-documents.js';
+import { withTrashed } from './trash-mark.js';
+
+/** Number of files, and of documents in the trash, that are looked up together. */
+const together = 500;
+
+/** The document that a file belongs to. */
+function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
+  return itemId === null ? { type: attachedToType, id: attachedToId } : { type: 'item', id: itemId };
+}
+
+/** Those of some files that do not belong to anything in the trash. */
+async function withoutTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
+  const trashed = new Set<string>();
+  for (const type of ['folder', 'item'] as const) {
+    const ids = files.flatMap((file) => (ownerOf(file).type === type ? (ownerOf(file).id ?? []) : []));
+    for (const some of batches(ids)) {
+      const query = { _id: { $in: [...some] }, trashed: { $ne: null } };
+      for (const { _id } of await treeModel(context, type).find(query, { _id: 1 }, withTrashed).lean()) trashed.add(String(_id));
+    }
+  }
+  return files.filter((file) => !trashed.has(String(ownerOf(file).id)));
+}
+
+/** One page of the files that match a filter and do not belong to anything in the trash, and the number of all of them. */
+export async function shownFiles(
+  context: HostContext,
+  filter: QueryFilter<FileDocument>,
+  page: Page,
+): Promise<{ shown: FileDocument[]; total: number }> {
+  const found = context.models.file.find(filter).sort(sortOrder(page)).lean();
+  const shown: FileDocument[] = [];
+  let before = 0;
+  for await (const some of inParts(eachInSlices<FileDocument>(found), together)) {
+    const files = await withoutTrashed(context, some);
+    const rest = files.slice(Math.max(0, page.offset - before));
+    before += files.length;
+    shown.push(...(page.limit === 0 ? rest : rest.slice(0, page.limit - shown.length)));
+    if (page.limit > 0 && shown.length >= page.limit) break;
+  }
+  return { shown, total: await countShown(context, filter) };
+}
+
+async function countShown(context: HostContext, filter: QueryFilter<FileDocument>): Promise<number> {
+  const { file } = context.models;
+  let count = await file.countDocuments(filter);
+  for (const type of ['folder', 'item'] as const) {
+    const trashed = treeModel(context, type)
+      .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
+      .lean();
+    for await (const some of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), together)) {
+      const ids = { $in: some.map(({ _id }) => _id) };
+      const owned = { $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])] };
+      count -= await file.countDocuments({ $and: [filter, owned] } as QueryFilter<FileDocument>);
+    }
+  }
+  return Math.max(0, count);
+}
