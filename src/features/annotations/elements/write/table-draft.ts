@@ -186,7 +186,7 @@ export class TableDraft {
       add({ name, kind: 'number', nulls: 0, ...rangeOf(dense) }, encodeNumbers(dense));
       if (isSliceOver()) await nextSlice();
     }
-    const appearances = joinAppearances(dense, packs);
+    const appearances = await joinAppearances(dense, packs);
     if (appearances.length <= maxAppearances) {
       add({ name: appearanceColumn, kind: 'text', nulls: 0 }, await encodeTexts(dense, appearances));
     }
@@ -231,7 +231,7 @@ function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf:
 }
 
 /** Joins the appearances of packs: from 1, the index among those that are returned. */
-function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): string[] {
+async function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
   const codes = new Map<string, number>();
   let at = 0;
   for (const pack of packs) {
@@ -241,6 +241,8 @@ function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): st
       return code;
     });
     for (const index of pack.appearanceIndices) dense[at++] = ofPack[index] as number;
+    // There can be as many as elements.
+    if (isSliceOver()) await nextSlice();
   }
   return [...codes.keys()];
 }
