@@ -119,10 +119,11 @@ export const adminTexts = {
   counterColumns: ['Counter', 'Number'],
   conversionJobs: 'Conversion jobs',
   conversionChoices: {
-    false: 'Never: only files that can be read directly',
-    true: 'If a file cannot be read directly',
+    false: 'Never',
+    true: 'When needed',
     always: 'Always',
   },
+  conversionHint: 'Files that cannot be read directly need to be converted.',
   createImages: 'Create large images',
   createImagesIn: 'Create large images in a folder',
   createOptions: {

@@ -60,6 +60,23 @@ export function useSurface(root: ShadowRoot) {
   surface = root;
 }
 
+/** Number of characters of a name that are shown: about six lines of a card on a phone. */
+const shownOfName = 80;
+
+/** A name in a narrow place. Of a long one the beginning and the ending are visible, and users of screen readers have it whole. */
+export function nameText(name: string): Child[] {
+  const letters = [...name];
+  if (letters.length <= shownOfName) return [name];
+  const half = shownOfName / 2;
+  const middle = letters.slice(half, -half).join('');
+  return [
+    letters.slice(0, half).join(''),
+    h('span', { 'aria-hidden': 'true' }, '…'),
+    h('span.visually-hidden', middle),
+    letters.slice(-half).join(''),
+  ];
+}
+
 /** Opens a modal dialog. It is removed when it is closed, and closed when the address changes, because it is about what the page shows. */
 export function showDialog(dialog: HTMLDialogElement) {
   const closed = new AbortController();

@@ -148,10 +148,10 @@ export const browseTexts = {
   editNamed: (name: string) => `Edit “${name}”`,
   emptyTrash: 'Empty trash',
   emptyTrashTitle: (count: number) => `Delete ${plural(count, 'entry', 'entries')} in the trash?`,
-  extent: (folders: number, items: number, size: string) =>
-    items === 0 && folders > 0
-      ? `${plural(folders, 'folder')} without items.`
-      : `${[folders > 0 && plural(folders, 'folder'), plural(items, 'item')].filter(Boolean).join(' and ')}, ${size}.`,
+  extent: (folders: number, items: number, size: string) => {
+    const counts = [folders > 0 && plural(folders, 'folder'), items > 0 && plural(items, 'item')].filter(Boolean);
+    return [counts.join(' and '), size].filter(Boolean).join(', ');
+  },
   emptyHome: 'No collections yet',
   emptyHomeVisible: 'No collections that you can see',
   emptyHomeOwn: 'You can upload to your own folders.',

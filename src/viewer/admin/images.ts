@@ -82,7 +82,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   return panel(
     adminTexts.createImagesIn,
     picker.element,
-    field(adminTexts.conversionJobs, createJobs),
+    field(adminTexts.conversionJobs, createJobs, adminTexts.conversionHint),
     h('div.checks', ...boxes.map(({ element }) => element)),
     said.element,
     counters,

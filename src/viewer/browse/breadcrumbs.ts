@@ -1,4 +1,4 @@
-import { h } from '../dom.js';
+import { h, nameText } from '../dom.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 import type { PathStep } from './model.js';
@@ -13,7 +13,7 @@ export function breadcrumbs(path: PathStep[], here: string) {
   const steps = [
     h('a', { href: '#' }, browseTexts.collections),
     ...path.map(link),
-    h('span', { 'aria-current': 'page', title: here }, here),
+    h('span', { 'aria-current': 'page', title: here }, nameText(here)),
   ];
   return h(
     'nav.breadcrumbs.small.quiet-text',
@@ -23,5 +23,6 @@ export function breadcrumbs(path: PathStep[], here: string) {
 }
 
 function link({ type, object }: PathStep) {
-  return h('a', { href: routeHash(type, object._id) }, 'name' in object ? object.name : object.login);
+  const name = 'name' in object ? object.name : object.login;
+  return h('a', { href: routeHash(type, object._id), title: name }, nameText(name));
 }

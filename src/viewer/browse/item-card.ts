@@ -1,6 +1,6 @@
 import { ApiError, apiUrl, fetchBlob } from '../api.js';
 import { automaticStyle, isDark } from './dark-picture.js';
-import { h, icon } from '../dom.js';
+import { h, icon, nameText } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
@@ -30,7 +30,7 @@ export function itemCard(
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
   const picture = itemPicture(item, onRefused);
-  const name = h('span.card-name.break.strong', { title: item.name }, item.name);
+  const name = h('span.card-name.break.strong', { title: item.name }, nameText(item.name));
   const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, below);
   return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
 }

@@ -1,4 +1,4 @@
-import { h } from '../dom.js';
+import { h, nameText } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
 import { sortableHead } from '../sortable-head.js';
 import { browseTexts } from '../texts.js';
@@ -20,7 +20,11 @@ export function itemTable(
       { 'data-item': item._id },
       h('td.row-box', box(item)),
       h('td.row-picture', itemPicture(item)),
-      h('th.break', { scope: 'row' }, h('a', { href: routeHash('item', item._id, { ...link }) }, item.name)),
+      h(
+        'th.break',
+        { scope: 'row' },
+        h('a', { href: routeHash('item', item._id, { ...link }), title: item.name }, nameText(item.name)),
+      ),
       ...columns.map((column) => h('td.break', cellOf(item, column))),
     ),
   );

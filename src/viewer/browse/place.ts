@@ -1,4 +1,4 @@
-import { h, icon } from '../dom.js';
+import { h, icon, nameText } from '../dom.js';
 import { routeHash } from '../router.js';
 import { commonTexts } from '../texts.js';
 import type { Place } from './model.js';
@@ -14,7 +14,7 @@ export function placeRow(
   { note, box }: { note?: string | null | undefined; box?: HTMLElement },
 ) {
   const tag = isPublic === false && h('span.tag', commonTexts.private);
-  const title = h('span.place-name.break.strong', { title: name }, name, tag);
+  const title = h('span.place-name.break.strong', { title: name }, nameText(name), tag);
   const text = h('span.column.grow', title, note && h('span.place-note.quiet-text.small', note));
   return h('li.selectable', h('a.place.surface.row', { href: routeHash(type, _id) }, icon(type), text), box);
 }

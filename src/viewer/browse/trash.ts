@@ -32,7 +32,7 @@ async function extentOf(all: readonly Trashable[]) {
     sum.items += items;
     sum.size += size;
   }
-  return browseTexts.extent(sum.folders, sum.items, formatBytes(sum.size));
+  return browseTexts.extent(sum.folders, sum.items, sum.size === 0 ? '' : formatBytes(sum.size));
 }
 
 /**
@@ -52,7 +52,7 @@ export async function moveToTrash(all: readonly Trashable[], then: () => Promise
   }
   ask({
     title,
-    text: `${extent} ${browseTexts.trashText}`,
+    text: `${extent}. ${browseTexts.trashText}`,
     action: browseTexts.moveToTrash,
     kind: 'danger',
     async send() {

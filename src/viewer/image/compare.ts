@@ -1,5 +1,5 @@
 import type { ImageItem } from '../browse/model.js';
-import { announce, button, errorNotice, fill, h, wideButton } from '../dom.js';
+import { announce, button, errorNotice, fill, h, nameText, wideButton } from '../dom.js';
 import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
@@ -82,7 +82,7 @@ export function comparison(options: {
         signal: leave,
       });
       leave.throwIfAborted();
-      stage.append(h('p.stage-name.break', item.name));
+      stage.append(h('p.stage-name.break', { title: item.name }, nameText(item.name)));
       stage.querySelector('.stage-buttons')?.prepend(lock);
       fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compare.setAttribute('aria-pressed', 'true');

@@ -1,4 +1,4 @@
-import { announce, button, h } from '../dom.js';
+import { announce, button, h, nameText } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { uploadTexts } from '../texts.js';
 import type { Progress } from './upload.js';
@@ -11,7 +11,7 @@ export function uploadRow(file: File, folderName: string) {
   const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
   const element = h(
     'li.upload',
-    h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderName) }, file.name),
+    h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderName) }, nameText(file.name)),
     h('span.upload-buttons', retry, cancel),
     bar,
     status,

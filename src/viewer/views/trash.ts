@@ -4,7 +4,7 @@ import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { resourcesOf, restore, type Trashable } from '../browse/trash.js';
-import { actions, button, fill, h, icon, messageOf, tell } from '../dom.js';
+import { actions, button, fill, h, icon, messageOf, nameText, tell } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import type { Route, View, ViewContext } from '../router.js';
 import { browseTexts } from '../texts.js';
@@ -21,7 +21,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   const content =
     total === 0 && page.page === 1
       ? emptyNote('trash', browseTexts.trashIsEmpty, browseTexts.trashHint)
-      : h('ul.places', { 'aria-label': browseTexts.trash }, ...rows);
+      : h('ul.trash-list.column', { 'aria-label': browseTexts.trash }, ...rows);
   fill(
     main,
     h(
@@ -37,7 +37,8 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   function row(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
     const one: Trashable = { type, doc: { _id, name } };
-    const what = type === 'folder' ? browseTexts.extent(folders + 1, items, formatBytes(size)) : formatBytes(size);
+    const bytes = size === 0 ? '' : formatBytes(size);
+    const what = type === 'folder' ? browseTexts.extent(folders + 1, items, bytes) : bytes;
     const when = browseTexts.trashedOn(formatDate(trashed), trashedBy);
     const until = expires && browseTexts.trashedUntil(formatDate(expires));
     const place = path.split('/').slice(2, -1).join(' / ');
@@ -46,7 +47,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       icon(type === 'folder' ? 'folder' : 'image'),
       h(
         'span.column.grow',
-        h('span.place-name.break.strong', { title: name }, name),
+        h('span.place-name.break.strong', { title: name }, nameText(name)),
         h('span.place-note.quiet-text.small', [place, what].filter(Boolean).join(' · ')),
         h('span.place-note.quiet-text.small', [when, until].filter(Boolean).join(' ')),
       ),

@@ -5,7 +5,7 @@ import type { Client } from '../hosts/reference-host.js';
 import { slideFile } from '../images/slide.js';
 
 /** What the views show. All of these names are data, which no translation changes. */
-export const names = {
+const shortNames = {
   collection: 'Sammlung-1',
   folder: 'Ordner-1',
   slide: 'Bild-1.svs',
@@ -18,7 +18,8 @@ export const names = {
 export async function addContent(
   admin: Client,
   work: string,
-): Promise<Record<'collection' | 'folder' | 'slide' | 'broken', string>> {
+  names: typeof shortNames = shortNames,
+): Promise<Record<'collection' | 'folder' | 'slide' | 'broken', string> & { names: typeof shortNames }> {
   const collection = await admin.create('/collection', { name: names.collection, public: true });
   const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: names.folder });
   const add = async (name: string, bytes: Buffer) => {
@@ -35,7 +36,7 @@ export async function addContent(
   await admin.create('/group', { name: names.group });
   await admin.ok('PUT', '/large_image/thumbnails', { query: { spec: '[{"width":64}]' } });
   await admin.ok('PUT', `/item/${slide}/metadata`, { json: { tags: ['t1', 't2'], k1: 'v1' } });
-  return { collection, folder, slide, broken };
+  return { collection, folder, slide, broken, names };
 }
 
 /** An address, and what brings its view or dialog up. */
@@ -43,6 +44,7 @@ export type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
 /** The views and dialogs of the page, which are found by their texts. */
 export function mainViews(ids: Awaited<ReturnType<typeof addContent>>, texts: Texts): Stop[] {
+  const { names } = ids;
   const { accountTexts, adminTexts, annotationTexts, browseTexts, commonTexts, compareTexts, imageTexts, objectTexts } = texts;
   const named = (role: 'heading' | 'button' | 'checkbox' | 'link', name: string) => (page: Page) =>
     page.getByRole(role, { name, exact: true }).first();
@@ -83,7 +85,7 @@ export function mainViews(ids: Awaited<ReturnType<typeof addContent>>, texts: Te
     [image, dialog(texts.openInTexts.open)],
     [image, dialog(annotationTexts.downloadNamed(names.annotation))],
     [image, async (page) => named('button', objectTexts.openTable(names.annotation))(page).click()],
-    [`search?q=Bild`, (page) => page.getByRole('link', { name: names.slide }).waitFor()],
+    [`search?q=${names.slide}`, (page) => page.getByRole('link', { name: names.slide }).waitFor()],
     ['search?q=nowhere', heading(browseTexts.nothingFound('nowhere'))],
     ['admin', button(adminTexts.clearCaches)],
     ['admin/people', dialog(browseTexts.editNamed('First anna'))],

@@ -1,4 +1,4 @@
-import { actions, button, errorNotice, fill, h, linkButton, messageOf, tell, type Child } from '../../dom.js';
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, nameText, tell, type Child } from '../../dom.js';
 import { ask } from '../../forms.js';
 import { formatCount } from '../../format.js';
 import { askToRemove, nameFields } from '../../browse/create-dialog.js';
@@ -253,7 +253,12 @@ export class AnnotationPanel {
       h(
         'div.annotation-row.row',
         legendOfIt?.fold,
-        h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.break', name)),
+        h(
+          'label.row.grow',
+          { title: record.annotation.description ?? name },
+          box,
+          h('span.annotation-name.break', nameText(name)),
+        ),
         counted,
         count > 0 && table,
         !isLinked() && download,
@@ -262,7 +267,7 @@ export class AnnotationPanel {
       unsaved,
       legendOfIt?.element,
       edited?.editor?.element,
-      edited && h('div.annotation-whole.row', ...whole),
+      edited && h('div.annotation-whole.row.wrap', ...whole),
     );
   }
 

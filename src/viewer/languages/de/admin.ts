@@ -120,10 +120,11 @@ export const adminTexts: Texts['adminTexts'] = {
   counterColumns: ['Zähler', 'Anzahl'],
   conversionJobs: 'Umwandlungsaufträge',
   conversionChoices: {
-    false: 'Nie: nur Dateien, die direkt lesbar sind',
-    true: 'Wenn eine Datei nicht direkt lesbar ist',
+    false: 'Nie',
+    true: 'Wenn nötig',
     always: 'Immer',
   },
+  conversionHint: 'Dateien, die nicht direkt lesbar sind, müssen umgewandelt werden.',
   createImages: 'Große Bilder anlegen',
   createImagesIn: 'Große Bilder in einem Ordner anlegen',
   createOptions: {

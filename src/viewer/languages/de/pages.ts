@@ -162,9 +162,7 @@ export const browseTexts: Texts['browseTexts'] = {
   emptyTrash: 'Papierkorb leeren',
   emptyTrashTitle: (count) => `${entries(count)} im Papierkorb löschen?`,
   extent: (folderCount, itemCount, size) =>
-    itemCount === 0 && folderCount > 0
-      ? `${folders(folderCount)} ohne Objekte.`
-      : `${joined([folderCount > 0 && folders(folderCount), items(itemCount)])}, ${size}.`,
+    [joined([folderCount > 0 && folders(folderCount), itemCount > 0 && items(itemCount)]), size].filter(Boolean).join(', '),
   emptyHome: 'Noch keine Sammlungen',
   emptyHomeVisible: 'Keine Sammlungen, die Sie sehen dürfen',
   emptyHomeOwn: 'In Ihre eigenen Ordner können Sie hochladen.',
