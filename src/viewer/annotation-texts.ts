@@ -13,6 +13,8 @@ export const annotationTexts = {
   nothingDeleted: 'None that you can restore.',
   restoreDeleted: (name: string) => `Restore ${name}`,
   discarded: 'The unsaved changes were discarded.',
+  elsewhere: (count: number) =>
+    `${plural(count, 'unsaved change')} ${count === 1 ? 'is' : 'are'} in another tab of this browser.`,
   notKept: (reason: string) => `This browser cannot keep them (${reason}), so save them before you close the page.`,
   resumed: (count: number) =>
     `${plural(count, 'unsaved change')} from an earlier visit ${count === 1 ? 'is' : 'are'} kept in this browser.`,

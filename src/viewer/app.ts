@@ -21,6 +21,7 @@ import {
   resumeSession,
   signOut,
 } from './session.js';
+import { offerUnfinished } from './upload/tray.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
@@ -264,12 +265,13 @@ onSession(() => (showAccount(), showSessionNotice()));
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
-/** Takes over unsaved changes of earlier visits, and says so. */
+/** Takes over unsaved changes and unfinished uploads of earlier visits, and says so. */
 async function sayResumed() {
-  const resumed = await resumeEdits();
-  if (!resumed) return;
-  const link = linkButton(annotationTexts.resumedShow, () => goTo(routeHash('item', resumed.itemId)));
-  tell(annotationTexts.resumed(resumed.count), parseRoute().id === resumed.itemId ? undefined : link);
+  void offerUnfinished();
+  const { itemId, count, elsewhere } = await resumeEdits();
+  const link = linkButton(annotationTexts.resumedShow, () => goTo(routeHash('item', itemId ?? '')));
+  if (itemId !== null) tell(annotationTexts.resumed(count), parseRoute().id === itemId ? undefined : link);
+  else if (elsewhere > 0) tell(annotationTexts.elsewhere(elsewhere));
 }
 
 /** Signs in with the link in the address, and removes the link from the address and the history. */

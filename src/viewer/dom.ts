@@ -65,8 +65,8 @@ const shownOfName = 80;
 
 /** A name in a narrow place. Of a long one the beginning and the ending are visible, and users of screen readers have it whole. */
 export function nameText(name: string): Child[] {
-  const letters = [...name];
-  if (letters.length <= shownOfName) return [name];
+  if (name.length <= shownOfName) return [name];
+  const letters = Array.from(new Intl.Segmenter().segment(name), ({ segment }) => segment);
   const half = shownOfName / 2;
   const middle = letters.slice(half, -half).join('');
   return [

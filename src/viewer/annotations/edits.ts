@@ -1,4 +1,4 @@
-import { keep, keptEdits, ownerOfEdits, reasonNotKept } from './kept-edits.js';
+import { keep, ownerOfEdits, reasonNotKept, takeKept, type KeptEdits } from './kept-edits.js';
 import { loadElement, sendChanges } from './requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
@@ -26,49 +26,90 @@ export class Edits {
   #itemId = '';
   /** Under whose name the browser stores the changes. */
   #owner = ownerOfEdits();
-  #isKeeping = false;
+  /** A shape that is only half drawn. */
+  #draft: Element | null = null;
+  /** Number of changes, by which a stored state is told from the current one. */
+  #changes = 0;
+  #keeping: Promise<void> | null = null;
   /** Whether the browser has stored the current changes. */
   #isKept = true;
 
   constructor(private readonly annotationId: string) {}
 
-  /** Takes over the changes that an earlier visit has left. */
-  resume({ version, itemId, edits }: { version: number; itemId: string; edits: [string, Edit][] }) {
-    if (this.size > 0) return;
-    this.#edits = new Map(edits);
+  /**
+   * Takes over the changes of an earlier visit, together with those that are here already, unless both have changed the same.
+   *
+   * @returns whether they are stored again
+   */
+  async resume({ version, itemId, edits, draft }: KeptEdits): Promise<boolean> {
+    const isBoth = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
+    if (this.unsaved > 0 && (isBoth || version !== this.#version)) return false;
+    this.#edits = new Map([...this.#edits, ...edits]);
+    this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
     this.#owner = ownerOfEdits();
+    this.#keep();
+    await this.#keeping;
+    return this.#isKept;
+  }
+
+  /** The shape that is only half drawn. It is kept like changes, but not saved. */
+  get draft() {
+    return this.#draft;
+  }
+
+  keepDraft(draft: Element | null, { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
+    if (draft === this.#draft) return;
+    if (this.unsaved === 0) this.#begins(_version);
+    this.#itemId = itemId;
+    this.#draft = draft;
+    this.#keep();
   }
 
   /** Whether the changes would be lost with the page. */
   get isAtRisk() {
-    return this.size > 0 && !this.#isKept;
+    return this.unsaved > 0 && !this.#isKept;
   }
 
   /** Stores the changes in the browser, one state after the other. */
   #keep() {
     this.#isKept = false;
+    this.#changes += 1;
     tellListeners();
-    if (!this.#isKeeping) void this.#keepNow();
+    this.#keeping ??= this.#keepNow().finally(() => (this.#keeping = null));
   }
 
   async #keepNow() {
-    this.#isKeeping = true;
-    try {
-      for (let state = null; state !== this.#edits;) {
-        state = this.#edits;
-        const kept = { annotationId: this.annotationId, itemId: this.#itemId, version: this.#version ?? 0, edits: [...state] };
-        this.#isKept = (await keep(this.#owner, kept)) && state === this.#edits;
-      }
-    } finally {
-      this.#isKeeping = false;
+    // A shape that is finished is no draft any more and becomes a change at once: both are stored together.
+    await Promise.resolve();
+    for (let stored = -1; stored !== this.#changes;) {
+      stored = this.#changes;
+      const { annotationId } = this;
+      const kept = {
+        annotationId,
+        itemId: this.#itemId,
+        version: this.#version ?? 0,
+        edits: [...this.#edits],
+        draft: this.#draft,
+      };
+      this.#isKept = (await keep(this.#owner, kept)) && stored === this.#changes;
     }
     tellListeners();
   }
 
   get size() {
     return this.#edits.size;
+  }
+
+  /** Number of changes, with the shape that is half drawn. */
+  get unsaved() {
+    return this.size + Number(this.#draft !== null);
+  }
+
+  #begins(version: number) {
+    this.#version = version;
+    this.#owner = ownerOfEdits();
   }
 
   /** Number of elements that the annotation gains when the changes are saved. */
@@ -106,10 +147,7 @@ export class Edits {
    */
   changeAll(changes: readonly Edit[], { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (changes.length === 0) return;
-    if (this.#edits.size === 0) {
-      this.#version = _version;
-      this.#owner = ownerOfEdits();
-    }
+    if (this.#edits.size === 0) this.#begins(_version);
     this.#itemId = itemId;
     const edits = new Map(this.#edits);
     for (const { before, after } of changes) {
@@ -155,6 +193,7 @@ export class Edits {
   /** Forgets the changes, also in the browser. */
   forget() {
     this.#edits = new Map();
+    this.#draft = null;
     this.#forgetSteps();
     this.#keep();
   }
@@ -274,20 +313,23 @@ export function forgetEdits(annotationId: string) {
   tellListeners();
 }
 
-/** Takes over the unsaved changes that earlier visits have left in the browser. @returns the item with the newest of them, and their number */
-export async function resumeEdits(): Promise<{ itemId: string; count: number } | null> {
-  let last: string | null = null;
+/**
+ * Takes over the unsaved changes that earlier visits have left in the browser.
+ *
+ * @returns the item with the newest of them, their number, and the number of those in other tabs
+ */
+export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
+  let itemId: string | null = null;
   let count = 0;
-  for (const kept of await keptEdits()) {
-    const edits = editsOf(kept.annotationId);
-    if (edits.size > 0) continue;
-    edits.resume(kept);
-    last = kept.itemId;
-    count += edits.size;
-  }
-  if (last === null) return null;
-  tellListeners();
-  return { itemId: last, count };
+  const elsewhere = await takeKept(async (kept) => {
+    const isTaken = await editsOf(kept.annotationId).resume(kept);
+    if (isTaken) {
+      itemId = kept.itemId;
+      count += kept.edits.length + Number(kept.draft !== null);
+    }
+    return isTaken;
+  });
+  return { itemId, count, elsewhere };
 }
 
 /** Why the browser does not keep the unsaved changes of an annotation; `null` if it does, or has not tried yet. */
@@ -298,7 +340,7 @@ export function whyAtRisk(edits: Edits) {
 /** Number of unsaved changes that the user has made, in all annotations. */
 export function unsavedChanges() {
   const own = shownKeys();
-  return [...drafts].reduce((sum, [key, { size }]) => sum + (key.startsWith(own) ? size : 0), 0);
+  return [...drafts].reduce((sum, [key, { unsaved }]) => sum + (key.startsWith(own) ? unsaved : 0), 0);
 }
 
 const listeners: Set<() => void> = new Set();

@@ -1,39 +1,27 @@
-import { createStore, del, entries, set, type UseStore } from 'idb-keyval';
-import { serverName } from '../api.js';
-import { currentUser } from '../session.js';
-import type { Edit } from './model.js';
+import { del, entries, set } from 'idb-keyval';
+import { holdPage, keptPrefix, keptStore, pageName, withPages } from '../kept.js';
+import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
-interface KeptEdits {
+export interface KeptEdits {
   annotationId: string;
   itemId: string;
   version: number;
   edits: [string, Edit][];
+  /** a shape that is only half drawn */
+  draft: Element | null;
 }
 
-/** The database of the browser; `null` if it allows none. */
-let store: UseStore | null | undefined;
 /** Why the browser stores nothing. */
 let refusal: string | null = null;
 
-function database() {
-  try {
-    store ??= createStore('large-image', 'unsaved');
-  } catch (error) {
-    store = null;
-    refusal = String(error);
-  }
-  return store;
-}
+const database = () => keptStore('large-image');
 
 /**
  * The prefix under which changes that are made now are stored, also if the session ends meanwhile: nobody else who uses this browser sees them.
- * `null` if the user is unknown, as on pages with the element; changes are not stored then.
+ * `null` if the user is unknown; changes are not stored then.
  */
-export function ownerOfEdits() {
-  const user = currentUser();
-  return user && `${serverName()} ${user._id} `;
-}
+export const ownerOfEdits = keptPrefix;
 
 const failed = (error: unknown) => {
   refusal = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -46,11 +34,11 @@ export function reasonNotKept() {
 
 /** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
 export async function keep(owner: string | null, kept: KeptEdits): Promise<boolean> {
-  const to = owner === null ? null : database();
-  if (!to) return false;
-  const key = `${owner}${kept.annotationId}`;
+  if (owner === null) return false;
+  const key = `${owner}${kept.annotationId} ${pageName}`;
   try {
-    await (kept.edits.length === 0 ? del(key, to) : set(key, kept, to));
+    await holdPage();
+    await (kept.edits.length === 0 && !kept.draft ? del(key, database()) : set(key, kept, database()));
     refusal = null;
     return true;
   } catch (error) {
@@ -59,15 +47,30 @@ export async function keep(owner: string | null, kept: KeptEdits): Promise<boole
   }
 }
 
-/** The unsaved changes of the user that earlier visits have left. */
-export async function keptEdits(): Promise<KeptEdits[]> {
-  const own = ownerOfEdits();
-  const from = own === null ? null : database();
-  if (own === null || !from) return [];
+/**
+ * Hands over the unsaved changes of the user that no open page has, those of this tab before it was reloaded first.
+ *
+ * @param take returns whether it has stored them again
+ * @returns number of changes in other tabs
+ */
+export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Promise<number> {
+  const own = keptPrefix();
+  if (own === null) return 0;
   try {
-    return (await entries<string, KeptEdits>(from)).flatMap(([key, kept]) => (key.startsWith(own) ? [kept] : []));
+    return await withPages(async (isOpen, former) => {
+      const found = (await entries<string, KeptEdits>(database())).filter(([key]) => key.startsWith(own));
+      const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
+      const isFormer = ([key]: [string, KeptEdits]) => Number(pageOf(key) === former);
+      let elsewhere = 0;
+      for (const [key, kept] of found.toSorted((one, other) => isFormer(other) - isFormer(one))) {
+        if (pageOf(key) === pageName) continue;
+        if (isOpen(pageOf(key))) elsewhere += kept.edits.length + Number(kept.draft !== null);
+        else if (await take(kept)) await del(key, database());
+      }
+      return elsewhere;
+    });
   } catch (error) {
     failed(error);
-    return [];
+    return 0;
   }
 }

@@ -84,7 +84,9 @@ export class Toolbox {
     this.tools.finish();
     this.tools.use('select');
     this.work.end();
+    const draft = sheet?.edits.draft;
     if (sheet) this.work.begin(sheet);
+    if (draft) this.tools.resume(draft);
     this.offer();
     return this.work.editor;
   }

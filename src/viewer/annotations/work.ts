@@ -5,7 +5,10 @@ import type { Sheet } from './sheet.js';
 import type { Bench } from './drawing/bench.js';
 
 /** The parts of the bench that belong to the edited annotation. */
-type WorkBench = Pick<Bench, 'shapes' | 'selected' | 'select' | 'pick' | 'find' | 'commit' | 'split' | 'make' | 'editing'>;
+type WorkBench = Pick<
+  Bench,
+  'shapes' | 'selected' | 'select' | 'pick' | 'find' | 'commit' | 'keepDraft' | 'split' | 'make' | 'editing'
+>;
 
 /** The annotation that is being edited, at most one. */
 export class Work {
@@ -57,6 +60,7 @@ export class Work {
       pick: (outline, isAdding) => this.editor?.selection.pick(outline, isAdding),
       find: (id) => this.editor?.find(id) ?? null,
       commit: (...edits) => this.editor?.commit(...edits),
+      keepDraft: (draft) => this.sheet?.edits.keepDraft(draft, this.sheet.record),
       split: (line) => this.editor?.split(line),
       make: (members) => {
         if (!this.editor) throw new Error(annotationTexts.notEdited);

@@ -1,6 +1,7 @@
 import { announce, button, h, nameText } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { uploadTexts } from '../texts.js';
+import { isSameFile, type UnfinishedUpload } from './unfinished.js';
 import type { Progress } from './upload.js';
 
 /** The row of a file in the list of uploads. */
@@ -44,4 +45,38 @@ export function uploadRow(file: File, folderName: string) {
     },
   };
   return row;
+}
+
+/** The row of an upload that an earlier visit has left unfinished. */
+export function unfinishedRow(
+  upload: UnfinishedUpload & { sent: number },
+  { onFile, onDiscard }: { onFile: (file: File) => void; onDiscard: () => void },
+) {
+  const { name, place, size, sent } = upload;
+  const status = h('span.upload-status.quiet-text.small', uploadTexts.unfinished(formatBytes(sent), formatBytes(size)));
+  const input = h('input.visually-hidden', {
+    type: 'file',
+    tabindex: -1,
+    'aria-label': uploadTexts.chooseAgain(name),
+    onchange: () => {
+      const [file] = input.files ?? [];
+      if (file && isSameFile(upload, file)) return onFile(file);
+      input.value = '';
+      status.textContent = uploadTexts.otherFile;
+      announce(uploadTexts.otherFile);
+    },
+  });
+  return h(
+    'li.upload',
+    { 'data-state': 'unfinished' },
+    h('span.upload-name.break.small.strong', { title: uploadTexts.to(name, place) }, nameText(name)),
+    h(
+      'span.upload-buttons',
+      button('', () => input.click(), { picture: 'file', name: uploadTexts.chooseAgain(name) }),
+      button('', onDiscard, { picture: 'close', name: uploadTexts.discard(name) }),
+    ),
+    h('progress', { max: Math.max(1, size), value: sent, 'aria-label': uploadTexts.ofFile(name) }),
+    status,
+    input,
+  );
 }

@@ -3,8 +3,9 @@ import { refusalOf } from '../browse/item-card.js';
 import { imageState } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
-import { uploadRow } from './row.js';
-import { uploadFile, type UploadOptions } from './upload.js';
+import { unfinishedRow, uploadRow } from './row.js';
+import { isSameFile, takeUploads, type UnfinishedUpload } from './unfinished.js';
+import { discardUpload, uploadFile, type UploadOptions } from './upload.js';
 import type { Upload } from './drop.js';
 
 /** Number of files that are sent at the same time. More would only share the same connection. */
@@ -52,18 +53,8 @@ function tell(folderId: string, kind: 'folder' | 'item') {
 /** Uploads files into a folder and shows the progress of each. */
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const made: Map<string, Promise<string>> = new Map();
-  for (const { file, path } of uploads) {
-    const row = uploadRow(file, [folder.name, ...path].join(' / '));
-    rows.append(row.element);
-    const begun = {};
-    row.start = () => {
-      const signal = row.begin();
-      waiting.push(() => run({ target: () => folderAt(path), file, begun, row, signal }));
-      next();
-    };
-    row.start();
-  }
-  tray.hidden = rows.childElementCount === 0;
+  for (const { file, path } of uploads)
+    add({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, begun: {} });
 
   /** The folder at a path below the target, which is created once if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
@@ -84,6 +75,50 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
     tell(query.parentId, 'folder');
     return _id;
   }
+}
+
+/** Uploads that an earlier visit has left unfinished, and their rows. */
+let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
+
+/** Lists the uploads that earlier visits have left unfinished. Each continues when its file is chosen again, here or like any other. */
+export async function offerUnfinished() {
+  for (const upload of await takeUploads()) {
+    const { uploadId, folderId, place } = upload;
+    const element = unfinishedRow(upload, {
+      onFile(file) {
+        leave(uploadId);
+        add({ target: () => Promise.resolve(folderId), place, file, begun: { uploadId } });
+      },
+      onDiscard() {
+        leave(uploadId);
+        void discardUpload(uploadId);
+      },
+    });
+    unfinished.push({ upload, element });
+    rows.append(element);
+    tray.hidden = false;
+  }
+  showCount();
+}
+
+/** Removes an unfinished upload from the list. */
+function leave(uploadId: string) {
+  for (const { upload, element } of unfinished) if (upload.uploadId === uploadId) element.remove();
+  unfinished = unfinished.filter(({ upload }) => upload.uploadId !== uploadId);
+  tray.hidden = rows.childElementCount === 0;
+}
+
+/** Adds a file to the list, and uploads it in its turn. */
+function add(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'begun'>) {
+  const row = uploadRow(options.file, options.place);
+  rows.append(row.element);
+  row.start = () => {
+    const signal = row.begin();
+    waiting.push(() => run({ ...options, row, signal }));
+    next();
+  };
+  row.start();
+  tray.hidden = false;
 }
 
 function next() {
@@ -112,6 +147,8 @@ function showCount() {
 async function run(options: {
   /** id of the folder */
   target: () => Promise<string>;
+  /** names of the target folders */
+  place: string;
   file: File;
   /** state for another attempt */
   begun: UploadOptions['begun'];
@@ -119,11 +156,17 @@ async function run(options: {
   /** cancels the upload */
   signal: AbortSignal;
 }) {
-  const { target, file, begun, row, signal } = options;
+  const { target, place, file, begun, row, signal } = options;
   try {
     signal.throwIfAborted();
     const folderId = await target();
-    const itemId = await uploadFile({ folderId, file, begun, onProgress: (progress) => row.progress(progress), signal });
+    const former = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
+    if (former && begun.uploadId === undefined) {
+      begun.uploadId = former.uploadId;
+      leave(former.uploadId);
+    }
+    const onProgress: UploadOptions['onProgress'] = (progress) => row.progress(progress);
+    const itemId = await uploadFile({ folderId, place, file, begun, onProgress, signal });
     row.end('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
     tell(folderId, 'item');

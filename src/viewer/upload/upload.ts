@@ -1,6 +1,7 @@
 import { ApiError, apiUrl, authorization, errorHeader, pause, request, toApiError } from '../api.js';
 import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
+import { forgetUpload, keepUpload } from './unfinished.js';
 
 /** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
@@ -18,9 +19,11 @@ export interface Progress {
 
 export interface UploadOptions {
   folderId: string;
+  /** names of the target folders */
+  place: string;
   file: File;
   /** the upload on the server, kept here after a temporary error: the next attempt continues it */
-  begun: { upload?: Received };
+  begun: { uploadId?: string };
   onProgress: (progress: Progress) => void;
   /** cancels the upload, which the server then discards */
   signal: AbortSignal;
@@ -36,20 +39,33 @@ type Received = Answer<'POST file/chunk'>;
  * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
-  const { begun } = options;
-  const isKnown = begun.upload === undefined;
-  const upload = (begun.upload ??= await begin(options));
-  // The server makes an empty file at once.
-  if (options.file.size === 0) return itemOf(upload);
+  const { begun, folderId, place, file } = options;
+  const isKnown = begun.uploadId === undefined;
+  if (begun.uploadId === undefined) {
+    const made = await begin(options);
+    // The server makes an empty file at once.
+    if (file.size === 0) return itemOf(made);
+    begun.uploadId = made._id;
+    const { name, size, lastModified } = file;
+    await keepUpload({ uploadId: made._id, folderId, place, name, size, lastModified });
+  }
+  const { uploadId } = begun;
   try {
-    return await sendChunks(upload._id, isKnown, options);
+    const itemId = await sendChunks(uploadId, isKnown, options);
+    await forgetUpload(uploadId);
+    return itemId;
   } catch (error) {
     if (isPassing(error)) throw error;
-    delete begun.upload;
-    // Errors are ignored here, because the first error is shown, and the server removes abandoned uploads by itself.
-    await request('DELETE', `file/upload/${upload._id}`).catch(() => undefined);
+    delete begun.uploadId;
+    await discardUpload(uploadId);
     throw error;
   }
+}
+
+/** Has the server discard an unfinished upload. Errors are ignored, because the server removes abandoned uploads by itself. */
+export async function discardUpload(uploadId: string) {
+  await request('DELETE', `file/upload/${uploadId}`).catch(() => undefined);
+  await forgetUpload(uploadId);
 }
 
 /** The item of a complete file. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -92,6 +92,122 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await page.reload();
     await row().waitFor();
     expect(await row().getByText('unsaved').count()).toBe(0);
+  });
+
+  const restart = async () => {
+    await page.close({ runBeforeUnload: false });
+    page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+  };
+  const toldOf = (words: string) => page.locator('#announcer').getByText(words).waitFor();
+
+  it('continues a polygon that is half drawn after a reload', async () => {
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await edit();
+    await page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Polygon' }).click();
+    const stage = stageOf(page);
+    await stage.click(-200, -100);
+    await stage.click(-100, -100);
+    const kept = `(async () => {
+      const result = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+      const database = await result(indexedDB.open('large-image'));
+      const all = await result(database.transaction('unsaved').objectStore('unsaved').getAll());
+      database.close();
+      return all.find(({ annotationId }) => annotationId === '${annotation}')?.draft?.points.length;
+    })()`;
+    await until('both corners are kept', async () => (await page.evaluate(kept)) === 2);
+    await restart();
+    await open(`item/${slide}`);
+    await toldOf('1 unsaved change from an earlier visit is kept in this browser.');
+    await row().getByText('1 unsaved change', { exact: true }).waitFor();
+    await edit();
+    await stageOf(page).click(-100, 0);
+    await page.keyboard.press('Enter');
+    await row().getByText('1 unsaved change', { exact: true }).waitFor();
+    await button('Save').click();
+    await said('All changes are saved.');
+    const { annotation: saved } = (await admin.ok('GET', `/annotation/${annotation}`)) as never as {
+      annotation: { elements: { points: number[][]; closed: boolean }[] };
+    };
+    expect(saved.elements.map(({ closed, points }) => [closed, points.length])).toEqual([[true, 3]]);
+    await restart();
+    await open(`item/${slide}`);
+    await row().waitFor();
+    expect(await row().getByText('unsaved').count()).toBe(0);
+  });
+
+  it('keeps the shapes of each tab, and takes over those of a tab that was closed', async () => {
+    await signIn(page, testHost.url, 'anna');
+    const draws = async (x: number) => {
+      await open(`item/${slide}`);
+      await edit();
+      await draw(x);
+      await row().getByText('1 unsaved change', { exact: true }).waitFor();
+    };
+    await draws(-200);
+    const first = page;
+    page = await context.newPage();
+    await open(`item/${slide}`);
+    await toldOf('1 unsaved change is in another tab of this browser.');
+    await row().waitFor();
+    expect(await row().getByText('unsaved').count()).toBe(0);
+    await draws(-100);
+    // Each has its own after a reload, although the other one is open.
+    for (const tab of [page, first, page]) {
+      await tab.reload({ waitUntil: 'load' });
+      await tab
+        .locator('.annotation')
+        .filter({ hasText: `Cells ${count}` })
+        .getByText('1 unsaved change', { exact: true })
+        .waitFor();
+    }
+    await first.close({ runBeforeUnload: false });
+    await page.reload();
+    await row().getByText('2 unsaved changes', { exact: true }).waitFor();
+    await edit();
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(2);
+    await page.reload();
+    await row().waitFor();
+    expect(await row().getByText('unsaved').count()).toBe(0);
+  });
+
+  it('continues an upload after a reload when the same file is chosen', async () => {
+    const bytes = Buffer.alloc(33 * 1024 * 1024, 'bytes of a file');
+    const path = join(directory, `upload ${count}.bin`);
+    const other = join(directory, 'other.bin');
+    await writeFile(path, bytes);
+    await writeFile(other, 'other');
+    const folder = await newFolder(admin, `Uploads ${count}`);
+    await signIn(page, testHost.url, 'anna');
+    await open(`folder/${folder}`);
+    const offsets: string[] = [];
+    const isFirst = () => offsets.length === 1;
+    await context.route(/[/]file[/]chunk/, async (route) => {
+      offsets.push(new URL(route.request().url()).searchParams.get('offset')!);
+      // The second part does not arrive before the page is lost.
+      if (isFirst() || offsets.length > 2) await route.continue();
+    });
+    await page.locator('input[type=file]').first().setInputFiles(path);
+    await until('the second part is sent', () => Promise.resolve(offsets.length === 2));
+    await restart();
+    await open(`folder/${folder}`);
+    const upload = page.locator('.upload');
+    await upload.getByText('of 34.6 MB uploaded. Choose the file again to continue.').waitFor();
+    await upload.locator('input').setInputFiles(other);
+    await upload.getByText('This is another file.').waitFor();
+    await upload.locator('input').setInputFiles(path);
+    await upload.getByText('Uploaded', { exact: true }).waitFor();
+    // The server may have received some of the second part.
+    expect(Number(offsets[2])).toBeGreaterThanOrEqual(32 * 1024 * 1024);
+    const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as never as { _id: string; size: number }[];
+    expect(item!.size).toBe(bytes.length);
+    await restart();
+    await open(`folder/${folder}`);
+    await page.getByText(`upload ${count}.bin`).first().waitFor();
+    expect(await page.locator('.upload').count()).toBe(0);
   });
 
   it('keeps unsaved shapes for the user who drew them when others use the page', async () => {

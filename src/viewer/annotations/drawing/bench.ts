@@ -16,6 +16,8 @@ export interface Bench {
   find: (id: string) => Element | null;
   /** a finished change */
   commit: (...edits: Edit[]) => void;
+  /** keeps a shape that is only half drawn; `null` if there is none */
+  keepDraft: (draft: Element | null) => void;
   /** cuts shapes along a line */
   split: (line: Element) => void;
   /** a new element in the selected group and color */

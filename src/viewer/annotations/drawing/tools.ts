@@ -30,8 +30,7 @@ const minDrag = 4;
 /** Turns gestures on the stage into changes of shapes. */
 export class Tools {
   tool: Tool = 'select';
-  /** The shape being drawn or changed. */
-  draft: Element | null = null;
+  #draft: Element | null = null;
   /** The next vertex. */
   tip: Point | null = null;
   /** The last measurement. */
@@ -70,6 +69,24 @@ export class Tools {
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
     if (!keepsSelection.has(this.tool)) this.bench.select(null);
     this.bench.onTool();
+    this.bench.redraw();
+  }
+
+  /** The shape being drawn or changed. */
+  get draft() {
+    return this.#draft;
+  }
+
+  set draft(draft: Element | null) {
+    this.#draft = draft;
+    const isHalfDrawn = (this.tool === 'polygon' || this.tool === 'line') && !this.#grasp;
+    this.bench.keepDraft(isHalfDrawn ? draft : null);
+  }
+
+  /** Continues with a shape that was half drawn. */
+  resume(draft: Element) {
+    this.use(draft.closed ? 'polygon' : 'line');
+    this.draft = draft;
     this.bench.redraw();
   }
 

@@ -24,6 +24,6 @@ export class FirstAnnotation {
   takeUnused(records: readonly AnnotationRecord[]): AnnotationRecord | null {
     const record = records.find(({ _id }) => _id === this.#id);
     this.#id = null;
-    return record && record._elementCount === 0 && editsOf(record._id).size === 0 ? record : null;
+    return record && record._elementCount === 0 && editsOf(record._id).unsaved === 0 ? record : null;
   }
 }

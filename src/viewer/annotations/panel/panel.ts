@@ -274,7 +274,7 @@ export class AnnotationPanel {
   /** Shows how many shapes annotations have with unsaved changes. The editor of an annotation shows its unsaved changes itself. */
   #showUnsaved() {
     for (const [id, { record, count, unsaved }] of this.#counters) {
-      const { size, growth } = editsOf(id);
+      const { unsaved: size, growth } = editsOf(id);
       const shapes = record._elementCount + growth;
       count.textContent = formatCount(shapes);
       count.title = annotationTexts.shapes(shapes);

@@ -16,6 +16,7 @@ export const annotationTexts: Texts['annotationTexts'] = {
   nothingDeleted: 'Keine, die Sie wiederherstellen können.',
   restoreDeleted: (name) => `${name} wiederherstellen`,
   discarded: 'Die ungespeicherten Änderungen wurden verworfen.',
+  elsewhere: (count) => `${unsaved(count)} ${count === 1 ? 'ist' : 'sind'} in einem anderen Tab dieses Browsers.`,
   notKept: (reason) => `Dieser Browser kann sie nicht aufbewahren (${reason}). Speichern Sie, bevor Sie die Seite schließen.`,
   resumed: (count) => `${unsaved(count)} von einem früheren Besuch ${count === 1 ? 'ist' : 'sind'} in diesem Browser aufbewahrt.`,
   resumedShow: 'Zeigen',

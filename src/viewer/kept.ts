@@ -1,0 +1,73 @@
+import { createStore, type UseStore } from 'idb-keyval';
+import { newId } from './annotations/model.js';
+import { serverName } from './api.js';
+import { currentUser } from './session.js';
+
+/*
+ * What the browser keeps for a user: unsaved shapes and unfinished uploads. Each page (tab) keeps its own, and holds a lock as long as it is open, so that
+ * another page takes over only what no open page has. Without TLS, browsers have no locks, and pages then take over copies.
+ */
+
+/** The name of this page in the keys of what it keeps. */
+export const pageName = newId();
+
+const lockOf = (page: string) => `large-image ${page}`;
+const storageKey = 'large-image-page';
+
+/** The name that this tab had before it was reloaded. */
+let formerName: string | null = null;
+
+const locks = () => (globalThis.navigator as Navigator | undefined)?.locks;
+
+let holding: Promise<void> | undefined;
+
+/** Takes the lock of this page. It must have it before it keeps anything. */
+export function holdPage(): Promise<void> {
+  holding ??= new Promise((resolve) => {
+    try {
+      formerName = sessionStorage.getItem(storageKey);
+      sessionStorage.setItem(storageKey, pageName);
+    } catch {
+      // The browser forbids it.
+    }
+    const held = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
+    if (held) held.catch(() => resolve());
+    else resolve();
+  });
+  return holding;
+}
+
+/** How long a page waits for the one that it replaces in its tab to end. A copy of a tab has the name of one that does not end. */
+const formerMs = 2000;
+
+/**
+ * Calls a function with the names of the open pages. No other page does so at the same time.
+ *
+ * @param take gets whether a page is open, and the former name of this page
+ */
+export async function withPages<T>(take: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
+  await holdPage();
+  const all = locks();
+  if (!all) return take((page) => page === pageName, formerName);
+  const ends = { signal: AbortSignal.timeout(formerMs) };
+  if (formerName) await all.request(lockOf(formerName), ends, () => undefined).catch(() => undefined);
+  return all.request('large-image-taking-over', async () => {
+    const open = new Set((await all.query()).held?.map(({ name }) => name));
+    return take((page) => open.has(lockOf(page)), formerName);
+  });
+}
+
+/** The prefix of what is kept for the user; `null` if the user is unknown, as on pages with the element, where nothing is kept. */
+export function keptPrefix() {
+  const user = currentUser();
+  return user && `${serverName()} ${user._id} `;
+}
+
+const stores: Map<string, UseStore> = new Map();
+
+/** A database of the browser. @throws if the browser allows none */
+export function keptStore(name: string): UseStore {
+  const known = stores.get(name) ?? createStore(name, 'unsaved');
+  stores.set(name, known);
+  return known;
+}

@@ -1,0 +1,79 @@
+import { del, entries, set } from 'idb-keyval';
+import { ApiError, request } from '../api.js';
+import { holdPage, keptPrefix, keptStore, pageName, withPages } from '../kept.js';
+
+/** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
+export interface UnfinishedUpload {
+  uploadId: string;
+  folderId: string;
+  /** names of the target folders */
+  place: string;
+  name: string;
+  size: number;
+  lastModified: number;
+}
+
+const database = () => keptStore('large-image-uploads');
+
+/** Whether a file is the one whose upload is unfinished. */
+export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file: File) {
+  return file.name === name && file.size === size && file.lastModified === lastModified;
+}
+
+/** Stores that an upload has begun. An upload goes on if the browser stores nothing. */
+export async function keepUpload(upload: UnfinishedUpload) {
+  const own = keptPrefix();
+  if (own === null) return;
+  await holdPage();
+  await quietly(() => set(`${own}${upload.uploadId} ${pageName}`, upload, database()));
+}
+
+/** Forgets an upload, which has ended. */
+export async function forgetUpload(uploadId: string) {
+  await quietly(async () => {
+    const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, kept]) =>
+      kept.uploadId === uploadId ? [key] : [],
+    );
+    for (const key of keys) await del(key, database());
+  });
+}
+
+/** Takes over the unfinished uploads of the user that no open page continues, with the number of bytes that the server has. */
+export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
+  const own = keptPrefix();
+  if (own === null) return [];
+  const taken = await quietly(() =>
+    withPages(async (isOpen) => {
+      const found: UnfinishedUpload[] = [];
+      for (const [key, kept] of await entries<string, UnfinishedUpload>(database())) {
+        const page = key.slice(key.lastIndexOf(' ') + 1);
+        if (!key.startsWith(own) || page === pageName || isOpen(page)) continue;
+        await keepUpload(kept);
+        await del(key, database());
+        found.push(kept);
+      }
+      return found;
+    }),
+  );
+  const uploads = [];
+  for (const kept of taken ?? []) {
+    const { uploadId } = kept;
+    try {
+      const { offset } = await request('GET', 'file/offset', { query: { uploadId } });
+      uploads.push({ ...kept, sent: offset });
+    } catch (error) {
+      // The upload was finished or discarded, or the server has swept it.
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500) await forgetUpload(uploadId);
+    }
+  }
+  return uploads;
+}
+
+async function quietly<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch {
+    // The storage of the browser is full or forbidden.
+    return undefined;
+  }
+}
