@@ -4,7 +4,7 @@ import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
 import { openImage, requestImage, type ImageView } from './image-view.js';
-import { meetingOffset, moveWith, noOffset, presentOffset, readOffset, writeOffset, type Side } from './offset.js';
+import { centeredOffset, isInView, moveWith, noOffset, presentOffset, readOffset, writeOffset, type Side } from './offset.js';
 import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
@@ -88,7 +88,11 @@ export function comparison(options: {
       compare.setAttribute('aria-pressed', 'true');
       const sides = join(image.stage, metadata, leave);
       second = { id, image, sides, end };
-      if (isChosen) offset = meetingOffset(...sides, metadata);
+      if (isChosen) {
+        offset = centeredOffset(...sides);
+        // A view beside the second image would show nothing of it.
+        if (!isInView(...sides, offset)) first.image.stage.goHome(true);
+      }
       follow(0);
       onChange();
       announce(compareTexts.opened(item.name));
@@ -102,7 +106,10 @@ export function comparison(options: {
   /** Joins both images, so that the one that the user moves takes the other one with it. */
   function join(stage: Stage, metadata: ImageMetadata, leave: AbortSignal): [Side, Side] {
     const isScaled = first.metadata.mm_x !== null && metadata.mm_x !== null;
-    const side = (of: Stage, { mm_x: mmX }: ImageMetadata): Side => ({ stage: of, unit: isScaled ? (mmX ?? 1) * 1000 : 1 });
+    const side = (of: Stage, { mm_x: mmX, sizeX, sizeY }: ImageMetadata): Side => {
+      const unit = isScaled ? (mmX ?? 1) * 1000 : 1;
+      return { stage: of, unit, center: { x: (sizeX * unit) / 2, y: (sizeY * unit) / 2 } };
+    };
     leads = 0;
     listen(first.image.stage.canvas, 0, leave);
     listen(stage.canvas, 1, leave);

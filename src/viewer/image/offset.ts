@@ -1,9 +1,14 @@
-import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 
 /** Position of the second image relative to the first: moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
 export type Offset = { x: number; y: number; scale: number; turn: number };
-export type Side = { stage: Stage; /** micrometres per pixel, or 1 */ unit: number };
+export interface Side {
+  stage: Stage;
+  /** micrometers per pixel, or 1 */
+  unit: number;
+  /** of the image, in these units */
+  center: { x: number; y: number };
+}
 
 export const noOffset: Offset = { x: 0, y: 0, scale: 1, turn: 0 };
 
@@ -21,18 +26,17 @@ export function writeOffset({ x, y, scale, turn }: Offset) {
   return [digits(x, 1), digits(y, 1), digits(scale, 5), digits(turn, 2)].join(',');
 }
 
-/**
- * The initial offset. If the whole first image is visible, the centers of both are at the same place. Otherwise it is none if the second image extends
- * to the view of the first, or the one that puts its center there.
- */
-export function meetingOffset(one: Side, { unit }: Side, { sizeX, sizeY }: ImageMetadata): Offset {
-  const { x, y } = seenBy(one);
-  const isWhole = one.stage.position() === null;
-  const isThere = !isWhole && x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
-  const offset = { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
-  // The position of a whole image is only nearly exact.
-  const isNone = Math.abs(offset.x) < unit / 2 && Math.abs(offset.y) < unit / 2;
-  return isThere || isNone ? noOffset : offset;
+/** The initial offset: the centers of both images are at the same place. */
+export function centeredOffset({ center: one, unit }: Side, { center: other }: Side): Offset {
+  const [x, y] = [other.x - one.x, other.y - one.y];
+  // Images of the same extent may differ by a rounded size of a pixel.
+  return Math.abs(x) < unit / 2 && Math.abs(y) < unit / 2 ? noOffset : { ...noOffset, x, y };
+}
+
+/** Whether the second image has a part in the middle of the view of the first. */
+export function isInView(one: Side, { center }: Side, offset: Offset) {
+  const { x, y } = matrixOf(offset).transformPoint(seenBy(one));
+  return x >= 0 && y >= 0 && x <= 2 * center.x && y <= 2 * center.y;
 }
 
 /** The offset between the current views. */
