@@ -69,9 +69,22 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
     [xs, ys],
     area,
   );
+  followTouches(plot.over);
   plot.root.setAttribute('role', 'img');
   plot.root.setAttribute('aria-label', objectTexts.plotOf(x.column, y?.column ?? null));
   return plot;
+}
+
+/** The library follows only the mouse, so it gets touches and pens as moves of one. */
+function followTouches(over: HTMLElement) {
+  const mouse = { pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup', pointercancel: 'mouseup' } as const;
+  for (const [name, type] of Object.entries(mouse))
+    over.addEventListener(name, (event) => {
+      const { pointerType, isPrimary, clientX, clientY } = event as PointerEvent;
+      if (pointerType === 'mouse' || !isPrimary) return;
+      // It ignores moves of no distance.
+      over.dispatchEvent(new MouseEvent(type, { bubbles: true, clientX, clientY, movementX: 1 }));
+    });
 }
 
 /** The selected part of a plot; none if it is only a line. */
