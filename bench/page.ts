@@ -195,11 +195,11 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
   for (let round = 0; round < 5; round += 1) {
     await page.goto('about:blank');
     await page.goto(`${host.url}/#folder/${host.folderId}`);
-    await page.locator(`a[href="#item/${host.itemId}"]`).first().waitFor();
+    await page.locator(`a[href^="#item/${host.itemId}"]`).first().waitFor();
     await page.waitForLoadState('networkidle');
     const took = await page.evaluate<number>(`new Promise((resolve) => {
       const start = performance.now();
-      document.querySelector('a[href="#item/${host.itemId}"]').click();
+      document.querySelector('a[href^="#item/${host.itemId}"]').click();
       const look = () => {
         const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
         const [, , , alpha] = canvas?.width > 0 ? canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data : [];
