@@ -8,6 +8,7 @@ import { imageTexts } from '../texts.js';
 import { chooseBox } from './choose-box.js';
 import { composeFigure, sizeOf, type FigureSource } from './compose.js';
 import { drawMarks } from './draw.js';
+import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, wishesOf, type Entries } from './entries.js';
 import { pngOf, tiffOf } from './files.js';
 import { boundsOf, frameAt, frameBeside, frameOfView, onImage, type Frame } from './frame.js';
 import { isWritable, pdfOf } from './pdf.js';
@@ -17,25 +18,6 @@ import { svgOf } from './svg.js';
 const endings = { png: 'png', tiff: 'tif', svg: 'svg', pdf: 'pdf' } as const;
 
 type Format = keyof typeof endings;
-
-/** Pixels per inch that can be chosen. */
-const dpiRange = { min: 30, max: 2400 } as const;
-
-/** The entries of the dialog, as inputs have them. */
-type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | 'scaleBar' | 'annotations' | 'legend', string>;
-
-const firstEntries: Entries = {
-  format: 'png',
-  width: '1600',
-  unit: 'px',
-  dpi: '300',
-  title: '',
-  scaleBar: 'true',
-  annotations: 'true',
-  legend: 'true',
-};
-
-const storageKey = 'figure';
 
 export interface FigureDialogOptions {
   source: FigureSource;
@@ -64,7 +46,7 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   const canMeasure = sources.some((one) => one.metadata.mm_x !== null);
   const result = h('p.quiet-text.small', { role: 'status' });
   const element = form({
-    fields: fields(),
+    fields: entryFields(entries, canMeasure),
     content: [!canMeasure && h('p.hint.quiet-text.small', figureTexts.noScaleBar), result],
     action: figureTexts.makeFigure,
     send,
@@ -88,31 +70,8 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   dialog.addEventListener('close', () => end.abort());
   signal.addEventListener('abort', () => dialog.close(), { once: true });
 
-  function fields() {
-    const number = { type: 'number', step: 'any', min: 0 };
-    return [
-      { name: 'format', label: figureTexts.format, options: figureTexts.formats, value: entries.format },
-      { name: 'width', label: figureTexts.width, value: entries.width, ...number },
-      { name: 'unit', label: figureTexts.unit, options: figureTexts.units, value: entries.unit },
-      { name: 'dpi', label: figureTexts.dpi, value: entries.dpi, ...number },
-      { name: 'title', label: figureTexts.title, value: entries.title, maxlength: 200, hint: figureTexts.titleHint },
-      toggle('scaleBar', figureTexts.scaleBar, canMeasure),
-      toggle('annotations', figureTexts.annotations),
-      toggle('legend', figureTexts.legend),
-    ];
-  }
-
-  function toggle(name: 'scaleBar' | 'annotations' | 'legend', label: string, isPossible = true) {
-    return { name, label, type: 'checkbox', value: isPossible && entries[name] === 'true', disabled: !isPossible };
-  }
-
-  /** The entries as they are now, including boxes that are not checked. */
-  function entered(): Entries {
-    const values = Object.fromEntries(new FormData(element)) as Partial<Entries>;
-    const isOn = (name: 'scaleBar' | 'annotations' | 'legend') =>
-      String(element.querySelector<HTMLInputElement>(`[name="${name}"]`)?.checked === true);
-    const scaleBar = canMeasure ? isOn('scaleBar') : entries.scaleBar;
-    return { ...entries, ...values, scaleBar, annotations: isOn('annotations'), legend: isOn('legend') };
+  function entered() {
+    return entriesIn(element, entries);
   }
 
   function showResult() {
@@ -138,34 +97,17 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
 
   async function send() {
     const kept = entered();
-    const { width, dpi } = sizeFrom(kept);
-    if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));
-    const isOn = (key: 'scaleBar' | 'annotations' | 'legend') => kept[key] === 'true';
-    const wishes = {
-      width,
-      dpi,
-      title: kept.title.trim(),
-      scaleBar: isOn('scaleBar'),
-      annotations: isOn('annotations'),
-      legend: isOn('legend'),
-    };
+    const wishes = wishesOf(kept);
     const leave = AbortSignal.any([signal, end.signal]);
     const made = await composeFigure(sources, frames, wishes, leave);
     const format = kept.format as Format;
-    const file = await fileOf(made, format, dpi, leave);
+    const file = await fileOf(made, format, wishes.dpi, leave);
     leave.throwIfAborted();
     storeEntries({ ...kept, title: '' });
     await save(file, `${name}.${endings[format]}`);
     dialog.close();
     if (made.notes.length > 0) tell(made.notes.join(' '));
   }
-}
-
-/** Width in pixels and pixels per inch; `NaN` where the entry is no number. */
-function sizeFrom({ width, unit, dpi }: Entries) {
-  const [size, density] = [width, dpi].map((text) => (text.trim() === '' ? NaN : Number(text))) as [number, number];
-  const factor = { px: 1, in: density, cm: density / 2.54 }[unit] ?? 1;
-  return { width: Math.round(size * factor), dpi: density };
 }
 
 async function fileOf(
@@ -183,27 +125,4 @@ async function fileOf(
   const png = await pngOf(canvas, dpi);
   if (!png) throw new Error(figureTexts.failed);
   return format === 'svg' ? svgOf(figure, png, dpi, signal) : png;
-}
-
-/** The choices made for the last figure. */
-function storedEntries(): Entries {
-  try {
-    const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
-    const known = Object.entries(firstEntries).map(([key, value]) => [
-      key,
-      typeof stored[key] === 'string' ? stored[key] : value,
-    ]);
-    return Object.fromEntries(known) as Entries;
-  } catch {
-    // Pages may forbid storage.
-    return firstEntries;
-  }
-}
-
-function storeEntries(entries: Entries) {
-  try {
-    localStorage.setItem(storageKey, JSON.stringify(entries));
-  } catch {
-    // The choices are only a convenience.
-  }
 }

@@ -1,0 +1,96 @@
+import type { Field } from '../forms.js';
+import { figureTexts } from '../figure-texts.js';
+
+/** Parts of a figure that can be left out. */
+type Part = 'scaleBar' | 'annotations' | 'legend';
+
+/** The entries of the dialog, as inputs have them. */
+export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | Part, string>;
+
+const firstEntries: Entries = {
+  format: 'png',
+  width: '1600',
+  unit: 'px',
+  dpi: '300',
+  title: '',
+  scaleBar: 'true',
+  annotations: 'true',
+  legend: 'true',
+};
+
+/** Pixels per inch that can be chosen. */
+const dpiRange = { min: 30, max: 2400 } as const;
+
+const storageKey = 'figure';
+
+/** @param canMeasure whether there can be a scale bar */
+export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
+  const number = { type: 'number', step: 'any', min: 0 };
+  const toggle = (name: Part, label: string, isPossible = true): Field => {
+    return { name, label, type: 'checkbox', value: isPossible && entries[name] === 'true', disabled: !isPossible };
+  };
+  return [
+    { name: 'format', label: figureTexts.format, options: figureTexts.formats, value: entries.format },
+    { name: 'width', label: figureTexts.width, value: entries.width, ...number },
+    { name: 'unit', label: figureTexts.unit, options: figureTexts.units, value: entries.unit },
+    { name: 'dpi', label: figureTexts.dpi, value: entries.dpi, ...number },
+    { name: 'title', label: figureTexts.title, value: entries.title, maxlength: 200, hint: figureTexts.titleHint },
+    toggle('scaleBar', figureTexts.scaleBar, canMeasure),
+    toggle('annotations', figureTexts.annotations),
+    toggle('legend', figureTexts.legend),
+  ];
+}
+
+/** The entries of a form as they are now, including boxes that are not checked. Those that cannot be changed stay as they were. */
+export function entriesIn(form: HTMLFormElement, former: Entries): Entries {
+  const values = Object.fromEntries(new FormData(form)) as Partial<Entries>;
+  const toggled = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {
+    const box = form.querySelector<HTMLInputElement>(`[name="${name}"]`);
+    return [name, box?.disabled ? former[name] : String(box?.checked === true)];
+  });
+  return { ...former, ...values, ...Object.fromEntries(toggled) };
+}
+
+/** What entries say about a figure. @throws Error if the resolution cannot be chosen */
+export function wishesOf(entries: Entries) {
+  const { width, dpi } = sizeFrom(entries);
+  if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));
+  return {
+    width,
+    dpi,
+    title: entries.title.trim(),
+    scaleBar: entries.scaleBar === 'true',
+    annotations: entries.annotations === 'true',
+    legend: entries.legend === 'true',
+  };
+}
+
+/** Width in pixels and pixels per inch; `NaN` where the entry is no number. */
+export function sizeFrom({ width, unit, dpi }: Entries) {
+  const [size, density] = [width, dpi].map((text) => (text.trim() === '' ? NaN : Number(text))) as [number, number];
+  const factor = { px: 1, in: density, cm: density / 2.54 }[unit] ?? 1;
+  return { width: Math.round(size * factor), dpi: density };
+}
+
+/** The choices made for the last figure. */
+export function storedEntries(): Entries {
+  try {
+    const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
+    const known = Object.entries(firstEntries).map(([key, value]) => [
+      key,
+      typeof stored[key] === 'string' ? stored[key] : value,
+    ]);
+    return Object.fromEntries(known) as Entries;
+  } catch {
+    // Pages may forbid storage.
+    return firstEntries;
+  }
+}
+
+export function storeEntries(entries: Entries) {
+  try {
+    localStorage.setItem(storageKey, JSON.stringify(entries));
+  } catch {
+    // The choices are only a convenience.
+  }
+}
