@@ -15,7 +15,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   let file = await request('GET', 'large_image/config', { signal });
   const said = outcome();
   const facts = fileFacts();
-  const editor = codeEditor({ label: adminTexts.configuration, onInput: edited });
+  const editor = codeEditor({ label: adminTexts.configuration, onInput: () => (said.clear(), checkSoon()) });
   const problems = problemList(editor);
   const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
     name: 'restart',
@@ -44,11 +44,6 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       facts.backups,
     ),
   ];
-
-  function edited() {
-    said.clear();
-    checkSoon();
-  }
 
   /** @returns whether the text is valid */
   async function check(): Promise<boolean> {
