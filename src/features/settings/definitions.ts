@@ -145,6 +145,77 @@ export interface SettingDefaults {
 
 const builtInDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
 
+const defaultViewer: SettingDefinition = {
+  key: `${prefix}default_viewer`,
+  default: null,
+  public: true,
+  description: 'Default viewer.',
+  allowed: 'text',
+  schema: { type: 'string' },
+  parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
+};
+
+const autoSet: SettingDefinition = {
+  key: `${prefix}auto_set`,
+  default: true,
+  public: true,
+  description: 'Turn uploads with a known extension or type into large images automatically; `all` tries every file.',
+  allowed: 'true, false or "all"; empty text means true',
+  schema: { enum: [true, false, 'all'] },
+  parse(value) {
+    if (value === 'all') return 'all';
+    // As in Girder, only this exact word is stored as it is; the same word in other case counts as true.
+    if (word(value) === 'all') return true;
+    return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
+  },
+};
+
+function iccSetting(byDefault: boolean | string): SettingDefinition {
+  return {
+    key: `${prefix}icc_correction`,
+    default: byDefault,
+    public: true,
+    description: 'Convert colors to sRGB with the ICC profile of the file. `true` uses the perceptual intent.',
+    allowed: `true, false, ${intents.join(', ')}; empty text means true`,
+    schema: { enum: [true, false, ...intents] },
+    parse(value) {
+      const intent = intents.find((known) => known.toLowerCase() === word(value));
+      return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
+    },
+  };
+}
+
+const studyKey: SettingDefinition = {
+  key: `${prefix}dicomweb_study_key`,
+  default: null,
+  public: false,
+  description: 'Metadata key: items with the same value form one DICOM study. Empty: each item is a study.',
+  allowed: 'a key, or a path of keys separated by dots; or empty',
+  schema: { type: 'string', maxLength: 200 },
+  parse(value) {
+    if (typeof value === 'string' && value.length <= 200) return value.trim();
+    throw new InvalidError(`${prefix}dicomweb_study_key must be a string of at most 200 characters.`, 'value');
+  },
+};
+
+function configFolderSetting(checks: SettingChecks): SettingDefinition {
+  return {
+    key: `${prefix}config_folder`,
+    default: null,
+    public: true,
+    description: 'Default configuration folder.',
+    allowed: 'the id of a folder, or empty',
+    schema: { type: 'string' },
+    async parse(value) {
+      if (value === '' || value === false || value === 0) return null;
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      if (!/^[0-9a-f]{24}$/i.test(text)) throw new InvalidError(`Invalid ObjectId: ${text}`, 'id');
+      if (!(await checks.folderExists(text))) throw new InvalidError(`No such folder: ${text}`, 'id');
+      return text.toLowerCase();
+    },
+  };
+}
+
 /** The settings of the plugin. The table in docs/settings.md is generated from them. */
 export function settingDefinitions(
   checks: SettingChecks,
@@ -153,47 +224,15 @@ export function settingDefinitions(
   return [
     booleanSetting('show_thumbnails', true, 'Show thumbnails in item lists.'),
     booleanSetting('show_viewer', true, 'Show a viewer on item pages.'),
-    {
-      key: `${prefix}default_viewer`,
-      default: null,
-      public: true,
-      description: 'Default viewer.',
-      allowed: 'text',
-      schema: { type: 'string' },
-      parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
-    },
-    {
-      key: `${prefix}auto_set`,
-      default: true,
-      public: true,
-      description: 'Turn uploads with a known extension or type into large images automatically; `all` tries every file.',
-      allowed: 'true, false or "all"; empty text means true',
-      schema: { enum: [true, false, 'all'] },
-      parse(value) {
-        if (value === 'all') return 'all';
-        // As in Girder, only this exact word is stored as it is; the same word in other case counts as true.
-        if (word(value) === 'all') return true;
-        return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
-      },
-    },
+    defaultViewer,
+    autoSet,
     countSetting('max_thumbnail_files', 10, 'Maximum number of cached thumbnail files per item; 0 keeps none.'),
     countSetting(
       'max_small_image_size',
       defaults.max_small_image_size,
       'Maximum width and height, in pixels, at which an untiled image is served as a single tile.',
     ),
-    {
-      key: `${prefix}icc_correction`,
-      default: defaults.icc_correction,
-      public: true,
-      description: 'Convert colors to sRGB with the ICC profile of the file. `true` uses the perceptual intent.',
-      allowed: `true, false, ${intents.join(', ')}; empty text means true`,
-      schema: { enum: [true, false, ...intents] },
-      parse(value) {
-        const intent = intents.find((known) => known.toLowerCase() === word(value));
-        return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
-      },
-    },
+    iccSetting(defaults.icc_correction),
     booleanSetting(
       'annotation_history',
       true,
@@ -231,32 +270,7 @@ export function settingDefinitions(
       objectTextSetting(name, `Extra content of item pages for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
     dicomMetadataSetting(),
-    {
-      key: `${prefix}dicomweb_study_key`,
-      default: null,
-      public: false,
-      description: 'Metadata key: items with the same value form one DICOM study. Empty: each item is a study.',
-      allowed: 'a key, or a path of keys separated by dots; or empty',
-      schema: { type: 'string', maxLength: 200 },
-      parse(value) {
-        if (typeof value === 'string' && value.length <= 200) return value.trim();
-        throw new InvalidError(`${prefix}dicomweb_study_key must be a string of at most 200 characters.`, 'value');
-      },
-    },
-    {
-      key: `${prefix}config_folder`,
-      default: null,
-      public: true,
-      description: 'Default configuration folder.',
-      allowed: 'the id of a folder, or empty',
-      schema: { type: 'string' },
-      async parse(value) {
-        if (value === '' || value === false || value === 0) return null;
-        const text = typeof value === 'string' ? value : JSON.stringify(value);
-        if (!/^[0-9a-f]{24}$/i.test(text)) throw new InvalidError(`Invalid ObjectId: ${text}`, 'id');
-        if (!(await checks.folderExists(text))) throw new InvalidError(`No such folder: ${text}`, 'id');
-        return text.toLowerCase();
-      },
-    },
+    studyKey,
+    configFolderSetting(checks),
   ];
 }
