@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { violationsInLooks } from '../../support/pages/violations.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { slideFile } from '../../support/images/slide.js';
 
@@ -122,34 +122,16 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     await rm(work, { recursive: true, force: true });
   });
 
-  /** What axe finds wrong, in a line each. */
-  async function violations(): Promise<string[]> {
-    if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
-    const options = JSON.stringify({ resultTypes: ['violations'], runOnly: kinds });
-    const { violations: found } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-      `axe.run(document, ${options})`,
-    );
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
-  }
-
   it('has no violation in light and dark at 1200 pixels, and at 390', async () => {
     const context = await browser.newContext({ reducedMotion: 'reduce' });
     try {
       page = await context.newPage();
       page.setDefaultTimeout(300_000);
-      const found: Record<string, string[]> = {};
+      const found: string[] = [];
       // Width and colors are the style sheets' matter alone: what has been opened once is looked at in each.
       const look = async (name: string) => {
-        for (const [width, colorScheme] of [
-          [1200, 'light'],
-          [1200, 'dark'],
-          [390, 'light'],
-        ] as const) {
-          await page.setViewportSize({ width, height: 800 });
-          await page.emulateMedia({ colorScheme });
-          const wrong = await violations();
-          if (wrong.length > 0) found[`${name} ${width} ${colorScheme}`] = wrong;
-        }
+        const wrong = await violationsInLooks(page, { kinds });
+        found.push(...wrong.map((line) => `${name} ${line}`));
       };
       for (const [name, title] of [
         ['sign-in', 'Sign in'],
@@ -171,7 +153,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       await page.goto(`${testHost.url}/api/v1/describe`);
       await page.locator('.opblock-tag').first().waitFor();
       await look('describe');
-      expect(found).toEqual({});
+      expect(found).toEqual([]);
     } finally {
       await context.close();
     }

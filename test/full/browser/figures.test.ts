@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { inflateSync } from 'node:zlib';
-import axe from 'axe-core';
 import sharp from 'sharp';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { onErrors, stageOf } from '../../support/pages/stage.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 import { knownFiles } from '../../support/zarr/known-images.js';
 
@@ -371,9 +371,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
 
   it('has no violations that axe finds, and no errors in the console', async () => {
     await open();
-    await page.evaluate(axe.source);
-    const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
-    expect(violations.map(({ id }) => id)).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     expect(complaints).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useLanguage, type Texts } from '../../../src/viewer/languages/catalogue.js';
@@ -9,6 +8,7 @@ import { german } from '../../../src/viewer/languages/german.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { addContent, mainViews } from '../../support/pages/main-views.js';
+import { violationsOf } from '../../support/pages/violations.js';
 
 const executablePath = chromiumPath();
 
@@ -132,17 +132,13 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
       const found: Record<string, string[]> = {};
       await visit(context, german, async (page, name) => {
         expect(await page.getAttribute('html', 'lang')).toBe('de');
-        if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
         for (const [width, colorScheme] of [
           [390, 'light'],
           [1024, 'dark'],
         ] as const) {
           await page.setViewportSize({ width, height: 800 });
           await page.emulateMedia({ colorScheme });
-          const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-            `axe.run(document, { resultTypes: ['violations'] })`,
-          );
-          const wrong = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
+          const wrong = await violationsOf(page);
           if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width) wrong.push('too wide');
           if (wrong.length > 0) found[`${name} ${width}`] = wrong;
         }

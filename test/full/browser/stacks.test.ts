@@ -1,9 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
-import axe from 'axe-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 import { knownFiles } from '../../support/zarr/known-images.js';
 
@@ -176,8 +176,6 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
 
   it('has no violations that axe finds', async () => {
     await open('?project=min:0~2');
-    await page.evaluate(axe.source);
-    const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
-    expect(violations.map(({ id }) => id)).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
   });
 });

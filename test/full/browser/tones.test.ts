@@ -1,9 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
-import axe from 'axe-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 import { knownFiles } from '../../support/zarr/known-images.js';
 
@@ -48,11 +48,6 @@ describe.skipIf(executablePath === null)('tones of channels and sizes of pixels 
         return Object.entries(wanted).every(([name, value]) => bands[0]?.[name] === value);
       }),
     );
-  const violations = async () => {
-    await page.evaluate(axe.source);
-    const found = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
-    return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-  };
 
   it('changes gamma, color map and inversion of a channel, and keeps them in the address', async () => {
     await page.goto(`${testHost.url}/#item/${stack}`);
@@ -66,7 +61,7 @@ describe.skipIf(executablePath === null)('tones of channels and sizes of pixels 
     await channel.getByRole('checkbox', { name: /^Invert/ }).check();
     await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     await until('the address has them', () => decodeURIComponent(page.url()).includes('palette=viridis:gamma=0.5:invert'));
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     asked.length = 0;
     await page.reload();
     await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
@@ -87,7 +82,7 @@ describe.skipIf(executablePath === null)('tones of channels and sizes of pixels 
     await page.getByRole('button', { name: 'Enter pixel size' }).click();
     const dialog = page.getByRole('dialog', { name: 'Enter pixel size' });
     await dialog.getByLabel('Width of a pixel').fill('0.25');
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await until('the size is marked', async () => (await size.textContent()) === '250 nm × 250 nm (entered)');
     expect(await page.locator('.stage-footer').textContent()).toMatch(/µm|mm/);

@@ -1,4 +1,3 @@
-import axe from 'axe-core';
 import sharp from 'sharp';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type TestHost } from '../../support/hosts/reference-host.js';
 import { colorsAt, onErrors, signIn, watchInk } from '../../support/pages/stage.js';
+import { violationsInLooks } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -228,24 +228,6 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
   it('have no violation of the rules for accessibility, in light, dark and at 390 pixels', async () => {
     await legend().getByLabel('Color by').selectOption('/score');
     await legend().getByLabel('Min /score').waitFor();
-    await page.evaluate(axe.source);
-    const wrong: string[] = [];
-    for (const [width, colorScheme] of [
-      [1280, 'light'],
-      [1280, 'dark'],
-      [390, 'light'],
-    ] as const) {
-      await page.setViewportSize({ width, height: 850 });
-      await page.emulateMedia({ colorScheme });
-      const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-        `axe.run(document.querySelector('.annotation-list'), ${JSON.stringify({ resultTypes: ['violations'] })})`,
-      );
-      wrong.push(...violations.map(({ id, nodes }) => `${width} ${colorScheme} ${id}: ${nodes[0]?.html}`));
-      if (process.env.SCREENSHOTS) {
-        await legend().scrollIntoViewIfNeeded();
-        await page.screenshot({ path: `${process.env.SCREENSHOTS}/coloring-${width}-${colorScheme}.png` });
-      }
-    }
-    expect(wrong).toEqual([]);
+    expect(await violationsInLooks(page, { within: '.annotation-list' })).toEqual([]);
   });
 });

@@ -1,4 +1,3 @@
-import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId } from '../../support/hosts/annotated.js';
@@ -6,6 +5,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { keepToken } from '../../support/pages/stage.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -63,11 +63,6 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
   const middle = async (page: Page) => {
     const box = (await page.locator('.openseadragon-canvas').first().boundingBox())!;
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-  };
-  const violationsOf = async (page: Page) => {
-    await page.evaluate(axe.source);
-    const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
-    return violations.map(({ id }) => id);
   };
 
   it('are written at the position of a click, with a suggested mention, and are text', async () => {

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import axe from 'axe-core';
 import sharp from 'sharp';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +6,7 @@ import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { onErrors, signIn } from '../../support/pages/stage.js';
+import { violationsInLooks } from '../../support/pages/violations.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -228,25 +228,13 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
   });
 
   it('has no violation of the rules for accessibility, in light, dark and at 390 pixels', async () => {
-    await page.evaluate(axe.source);
-    const options = JSON.stringify({ resultTypes: ['violations'] });
     const wrong: string[] = [];
     for (const view of ['Table', 'Summary', 'Plot']) {
       await page.setViewportSize({ width: 1280, height: 850 });
       await panel().getByRole('button', { name: view, exact: true }).click();
       await panel().locator({ Table: 'tr[data-index]', Summary: '.object-summary td', Plot: '.u-over' }[view]!).first().waitFor();
-      for (const [width, colorScheme] of [
-        [1280, 'light'],
-        [1280, 'dark'],
-        [390, 'light'],
-      ] as const) {
-        await page.setViewportSize({ width, height: 800 });
-        await page.emulateMedia({ colorScheme });
-        const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-          `axe.run(document.querySelector('.objects-panel'), ${options})`,
-        );
-        wrong.push(...violations.map(({ id, nodes }) => `${view} ${width} ${colorScheme} ${id}: ${nodes[0]?.html}`));
-      }
+      const found = await violationsInLooks(page, { within: '.objects-panel' });
+      wrong.push(...found.map((line) => `${view} ${line}`));
     }
     expect(wrong).toEqual([]);
     await panel().getByRole('button', { name: 'Close' }).click();

@@ -1,9 +1,9 @@
-import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { keepToken } from '../../support/pages/stage.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -74,12 +74,6 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await guest.goto(address);
     return guest;
   }
-
-  const violationsOf = async (checked: Page) => {
-    await checked.evaluate(axe.source);
-    const { violations } = await checked.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
-    return violations.map(({ id }) => id);
-  };
 
   it('lists who has access to the image, and counts the other items of the folder', async () => {
     await openDialog();

@@ -1,9 +1,9 @@
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { keepToken } from '../../support/pages/stage.js';
+import { violationsOf } from '../../support/pages/violations.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -37,18 +37,13 @@ describe.skipIf(executablePath === null)('the state of an image', { timeout: 300
   });
 
   const names = () => page.locator('[data-item] .card-name').allInnerTexts();
-  const violations = async () => {
-    await page.evaluate(axe.source);
-    const found = await page.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
-    return found.violations.map(({ id }) => id);
-  };
 
   it('is set next to the image, and says who did it', async () => {
     await page.goto(`${testHost.url}/#item/${item}`);
     await page.getByLabel('State', { exact: true }).selectOption({ label: 'In review' });
     await page.getByText(/^Set by anna, /).waitFor();
     expect((await admin.ok('GET', `/item/${item}`)).meta).toMatchObject({ reviewState: 'review', reviewStateBy: 'anna' });
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
   });
 
   it('is set for selected items, and filters the folder', async () => {
@@ -62,7 +57,7 @@ describe.skipIf(executablePath === null)('the state of an image', { timeout: 300
     await page.getByLabel('Show items in the state').selectOption({ label: 'Done' });
     await until('only b is shown', async () => (await names()).join() === 'b');
     expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('reviewState:done');
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     await page.getByLabel('Show items in the state').selectOption({ label: 'Any state' });
     await until('both are shown', async () => (await names()).join() === 'a.tif,b');
     expect(complaints).toEqual([]);

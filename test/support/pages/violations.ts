@@ -1,0 +1,39 @@
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+
+/** The widths and colors in which pages are looked at. */
+const looks = [
+  [1200, 'light'],
+  [1200, 'dark'],
+  [390, 'light'],
+] as const;
+
+interface ViolationOptions {
+  /** the selector of the element that is looked at; by default the whole page */
+  within?: string;
+  /** the rules, by their tags; by default all */
+  kinds?: readonly string[];
+}
+
+/** What axe finds wrong with a page, in a line each. */
+export async function violationsOf(page: Page, { within, kinds }: ViolationOptions = {}): Promise<string[]> {
+  if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
+  const target = within === undefined ? 'document' : `document.querySelector(${JSON.stringify(within)})`;
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(kinds && { runOnly: kinds }) });
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+    `axe.run(${target}, ${options})`,
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
+}
+
+/** What axe finds wrong in light and dark at 1200 pixels, and at 390. */
+export async function violationsInLooks(page: Page, options: ViolationOptions = {}): Promise<string[]> {
+  const found: string[] = [];
+  for (const [width, colorScheme] of looks) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    const wrong = await violationsOf(page, options);
+    found.push(...wrong.map((line) => `${width} ${colorScheme} ${line}`));
+  }
+  return found;
+}
