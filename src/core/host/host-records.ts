@@ -11,7 +11,8 @@ import { shownOnly } from './hidden-items.js';
 import { ItemFields } from './item-fields.js';
 import { LargeImageMarkers, markerOf, scaleOf, waitingOf } from './large-image-markers.js';
 import { refusedField, scaleField, SchemaExtension, waitingField } from './schema-extension.js';
-import { scaleName, type FileRecord, type FolderRecord, type HostParts, type ItemRecord } from './records.js';
+import { scaleName } from '../entered-scale.js';
+import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
 
 /** Default names of the host's fields. */
 export const defaultFields: HostFields = {

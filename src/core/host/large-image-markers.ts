@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { EnteredScale, FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
+import type { EnteredScale } from '../entered-scale.js';
+import type { FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';

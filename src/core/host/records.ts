@@ -1,5 +1,6 @@
 import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
+import type { EnteredScale } from '../entered-scale.js';
 
 /** An item, as the plugin knows it. */
 export interface ItemRecord {
@@ -34,17 +35,6 @@ export interface FolderRecord {
   name: string;
   parentId: string | null;
   doc: StoredDocument;
-}
-
-/** The size of a pixel in millimeters. */
-export interface EnteredScale {
-  mmX: number;
-  mmY: number;
-}
-
-/** The size of a pixel as a part of a name that changes with it; empty if there is none. */
-export function scaleName(scale: EnteredScale | null | undefined): string {
-  return scale ? `:${scale.mmX}x${scale.mmY}` : '';
 }
 
 /** The missing files of an item. */

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { packageVersion } from '../../core/version.js';
-import type { EnteredScale } from '../entered-scale.js';
+import type { EnteredScale } from '../../core/entered-scale.js';
 import { runInChild } from './child/child-process.js';
 import { describeRemote, type OpenedSource } from './child/remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';

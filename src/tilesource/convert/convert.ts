@@ -8,7 +8,7 @@ import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from '../sources/sharp/svg.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { convertByVips, maxUntiledSide } from './convert-by-vips.js';
-import { withScale } from '../entered-scale.js';
+import { withScale } from '../with-scale.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import type { ConversionTask } from './options.js';
 import { isPlainStrips } from './plain-strips.js';

@@ -1,6 +1,6 @@
 import { BadValueError } from '../../errors.js';
 import type { RemoteImage } from './child/remote-source.js';
-import type { EnteredScale } from '../entered-scale.js';
+import type { EnteredScale } from '../../core/entered-scale.js';
 
 /** Compressions that are written, by their names in requests. */
 export const writtenCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp'] as const;

@@ -1,10 +1,5 @@
+import type { EnteredScale } from '../core/entered-scale.js';
 import type { TileSource } from './tile-source.js';
-
-/** The size of a pixel that a user has entered, in millimeters. */
-export interface EnteredScale {
-  mmX: number;
-  mmY: number;
-}
 
 /** The source with the size of a pixel that a user has entered, if there is one. Everything else is that of the source. */
 export function withScale(source: TileSource, scale: EnteredScale | null | undefined): TileSource {
