@@ -2,7 +2,7 @@ import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js
 import { inDoubles } from '../doubles.js';
 import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
-import { sortInSlices } from './sorted-values.js';
+import { sortByDigits } from './sort-by-digits.js';
 import { largestFloat } from '../pyramid/average.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
@@ -111,7 +111,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
   const spreads: SampleSpread[] = [];
   for (let first = 0; first < counted.length; first = spreads.length) {
     if (spans[first] === 0) {
-      spreads.push(await spreadOfSorted(await sortInSlices(await samplesOf(samples, first, nodata))));
+      spreads.push(await spreadOfSorted(await sortByDigits(await samplesOf(samples, first, nodata))));
       continue;
     }
     let end = first;

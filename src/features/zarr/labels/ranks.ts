@@ -1,4 +1,4 @@
-import { sortInSlices } from '../../../tilesource/style/sorted-values.js';
+import { sortByDigits } from '../../../tilesource/style/sort-by-digits.js';
 import type { ElementStore, StoredElements } from '../../annotations/elements/element-store.js';
 
 /** Returns the index of an element in its annotation from its order. */
@@ -14,7 +14,7 @@ export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: Stor
     orders.set(marks.orders.subarray(0, orders.length - count), count);
     count += marks.orders.length;
   }
-  const sorted = await sortInSlices(orders);
+  const sorted = await sortByDigits(orders);
   return {
     of(order) {
       let low = 0;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
-import { sortInSlices } from '../../../../src/tilesource/style/sorted-values.js';
+import { sortByDigits } from '../../../../src/tilesource/style/sort-by-digits.js';
 import { createRaster, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { EncodedPicture, StreamedPicture } from '../../../../src/tilesource/requests.js';
 import { parseStyle } from '../../../../src/tilesource/style/parse.js';
@@ -140,11 +140,11 @@ describe('sorting in slices', () => {
   it('equals sorting at once', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.double({ noNaN: true })), async (list) => {
-        expect(await sortInSlices(Float64Array.from(list))).toEqual(Float64Array.from(list).sort());
+        expect(await sortByDigits(Float64Array.from(list))).toEqual(Float64Array.from(list).sort());
       }),
     );
     const random = Float64Array.from({ length: 100_001 }, (_, at) => Math.fround(Math.sin(at) * 10 ** (at % 7)));
-    expect(await sortInSlices(random.slice())).toEqual(random.slice().sort());
+    expect(await sortByDigits(random.slice())).toEqual(random.slice().sort());
   });
 });
 

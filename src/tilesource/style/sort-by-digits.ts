@@ -12,7 +12,7 @@ const lastDigit = 2 ** digitBits - 1;
  *
  * @param values is overwritten.
  */
-export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<Float64Array> {
+export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<Float64Array> {
   let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
   let to = new Uint32Array(from.length);
   const inSlices = (work: (first: number, end: number) => void) => inRuns(from.length, 2 * valuesAtOnce, work);
