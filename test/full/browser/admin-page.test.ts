@@ -118,7 +118,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await chunk.waitFor();
     expect(await files.isVisible()).toBe(false);
     await find.fill('no such words');
-    await page.getByText('No setting has these words.').waitFor();
+    await page.getByText('No setting contains these words.').waitFor();
     await find.fill('');
     await files.waitFor();
     expect(await chunk.isVisible()).toBe(false);

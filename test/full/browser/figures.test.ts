@@ -259,7 +259,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     );
     await open(plain);
     expect(await dialog().getByLabel('Scale bar').isDisabled()).toBe(true);
-    await dialog().getByText('There is no scale bar, because the size of a pixel is not known.').waitFor();
+    await dialog().getByText('There is no scale bar, because the pixel size is not known.').waitFor();
     await saved({ format: 'png', width: '100' });
     await open(plain, '?at=-40,100,60');
     await dialog().getByText('No part of the image is in this box.').waitFor();
