@@ -385,7 +385,7 @@ describe('searches', () => {
 });
 
 describe('of a folder with many items', () => {
-  const many = 1200;
+  const many = 400;
   /** Number of commands to the database while something is done. */
   const commandsOf = async (work: () => Promise<unknown>) => {
     const { mongoose } = server.host.host;
