@@ -21,7 +21,7 @@ export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, colo
 }
 
 /** The color of a shape without its opacity, as `#rrggbb`; `null` if it has no color. */
-export function colorOf({ lineColor = '' }: Element): string | null {
+function colorOf({ lineColor = '' }: Element): string | null {
   const [, short, long] = /^#(?:([\da-f]{3})[\da-f]?|([\da-f]{6})(?:[\da-f]{2})?)$/i.exec(lineColor) ?? [];
   if (short) return `#${short.replaceAll(/./g, '$&$&')}`.toLowerCase();
   if (long) return `#${long}`.toLowerCase();
