@@ -72,7 +72,7 @@ export function nameText(name: string): Child[] {
   return [
     letters.slice(0, half).join(''),
     h('span', { 'aria-hidden': 'true' }, '…'),
-    h('span.visually-hidden', middle),
+    h('span.left-out', middle),
     letters.slice(-half).join(''),
   ];
 }
