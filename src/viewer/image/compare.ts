@@ -4,10 +4,10 @@ import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
 import { openImage, requestImage, type ImageView } from './image-view.js';
-import { centeredOffset, isInView, moveWith, noOffset, presentOffset, readOffset, writeOffset, type Side } from './offset.js';
+import { JointMove } from './joint-move.js';
+import { centeredOffset, isInView, readOffset, writeOffset } from './offset.js';
 import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './metadata.js';
-import type { Stage } from '../stage/contract.js';
 
 /** Shows a second image next to an open one. Both move together; while the lock is off, their relative position can be changed. */
 export function comparison(options: {
@@ -20,32 +20,26 @@ export function comparison(options: {
   signal: AbortSignal;
 }) {
   const { first, stages, panel, onChange, signal } = options;
-  let second: { id: string; image: ImageView; sides: [Side, Side]; end: AbortController } | null = null;
+  const move = new JointMove({ stage: first.image.stage, metadata: first.metadata });
+  let second: { id: string; image: ImageView; end: AbortController } | null = null;
   let opening = '';
-  let offset = noOffset;
-  let isLocked = true;
-  /** Whether one image is moved alone because Alt is pressed. */
-  let isAlone = false;
-  let leads: 0 | 1 = 0;
-  let isFollowing = false;
   const choose = () => chooseImage(first.item, { signal, onChosen: (id) => void open(id, true) });
   const compare = wideButton('compare', compareTexts.compare, () => (second ? close() : choose()));
   const lock = button('', toggleLock, { picture: 'lock', name: compareTexts.lock, isPressed: true });
-  first.image.stage.onMove(() => follow(0));
   first.image.stage.onRest(settle);
   first.image.showBeside(() => second?.image.figure ?? null);
   return { button: compare, update, query, second: () => second?.image ?? null };
 
   /** The part of the address for the second image. */
   function query(): Record<string, string | null> {
-    if (second) return { with: second.id, offset: writeOffset(offset) };
+    if (second) return { with: second.id, offset: writeOffset(move.offset) };
     return opening === '' ? {} : { with: opening };
   }
 
   function update(from: URLSearchParams) {
-    offset = readOffset(from.get('offset'));
+    move.offset = readOffset(from.get('offset'));
     const id = from.get('with') ?? '';
-    if (id === (second?.id ?? '')) follow(0);
+    if (id === (second?.id ?? '')) move.follow(0);
     else if (id === '') close();
     else void open(id);
   }
@@ -86,14 +80,14 @@ export function comparison(options: {
       stage.querySelector('.stage-buttons')?.prepend(lock);
       fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compare.setAttribute('aria-pressed', 'true');
-      const sides = join(image.stage, metadata, leave);
-      second = { id, image, sides, end };
+      second = { id, image, end };
+      const sides = move.join({ stage: image.stage, metadata }, leave);
       if (isChosen) {
-        offset = centeredOffset(...sides);
+        move.offset = centeredOffset(...sides);
         // A view beside the second image would show nothing of it.
-        if (!isInView(...sides, offset)) first.image.stage.goHome(true);
+        if (!isInView(...sides, move.offset)) first.image.stage.goHome(true);
       }
-      follow(0);
+      move.follow(0);
       onChange();
       announce(compareTexts.opened(item.name));
     } catch (error) {
@@ -103,49 +97,10 @@ export function comparison(options: {
     }
   }
 
-  /** Joins both images, so that the one that the user moves takes the other one with it. */
-  function join(stage: Stage, metadata: ImageMetadata, leave: AbortSignal): [Side, Side] {
-    const isScaled = first.metadata.mm_x !== null && metadata.mm_x !== null;
-    const side = (of: Stage, { mm_x: mmX, sizeX, sizeY }: ImageMetadata): Side => {
-      const unit = isScaled ? (mmX ?? 1) * 1000 : 1;
-      return { stage: of, unit, center: { x: (sizeX * unit) / 2, y: (sizeY * unit) / 2 } };
-    };
-    leads = 0;
-    listen(first.image.stage.canvas, 0, leave);
-    listen(stage.canvas, 1, leave);
-    stage.onMove(() => follow(1));
-    return [side(first.image.stage, first.metadata), side(stage, metadata)];
-  }
-
-  /** Makes the image that the user touches the leading one; with Alt it is moved alone. */
-  function listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
-    const pane = canvas.closest('.stage') as HTMLElement;
-    const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {
-      leads = index;
-      isAlone = altKey;
-    };
-    for (const name of ['pointerdown', 'wheel', 'keydown'] as const)
-      pane.addEventListener(name, lead, { capture: true, passive: true, signal: leave });
-  }
-
   function toggleLock() {
-    isLocked = !isLocked;
-    lock.setAttribute('aria-pressed', String(isLocked));
-    announce(isLocked ? compareTexts.locked : compareTexts.unlocked);
-  }
-
-  /** Moves the other image with the leading one, or learns their relative position from a move of one alone. */
-  function follow(moved: 0 | 1) {
-    if (!second || moved !== leads || isFollowing) return;
-    const [one, other] = second.sides;
-    if (!isLocked || isAlone) {
-      offset = presentOffset(one, other);
-      return;
-    }
-    isFollowing = true;
-    if (moved === 0) moveWith(one, other, offset, false);
-    else moveWith(other, one, offset, true);
-    isFollowing = false;
+    move.isLocked = !move.isLocked;
+    lock.setAttribute('aria-pressed', String(move.isLocked));
+    announce(move.isLocked ? compareTexts.locked : compareTexts.unlocked);
   }
 
   function settle() {
