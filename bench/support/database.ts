@@ -44,7 +44,8 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
     };
     const stop = async () => {
       await run(durable, ['--stop', data]);
-      await run('rm', ['-rf', data]);
+      // The database may still be writing its last files.
+      await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
     };
     return { uri, engine: 'documentdb', killAndStart, stop };
   }
