@@ -200,8 +200,8 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await upload.getByText('This is another file.').waitFor();
     await upload.locator('input').setInputFiles(path);
     await upload.getByText('Uploaded', { exact: true }).waitFor();
-    // The server may have received some of the second part.
-    expect(Number(offsets[2])).toBeGreaterThanOrEqual(32 * 1024 * 1024);
+    // The server may have received some of the second part, or all of it.
+    expect(offsets.slice(2).filter((offset) => Number(offset) < 32 * 1024 * 1024)).toEqual([]);
     const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as never as { _id: string; size: number }[];
     expect(item!.size).toBe(bytes.length);
     await restart();

@@ -303,7 +303,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await click(0, 0);
     await tool('Split');
     await drag([0, -150], [0, 150]);
-    await page.getByText('Draw the line across a shape').waitFor();
+    await page.getByText('Draw a line that crosses a shape').waitFor();
     expect(await page.getByText('All changes are saved.').isVisible()).toBe(true);
     await page.keyboard.press('v');
     // Dragging has moved the image, because the shape does not move.
