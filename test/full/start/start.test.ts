@@ -213,7 +213,7 @@ describe('problems are described in words', () => {
     const release = await lockDataDirectory(folder);
     const second = started(startServer(['--bare'], { DATA_DIR: folder, MONGODB_URI: undefined }));
     expect(await second.ended).toBe(1);
-    expect(second.output()).toContain(`(process ${process.pid}) uses the data folder`);
+    expect(second.output()).toContain(`(process ${process.pid}) is using the data folder`);
     await release();
   });
 
