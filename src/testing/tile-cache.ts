@@ -62,7 +62,7 @@ export function describeTileCache(
   });
 }
 
-/** What a cache gives back. */
+/** Tests of the values that a cache returns. */
 function testTiles(each: TestEach): void {
   each('gives back exactly what it was given, and nothing for other keys', async (cache) => {
     const tiles = [tileOf(5000, 1), tileOf(1, 2, 'image/png'), tileOf(0, 3, 'application/octet-stream')];

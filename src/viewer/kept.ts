@@ -4,8 +4,8 @@ import { serverName } from './api.js';
 import { currentUser } from './session.js';
 
 /*
- * What the browser keeps for a user: unsaved shapes and unfinished uploads. Each page (tab) keeps its own, and holds a lock as long as it is open, so that
- * another page takes over only what no open page has. Without TLS, browsers have no locks, and pages then take over copies.
+ * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) keeps its own and holds a lock while it is open.
+ * Another page takes over only those of closed pages. Without TLS, browsers have no locks, and pages then take over copies.
  */
 
 /** The name of this page in the keys of what it keeps. */

@@ -51,7 +51,7 @@ export function entriesIn(form: HTMLFormElement, former: Entries): Entries {
   return { ...former, ...values, ...Object.fromEntries(toggled) };
 }
 
-/** What entries say about a figure. @throws Error if the resolution cannot be chosen */
+/** The settings of a figure, read from its entries. @throws Error if the resolution cannot be chosen */
 export function wishesOf(entries: Entries) {
   const { width, dpi } = sizeFrom(entries);
   if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));

@@ -1,7 +1,7 @@
 import { errorNotice, fill, h } from '../../dom.js';
 import type { AnnotationRecord } from '../model.js';
 
-/** What the parts of the panel have in common. */
+/** State that the parts of the panel share. */
 export interface ObjectsContext {
   /** the version of the annotation that is shown */
   record: () => AnnotationRecord;
