@@ -63,6 +63,12 @@ export function keptPrefix() {
   return user && `${serverName()} ${user._id} `;
 }
 
+/** The key of what this page keeps about something. */
+export const keptKey = (owner: string, id: string) => `${owner}${id} ${pageName}`;
+
+/** The page that keeps what has this key. */
+export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
+
 const stores: Map<string, UseStore> = new Map();
 
 /** A database of the browser. @throws if the browser allows none */

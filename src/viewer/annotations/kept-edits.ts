@@ -1,5 +1,5 @@
 import { del, entries, set } from 'idb-keyval';
-import { holdPage, keptPrefix, keptStore, pageName, withPages } from '../kept.js';
+import { holdPage, keptKey, keptPrefix, keptStore, pageName, pageOf, withPages } from '../kept.js';
 import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
@@ -35,7 +35,7 @@ export function reasonNotKept() {
 /** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
 export async function keep(owner: string | null, kept: KeptEdits): Promise<boolean> {
   if (owner === null) return false;
-  const key = `${owner}${kept.annotationId} ${pageName}`;
+  const key = keptKey(owner, kept.annotationId);
   try {
     await holdPage();
     await (kept.edits.length === 0 && !kept.draft ? del(key, database()) : set(key, kept, database()));
@@ -59,7 +59,6 @@ export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Pro
   try {
     return await withPages(async (isOpen, former) => {
       const found = (await entries<string, KeptEdits>(database())).filter(([key]) => key.startsWith(own));
-      const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
       const isFormer = ([key]: [string, KeptEdits]) => Number(pageOf(key) === former);
       let elsewhere = 0;
       for (const [key, kept] of found.toSorted((one, other) => isFormer(other) - isFormer(one))) {

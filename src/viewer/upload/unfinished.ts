@@ -1,6 +1,6 @@
 import { del, entries, set } from 'idb-keyval';
 import { ApiError, request } from '../api.js';
-import { holdPage, keptPrefix, keptStore, pageName, withPages } from '../kept.js';
+import { holdPage, keptKey, keptPrefix, keptStore, pageName, pageOf, withPages } from '../kept.js';
 
 /** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
 export interface UnfinishedUpload {
@@ -25,7 +25,7 @@ export async function keepUpload(upload: UnfinishedUpload) {
   const own = keptPrefix();
   if (own === null) return;
   await holdPage();
-  await quietly(() => set(`${own}${upload.uploadId} ${pageName}`, upload, database()));
+  await quietly(() => set(keptKey(own, upload.uploadId), upload, database()));
 }
 
 /** Forgets an upload, which has ended. */
@@ -46,9 +46,9 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
     withPages(async (isOpen) => {
       const found: UnfinishedUpload[] = [];
       for (const [key, kept] of await entries<string, UnfinishedUpload>(database())) {
-        const page = key.slice(key.lastIndexOf(' ') + 1);
-        if (!key.startsWith(own) || page === pageName || isOpen(page)) continue;
-        await keepUpload(kept);
+        if (!key.startsWith(own) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
+        // If the storage is full, this fails before the former record is removed.
+        await set(keptKey(own, kept.uploadId), kept, database());
         await del(key, database());
         found.push(kept);
       }
