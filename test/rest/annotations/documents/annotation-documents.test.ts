@@ -9,6 +9,7 @@ import {
   startAnnotated,
   type Annotated,
 } from '../../../support/hosts/annotated.js';
+import { until } from '../../../support/run/until.js';
 
 type Json = Record<string, unknown>;
 const prefix = "Validation Error: JSON doesn't follow schema (";
@@ -198,7 +199,7 @@ describe('annotation documents', () => {
     const closed = new Promise((done) => socket.once('close', done));
     socket.destroy();
     await closed;
-    expect(await countAll()).toBe(before);
+    await until('nothing is left of it', async () => (await countAll()) === before);
     expect(await at.admin.ok('GET', '/annotation', { query: { name: 'half' } })).toEqual([]);
   });
 
