@@ -73,7 +73,7 @@ export function requireRows(rows: number): void {
 }
 
 function inCell(name: string, row: number): string {
-  return `The column ${quoted(name)} has in row ${row}`;
+  return `Row ${row} of the column ${quoted(name)} is`;
 }
 
 /** The value of a cell. @throws BadParameterError for values that JSON does not have, naming column and row. */
@@ -95,7 +95,7 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
       if (Number.isSafeInteger(Number(value))) return Number(value);
       throw new BadParameterError(`${inCell(name, row)} ${value}, which a double cannot represent exactly.`);
     case 'undefined':
-      throw new BadParameterError(`The table is corrupt: ${inCell(name, row)} no value.`);
+      throw new BadParameterError(`The table is corrupt: row ${row} of the column ${quoted(name)} has no value.`);
     default:
       if (value === null) return null;
       if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();

@@ -39,6 +39,7 @@ const elements = Array.from({ length: count }, (_, i) =>
       list: [i, [i * 2]],
       none: null,
       ...(i === 3 && { 'a.b': 1, a: { b: 2 } }),
+      ...(i === 4 && { shape: { type: 'Polygon', coordinates: [[[i, i]]] }, coordinates: [i] }),
     },
   }),
 );
@@ -135,6 +136,10 @@ describe('the table of the elements of an annotation', () => {
     expect(columns.get('/a.b')).toMatchObject({ min: 1, count: 1 });
     expect(columns.get('/a/b')).toMatchObject({ min: 2, count: 1 });
     expect(columns.has('/none')).toBe(false);
+    expect([...columns.keys()].filter((name) => /coordinates|shape/.test(String(name)))).toEqual([
+      '/shape/type',
+      '/coordinates/0',
+    ]);
     expect(columns.get('area')).toMatchObject({ min: 1, max: 90_000 });
     expect(columns.get('x')).toMatchObject({ min: 0.5, max: 2990 + 150 });
   });

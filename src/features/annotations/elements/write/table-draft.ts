@@ -48,6 +48,11 @@ export function cellsOf(element: AnnotationElement, box: BoundingBox): ElementCe
   return cells;
 }
 
+/** Whether an object is a shape of GeoJSON, such as the nucleus of a cell from QuPath. Its coordinates are not measurements, and would fill the table. */
+function isGeometry({ type, coordinates }: { type?: unknown; coordinates?: unknown }): boolean {
+  return typeof type === 'string' && Array.isArray(coordinates);
+}
+
 /** Values of a column with their rows. Only rows that have one take memory. */
 class Cells {
   length = 0;
@@ -134,7 +139,7 @@ export class TableDraft {
       if (this.#valuesLeft === 0) return;
       this.#valuesLeft -= 1;
       const value = (values as Record<string, unknown>)[key];
-      if (value === null) continue;
+      if (value === null || (key === 'coordinates' && isGeometry(values))) continue;
       let at = below.get(key);
       if (at === undefined) {
         const pointer = `${place.pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
