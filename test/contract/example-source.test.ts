@@ -25,7 +25,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describeTileSource(() => netpbmSource, color, { describe, it });
 describeTileSource(() => netpbmSource, gray, { describe, it });
 
-describe('the example source, given to install', () => {
+describe('the example source, passed to install', () => {
   let started: TestHost;
   let admin: Client;
   let parent: string;
@@ -38,7 +38,7 @@ describe('the example source, given to install', () => {
   });
   afterAll(() => started?.close());
 
-  it('makes uploaded files large images and serves their very pixels', async () => {
+  it('turns uploaded files into large images and serves their exact pixels', async () => {
     const path = await admin.ok('POST', '/file', {
       query: { parentType: 'folder', parentId: parent, name: 'color.ppm', size: samples.length + 27 },
       body: Buffer.concat([Buffer.from(`P6\n# a comment\n${width} ${height}\n255\n`), samples]),

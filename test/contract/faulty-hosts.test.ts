@@ -224,7 +224,7 @@ describe('the suite for hosts', () => {
     expect(await verdict(change, name)).toMatch(says);
   });
 
-  it('finds nothing wrong in the same places of the right one', async () => {
+  it('finds nothing wrong in any of these checks when the host is correct', async () => {
     for (const name of [rights, list, directory, signal, failed, removed, announced])
       expect([name, await verdict(() => ({}), name)]).toEqual([name, null]);
   });

@@ -8,7 +8,7 @@ import { until } from '../support/run/until.js';
 
 const tile = { bytes: Uint8Array.from([1, 2, 3]), type: 'image/png' };
 
-describe('in memory', () => {
+describe('the tile cache in memory', () => {
   describeTileCache(({ maxBytes }) => new MemoryTileCache(maxBytes), { describe, it });
 
   it('stores nothing when its capacity is 0', async () => {
@@ -19,7 +19,7 @@ describe('in memory', () => {
   });
 });
 
-describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped: ${noRedis})`}`, () => {
+describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '' : ` (skipped: ${noRedis})`}`, () => {
   let redis: TestRedis;
   const connections: RedisConnection[] = [];
   let made = 0;
@@ -92,7 +92,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.get('b')).toBeUndefined();
   });
 
-  it('waits for few tiles while Redis hangs, reports it, and recovers', async () => {
+  it('waits for only a few tiles while Redis hangs, reports it, and recovers', async () => {
     const cache = new RedisTileCache({ connection: await connect(500), maxBytes: 1024 * 1024, namespace: 'hanging' });
     await cache.set('a', tile);
     await redis.stop('hang');
@@ -124,7 +124,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await until('tiles are kept again', () => cache.get('c'))).toBeDefined();
   });
 
-  it('starts while Redis is away', async () => {
+  it('starts while Redis is unreachable', async () => {
     await redis.stop();
     const cache = await open();
     expect(await cache.get('a')).toBeUndefined();
@@ -133,7 +133,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     await until('it is connected', async () => (await cache.report()).available);
   });
 
-  it('reports a Redis that is full, and serves on', async () => {
+  it('reports a full Redis, and continues to serve', async () => {
     const small = await startRedis(['--maxmemory', '1500kb', '--maxmemory-policy', 'noeviction']);
     try {
       const connection = await RedisConnection.open({ url: small.url });
@@ -146,7 +146,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     }
   });
 
-  it('says which address it cannot read, without the password', async () => {
+  it('names an address that it cannot parse, without the password', async () => {
     await expect(RedisConnection.open({ url: 'redis://me:secret@host:port' })).rejects.toThrow(
       'Not a Redis address: redis://…@host:port',
     );

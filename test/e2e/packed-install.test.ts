@@ -55,7 +55,7 @@ describe('npm pack', () => {
     for (const path of others) expect(paths).toContain(path);
   });
 
-  it('holds every file that its pages show or lead to', async () => {
+  it('contains every file that its pages embed or link to', async () => {
     const paths = packed.files.map(({ path }) => path);
     for (const page of paths.filter((path) => path.endsWith('.md'))) {
       const links = [...(await readFile(join(root, page), 'utf8')).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(
@@ -75,7 +75,7 @@ describe('npm pack', () => {
 });
 
 describe('the package in an empty folder', () => {
-  it('has a program', async ({ skip }) => {
+  it('provides the command express-large-image', async ({ skip }) => {
     const { alone, work } = installed;
     if (alone === null) return skip('the registry of npm cannot be reached');
     const { stdout } = await run('npx', ['--no', '--', 'express-large-image', '--version'], { cwd: work });
@@ -84,7 +84,7 @@ describe('the package in an empty folder', () => {
     expect(alone.messages.help).toContain('npx express-large-image serve');
   });
 
-  it('takes at most 70 MB with express, mongoose and agenda, and nothing runs or reports while it is installed', ({ skip }) => {
+  it('takes at most 70 MB with express, mongoose and agenda, without install scripts or telemetry', ({ skip }) => {
     const { alone } = installed;
     if (alone === null) return skip('the registry of npm cannot be reached');
     expect(alone.bytesOnDisk / 2 ** 20).toBeLessThan(70);

@@ -15,7 +15,7 @@ const kinds = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 /** What is looked at: an address, and what is there when it stands. */
 type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
-describe.skipIf(executablePath === null)('every page and dialog, as axe sees it', () => {
+describe.skipIf(executablePath === null)('every page and dialog, checked with axe', () => {
   let work: string;
   let testHost: TestHost;
   let admin: Client;
@@ -122,7 +122,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     await rm(work, { recursive: true, force: true });
   });
 
-  it('has no violation in light and dark at 1200 pixels, and at 390', async () => {
+  it('has no violations at 1200 pixels, in light and dark, and at 390 pixels', async () => {
     const context = await browser.newContext({ reducedMotion: 'reduce' });
     try {
       page = await context.newPage();
@@ -159,7 +159,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     }
   });
 
-  it('shows the image, and nothing beyond the side of a narrow window, however long names and metadata are', async () => {
+  it('shows the image, and nothing beyond the edge of a narrow window, however long names and metadata are', async () => {
     const name = `${'N'.repeat(400)} ${'ü'.repeat(300)} <b>"&${'x'.repeat(290)}`;
     const [, slide] = /item\/([0-9a-f]{24})$/.exec(
       stops.map(([address]) => address).findLast((address) => /^item\/[0-9a-f]+$/.test(address))!,

@@ -211,7 +211,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await job.getByRole('button', { name: 'Cancel job' }).isVisible()).toBe(false);
   });
 
-  it('cancels a job that runs', async () => {
+  it('cancels a running job', async () => {
     const spec = JSON.stringify(Array.from({ length: 500 }, (_none, index) => ({ width: 20 + index, encoding: 'PNG' })));
     await admin.ok('PUT', '/large_image/thumbnails', { form: { spec, concurrent: '1', logInterval: '0' } });
     await page.reload();
@@ -279,7 +279,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows changes of jobs in the list', async () => {
+  it('updates the list when jobs change', async () => {
     const spec = JSON.stringify(Array.from({ length: 500 }, (_none, index) => ({ width: 600 + index, encoding: 'PNG' })));
     const job = await admin.ok('PUT', '/large_image/thumbnails', { form: { spec, concurrent: '1' } });
     await tab('Jobs').click();
@@ -293,7 +293,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
   describe('the configuration', () => {
     const editor = () => page.getByRole('textbox', { name: 'Configuration' });
 
-    it('marks the line that fails', async () => {
+    it('marks the line with the error', async () => {
       await tab('Configuration').click();
       expect(await editor().inputValue()).toBe('[large_image]\ncache_sources = True\n');
       await editor().fill(`[large_image]\ncache_sources = True\n# ${hostile}\ncache_backend = memory please\n`);
@@ -310,7 +310,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(await readFile(configFile, 'utf8')).toBe('[large_image]\ncache_sources = True\n');
     });
 
-    it('formats, and stores nothing by that', async () => {
+    it('formats the text without storing it', async () => {
       await editor().fill('[large_image]\ncache_sources=True\ncache_backend:"memory"\n');
       await button('Format').click();
       await said('Configuration file', 'Formatted. Nothing is saved yet.');
@@ -357,7 +357,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(complaints).toEqual([]);
     });
 
-    it('replaces it and restarts the server, which then works by it', async () => {
+    it('replaces the file and restarts the server, which then uses it', async () => {
       const maxsize = async () => ((await admin.ok('GET', '/large_image/cache')).tilesource as { maxsize: number }).maxsize;
       expect(await maxsize()).toBe(64);
       await editor().fill('[large_image]\ncache_tilesource_maximum = 7\n');

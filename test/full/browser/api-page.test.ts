@@ -7,7 +7,7 @@ import { onErrors } from '../../support/pages/stage.js';
 
 const executablePath = chromiumPath();
 
-describe.skipIf(executablePath === null)('the page of the API', () => {
+describe.skipIf(executablePath === null)('the API page', () => {
   let at: InstalledSpecimens;
   let browser: Browser;
   beforeAll(async () => {

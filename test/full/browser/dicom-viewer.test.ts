@@ -77,7 +77,7 @@ describe.skipIf(executablePath === null || !isInstalled)('dicom-microscopy-viewe
     await started?.close();
   });
 
-  it.each(['jpeg', 'deflate'] as const)('shows a slide of %s tiles in its colours, and its annotation', async (compression) => {
+  it.each(['jpeg', 'deflate'] as const)('shows a slide of %s tiles in its colors, and its annotation', async (compression) => {
     const item = await uploadItem(admin, folder, `${compression}.tif`, await slide(compression));
     const box = { type: 'rectangle', center: [512, 384, 0], width: 400, height: 300, group: 'box', lineColor: '#00ff00' };
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Shapes', elements: [box] } });

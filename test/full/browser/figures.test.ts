@@ -68,7 +68,7 @@ const shapes = [
   { type: 'rectanglegrid', center: [600, 450, 0], width: 100, height: 100, widthSubdivisions: 4, heightSubdivisions: 4 },
 ];
 
-describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let browser: Browser;
   let page: Page;
@@ -156,7 +156,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(at(20, 580)[0]).toBeGreaterThan(230);
   });
 
-  it('saves pictures without annotations and scale bar', async () => {
+  it('saves pictures without annotations or scale bar', async () => {
     await open();
     const { bytes } = await saved({ format: 'png', width: '400', off: ['Annotations', 'Scale bar', 'Legend'] });
     const { channels } = await sharp(bytes).stats();
@@ -183,7 +183,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(at(400, 300 + 40)[0]).toBeLessThan(256);
   });
 
-  it('saves PDF with vectors, and texts that its fonts lack in the picture', async () => {
+  it('saves PDF with vectors, and draws text that its fonts lack into the picture', async () => {
     await open();
     const { name, bytes } = await saved({ format: 'pdf', width: '8', unit: 'cm', dpi: '300' });
     expect(name).toBe('slide.v2_region_0_0.pdf');
@@ -206,7 +206,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(streams[1]!.length).toBe(945 * Math.round(streams[1]!.length / 945 / 3) * 3);
   });
 
-  it('has the box that is drawn, and names the file by its corner', async () => {
+  it('saves the box that is drawn, and names the file after its corner', async () => {
     await open(slide, '?at=400,300,800');
     await dialog().getByRole('button', { name: 'Draw a box' }).click();
     await dialog().waitFor({ state: 'detached' });
@@ -228,7 +228,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
       .waitFor();
   });
 
-  it('refuses widths and densities that are not possible, with the limits', async () => {
+  it('refuses impossible widths and densities, and states the limits', async () => {
     await open();
     const says = async (label: string, value: string, words: string) => {
       const before = await dialog().getByLabel(label).inputValue();
@@ -248,7 +248,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(await dialog().getByLabel('Format').inputValue()).toBe('svg');
   });
 
-  it('says why there is no scale bar, and that nothing is in a view beyond the image', async () => {
+  it('says why there is no scale bar, and that a view beyond the image is empty', async () => {
     const plain = await uploadItem(
       admin,
       folder,
@@ -267,7 +267,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     await dialog().getByRole('alert').getByText('No part of the image is in this box.').waitFor();
   });
 
-  it('has annotations with very many shapes, and heat maps, as a picture, and says so', async () => {
+  it('saves annotations with very many shapes, and heat maps, as a picture, and says so', async () => {
     const item = await uploadItem(admin, folder, 'many.tif', await gray([4000, 4000], 255).toBuffer());
     const elements = Array.from({ length: 20_500 }, (_, index) => ({
       type: 'rectangle',
@@ -302,7 +302,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(at(990, 500)).toEqual([255, 255, 255]);
   });
 
-  it('has the channels that are visible in its legend, and the frame and projection of the view', async () => {
+  it('saves the visible channels in the legend, and uses the frame and projection of the view', async () => {
     const { bytes: stack } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
     const item = await uploadItem(admin, folder, 'stack.ome.tif', stack);
     const regions: URL[] = [];
@@ -322,7 +322,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(bytes.toString()).toContain('fill="#ff00ff"');
   });
 
-  it('has both images of a comparison, each with its name and scale bar', async () => {
+  it('saves both images of a comparison, each with its name and scale bar', async () => {
     const other = await uploadItem(
       admin,
       folder,
@@ -347,7 +347,7 @@ describe.skipIf(executablePath === null)('figures of the page', { timeout: 300_0
     expect(text.match(/ µm<\/text>/g)?.length).toBe(2 + 1);
   });
 
-  it('prints the image and its facts, and leaves the view as it is', async () => {
+  it('prints the image and its metadata, and leaves the view unchanged', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${slide}?at=300,200,400`);

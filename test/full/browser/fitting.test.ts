@@ -122,7 +122,7 @@ describe.skipIf(executablePath === null)('the page at all widths, in both langua
   it.each([
     ['en', currentTexts],
     ['de', german as Texts],
-  ])('neither scrolls sideways nor cuts, squeezes or covers words of controls: %s', async (locale, texts) => {
+  ])('neither scrolls sideways nor cuts off, squeezes or covers labels of controls: %s', async (locale, texts) => {
     const context = await browser.newContext({ locale, reducedMotion: 'reduce' });
     await keepToken(context, token);
     try {

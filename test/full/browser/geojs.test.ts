@@ -89,7 +89,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     expect(colour[3]).toBe(255);
   });
 
-  it('keeps every shape of an annotation in its annotation layer, and gives it back as it was', async () => {
+  it('keeps every shape of an annotation in its annotation layer, and returns it unchanged', async () => {
     const [types, corners, stored] = await inPage<[string[], { x: number; y: number }[], { type: string }[]]>(`
       const layer = map.createLayer('annotation', { annotations: geo.listAnnotations() });
       layer.geojson(await (await get('/annotation/${annotation}/geojson')).json(), true, map.gcs());

@@ -190,7 +190,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     ['plugins', 'Large images'],
   ])('opens #%s', (hash, text) => without(() => open(hash, text)));
 
-  it('makes collections, and shows and stores who may see collections and folders', () =>
+  it('creates collections, and shows and stores the permissions of collections and folders', () =>
     without(async () => {
       // When this is repeated, the collection may already exist.
       const name = `Made here at ${Date.now()}`;
@@ -213,7 +213,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       }
     }));
 
-  it('uploads files, and changes, describes and removes items', () =>
+  it('uploads files, and edits, describes and removes items', () =>
     without(async () => {
       await open('folder/FOLDER', 'image.tif');
       await press('.g-upload-here-button');
@@ -252,7 +252,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await says('image.tif');
     }));
 
-  it('makes groups, and invites to them', () =>
+  it('creates groups, and invites users to them', () =>
     without(async () => {
       await open('groups', 'People');
       await press('.g-group-create-button');

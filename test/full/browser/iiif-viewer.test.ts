@@ -41,7 +41,7 @@ describe.skipIf(executablePath === null)('OpenSeadragon on a page of another ori
     await started?.close();
   });
 
-  it('opens info.json, and shows the image in its tiles', async () => {
+  it('opens info.json, and shows the tiles of the image', async () => {
     const failed: string[] = [];
     const tiles: string[] = [];
     page.on('response', (response) => {

@@ -103,7 +103,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     }
   }
 
-  it('takes all its texts from the catalogue', async () => {
+  it('takes all its texts from the catalog', async () => {
     const context = await browser.newContext({ locale: 'de' });
     try {
       await context.route(/\/viewer\/\w+\/german-\w+\.js$/, async (route) => {
@@ -124,7 +124,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     }
   });
 
-  it('fits in German, without violations that axe knows, at 390 and 1024 pixels', async () => {
+  it('fits in German, without violations that axe finds, at 390 and 1024 pixels', async () => {
     // Numbers in accessible names are written as on the page.
     await useLanguage('de');
     const context = await browser.newContext({ locale: 'de-AT', reducedMotion: 'reduce' });
@@ -150,7 +150,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     }
   });
 
-  it('is in English for other languages, and in the language that the user has chosen', async () => {
+  it('is in English for unsupported languages, until the user chooses a language', async () => {
     const context = await browser.newContext({ locale: 'fr-FR' });
     try {
       const page = await context.newPage();
@@ -173,7 +173,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     }
   });
 
-  it('says what it knows about errors of the server in its own language', async () => {
+  it('translates known errors of the server', async () => {
     const context = await browser.newContext({ locale: 'de' });
     try {
       const page = await context.newPage();

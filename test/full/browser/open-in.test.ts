@@ -57,7 +57,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     return /https?:\/\/[^"\s]+/.exec(text)![0];
   }
 
-  it('shows lines with a link that opens the image until it is revoked', async () => {
+  it('shows a link that opens the image until it is revoked', async () => {
     const address = await addressFor('Python');
     expect(address).toMatch(/\/zarr\/t\/[\w-]{43}\/A_slide_1_.tif\.ome\.zarr$/);
     expect((await fetch(`${address}/zarr.json`)).status).toBe(200);
@@ -68,7 +68,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     expect((await fetch(`${address}/zarr.json`)).status).toBe(401);
   });
 
-  it('offers DICOMweb if the size of the pixels is known', async () => {
+  it('offers DICOMweb when the pixel size is known', async () => {
     const address = await addressFor('DICOMweb');
     const studies = await fetch(`${address}/studies`, { headers: { Accept: 'application/dicom+json' } });
     expect(await studies.json()).toHaveLength(1);

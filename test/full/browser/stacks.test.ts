@@ -151,7 +151,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     expect((await presets.locator('option').allTextContents()).filter((name) => name === 'First')).toEqual(['First']);
   });
 
-  it('saves the samples of the view, of all or of the visible channels', async () => {
+  it('saves the samples of the view, of all channels or the visible ones', async () => {
     await open('?frame=8&channels=1:ff0000');
     const saved = async (button: string) => {
       await page.getByRole('button', { name: 'Save this view' }).click();

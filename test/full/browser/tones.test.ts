@@ -9,7 +9,7 @@ import { knownFiles } from '../../support/zarr/known-images.js';
 
 const executablePath = chromiumPath();
 
-describe.skipIf(executablePath === null)('tones of channels and sizes of pixels in the page', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('channel tones and pixel sizes on the page', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let browser: Browser;
   let page: Page;

@@ -119,7 +119,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('All changes are saved.').waitFor();
   }
 
-  it('makes an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
+  it('creates an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
     await look(page, 1);
     await page.getByText('No annotations yet.').waitFor();
     // The first shape needs no annotation: one is made, and removed again if nothing is drawn.
@@ -244,7 +244,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('moves, reshapes and removes shapes, and sends nothing but that', async () => {
+  it('moves, reshapes and removes shapes, and sends only these changes', async () => {
     const before = (await stored('Regions <b>&')).annotation.elements;
     await page.getByRole('button', { name: 'Edit Regions' }).click();
     await click(-250, -170);
@@ -270,7 +270,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('adds vertices and takes changes back, also while they are being saved', async () => {
+  it('adds vertices and undoes changes, even while they are being saved', async () => {
     const polygon = async () => (await stored('Regions <b>&')).annotation.elements[2]!.points!;
     const before = await polygon();
     await click(160, -160);
@@ -397,7 +397,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
   });
 
-  it('shows the server’s picture of many shapes, and the shapes themselves when few are in sight', async () => {
+  it('shows the server’s picture of many shapes, and the shapes themselves when few are visible', async () => {
     const { context } = testHost.host;
     const item = await context.models.item.findById(itemId).lean();
     const { signal } = new AbortController();
@@ -456,7 +456,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('asks for the shapes again when fewer are in sight than there were', async () => {
+  it('requests the shapes again when fewer are visible than before', async () => {
     const asked: URL[] = [];
     page.on('response', (response) => {
       const url = new URL(response.url());
@@ -471,7 +471,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('asks only for the shapes that come into sight while the view is panned, and shows all of them', async () => {
+  it('requests only the shapes that come into view while panning, and shows all of them', async () => {
     const areas: number[] = [];
     page.on('request', (request) => {
       const { pathname, searchParams: query } = new URL(request.url());
@@ -510,7 +510,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('draws overlapping shapes in their order, regardless of the order in which they came into sight', async () => {
+  it('draws overlapping shapes in their order, regardless of the order in which they came into view', async () => {
     const raw = { create: { width: 4096, height: 1024, channels: 3, background: '#f0f0f0' } } as const;
     const bytes = await sharp(raw).tiff({ tile: true, tileWidth: 256, tileHeight: 256 }).toBuffer();
     const item = await uploadItem(admin, folderId, 'over one another.tiff', bytes);
@@ -563,7 +563,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('shows an address that is entered while it is about to write its own', async () => {
+  it('opens an address that is entered just before the page writes its own', async () => {
     await look(page, 1);
     await row('Nuclei').waitFor();
     // Both in one task: the page hears of the address after it has written its own.
@@ -935,7 +935,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('saves the view as a picture with its scale bar, and lists the keys', async () => {
+  it('saves the view as a picture with its scale bar, and lists the keyboard shortcuts', async () => {
     await look(page, 1);
     await page.getByRole('button', { name: 'Save this view' }).click();
     const download = page.waitForEvent('download');
@@ -979,7 +979,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('draws, selects, moves and removes shapes by keys alone', async () => {
+  it('draws, selects, moves and removes shapes with the keyboard alone', async () => {
     await look(page, 1);
     const keys = async (...names: string[]) => {
       for (const name of names) await page.keyboard.press(name);

@@ -157,7 +157,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     expect(complaints).toEqual([]);
   });
 
-  it('show only the shapes that the filter of the table takes', async () => {
+  it('show only the shapes that match the filter of the table', async () => {
     await page.getByRole('button', { name: 'Table and plots of Cells' }).click();
     await table().getByLabel('Add a filter').selectOption('/score');
     await table().getByLabel('Lowest value of /score').fill('5000');
@@ -203,7 +203,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     expect(complaints).toEqual([]);
   });
 
-  it('have a card with measurements as rows, in which the rest is folded', async () => {
+  it('show a card with measurements as rows and the rest collapsed', async () => {
     await open(300);
     const box = (await page.locator('.drawing').boundingBox())!;
     const card = page.locator('.shape-card');
@@ -225,7 +225,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     expect(complaints).toEqual([]);
   });
 
-  it('have no violation of the rules for accessibility, in light, dark and at 390 pixels', async () => {
+  it('have no accessibility violations in light, in dark and at 390 pixels', async () => {
     await legend().getByLabel('Color by').selectOption('/score');
     await legend().getByLabel('Min /score').waitFor();
     expect(await violationsInLooks(page, { within: '.annotation-list' })).toEqual([]);

@@ -221,7 +221,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await page.context().close();
   });
 
-  it('are touched on a phone, in the dark', async () => {
+  it('work by touch on a phone in dark mode', async () => {
     await newItem();
     await write(bert, { text: 'Here', place: { x: 256, y: 256 } });
     const options = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: 'dark' as const };

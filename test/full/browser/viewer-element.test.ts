@@ -102,7 +102,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('takes the token from a cookie that the page names, too', async () => {
+  it('also takes the token from a cookie that the page names', async () => {
     await inPage(
       `window.opened = null; document.cookie = 'girderToken=${admin.token}; path=/'; viewer.token = null; viewer.cookie = 'girderToken';`,
     );
@@ -135,7 +135,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     complaints.length = 0;
   });
 
-  it('stops requesting a refused image when it was removed', async () => {
+  it('stops requesting a refused image when that image is removed', async () => {
     const stranger = await testHost.register('stranger');
     const { folderId } = await admin.ok('GET', `/item/${item}`);
     const doomed = await admin.create('/item', { folderId: String(folderId), name: 'doomed' });
@@ -162,7 +162,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('has its panels below the image when it is narrow, and says when an item does not exist', async () => {
+  it('shows its panels below the image when it is narrow, and says when an item does not exist', async () => {
     await page.setViewportSize({ width: 390, height: 700 });
     const [image, panel] = await Promise.all(['.stage', '.side-panel'].map((name) => page.locator(name).boundingBox()));
     expect(Math.min(image!.width, panel!.width)).toBeGreaterThan(330);
@@ -196,7 +196,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('makes an annotation in a dialog with its own style, and shows the panels and the theme that the page requests', async () => {
+  it('creates an annotation in a dialog with its own style, and shows the panels and the theme that the page requests', async () => {
     await page.getByRole('button', { name: 'New annotation' }).click();
     const dialog = page.getByRole('dialog', { name: 'New annotation' });
     expect(await dialog.evaluate((element) => element.getRootNode() !== element.ownerDocument)).toBe(true);
@@ -243,7 +243,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('has the language of its attribute, else that around it, and keeps the view when that changes', async () => {
+  it('uses the language of its attribute or of the surrounding page, and keeps the view when that changes', async () => {
     await inPage(`window.opened = null; viewer.panels = ''; viewer.view = 'at=1000,700,300';`);
     const home = (name: string) => page.getByRole('button', { name, exact: true }).waitFor();
     await home('Show the whole image');

@@ -77,14 +77,14 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     return members.map(({ login }) => login).toSorted();
   };
 
-  it('lists names with numbers as people count', async () => {
+  it('sorts numbers in names by their value', async () => {
     await open(`folder/${folder}`, 'Kidney');
     await page.locator('.card').nth(3).waitFor();
     expect(await names('.place-name')).toEqual(['block 9', 'block 10']);
     expect((await names('.card-name')).slice(1)).toEqual(['slide 9.txt', 'slide 10.txt', 'slide 11.txt']);
   });
 
-  it('chooses with boxes, Shift and keys, wherever the focus is, and goes back to the last page from beyond it', async () => {
+  it('selects with checkboxes, Shift and keys, wherever the focus is, and returns to the last page from beyond it', async () => {
     await open(`folder/${folder}?items=7`, 'Kidney');
     await page.waitForURL(/#folder\/\w+$/);
     await page.getByText('4 items').waitFor();
@@ -217,7 +217,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('asks for one thumbnail after the other when many images are uploaded', async () => {
+  it('requests thumbnails one after the other when many images are uploaded', async () => {
     let [open, most, asked] = [0, 0, 0];
     await page.route(/tiles\/thumbnail/, async (route) => {
       if (route.request().resourceType() !== 'fetch') return route.continue();
@@ -248,7 +248,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('says how large a file may be in the units of the rest of the page', async () => {
+  it('states the size limit of files in the same units as the rest of the page', async () => {
     const key = 'core.upload_maximum_size';
     await admin.ok('PUT', '/system/setting', { query: { key, value: '1000' } });
     const file = { name: 'long.txt', mimeType: 'text/plain', buffer: Buffer.alloc(2000) };
@@ -258,7 +258,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('finds by words and by beginnings of names, with the way there', async () => {
+  it('finds by words and by the start of names, and shows the path of each result', async () => {
     await page.keyboard.press('/');
     await page.getByLabel('Search everything').fill('sli');
     await page.locator('.card').filter({ hasText: 'slide 10.txt' }).getByText('Slides / Archive').waitFor();
@@ -331,7 +331,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('makes users and groups, and adds a user to a group', async () => {
+  it('creates users and groups, and adds a user to a group', async () => {
     await open('admin/people', 'Administration');
     await page.getByRole('button', { name: 'New user' }).click();
     await dialog().getByLabel('Login').fill('x');
@@ -402,7 +402,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('tells state and capacity of the server in plain words', async () => {
+  it('describes the state and capacity of the server in plain words', async () => {
     await page.getByRole('link', { name: 'Server', exact: true }).click();
     const panel = page.getByRole('region', { name: 'Server' });
     await until('it is told', async () => /OK[\s\S]* free of /.test(await panel.innerText()));

@@ -12,7 +12,7 @@ import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
 
-describe.skipIf(executablePath === null)('what a slip does not lose', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('the page, which loses no work', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -81,7 +81,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await stageOf(page).drag([x, -100], [x + 50, -50]);
   }
 
-  it('keeps unsaved shapes through a reload, says so, and saves them then', async () => {
+  it('keeps unsaved shapes through a reload, says so, and then saves them', async () => {
     await signIn(page, testHost.url, 'anna');
     await open(`item/${slide}`);
     await edit();
@@ -283,7 +283,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     expect((await admin.send('GET', `/annotation/${annotation}`)).status).toBe(200);
   });
 
-  it('says that the browser stores nothing, and saves all the same', async () => {
+  it('says when the browser stores nothing, and still saves to the server', async () => {
     await page.addInitScript(`IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); }`);
     await signIn(page, testHost.url, 'anna');
     await open(`item/${slide}`);

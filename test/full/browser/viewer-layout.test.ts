@@ -11,7 +11,7 @@ const executablePath = chromiumPath();
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-describe.skipIf(executablePath === null)('where things are on the page', () => {
+describe.skipIf(executablePath === null)('the layout of the page', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -59,7 +59,7 @@ describe.skipIf(executablePath === null)('where things are on the page', () => {
     return [...new Set(boxes.map((box) => Math.round(box!.y)))];
   }
 
-  it('has the names of a path in the middle of their line', async () => {
+  it('centers the names of a path in their line', async () => {
     await show(`item/${slide}`);
     await page.locator('.breadcrumbs a').first().waitFor();
     const offsets = await page.evaluate<number[]>(`[...document.querySelectorAll('.breadcrumbs li')].map((step) => {
@@ -72,7 +72,7 @@ describe.skipIf(executablePath === null)('where things are on the page', () => {
     expect(Math.max(...offsets)).toBeLessThan(1);
   });
 
-  it.each([1400, 1024, 390])('has buttons that belong together in one row when it is %i pixels wide', async (width) => {
+  it.each([1400, 1024, 390])('keeps related buttons in one row when it is %i pixels wide', async (width) => {
     await show(`item/${slide}`, width === 390 ? phone : { viewport: { width, height: 800 } });
     await edit();
     expect(await rowsOf('.annotation-editor > .actions .button')).toHaveLength(1);
@@ -91,7 +91,7 @@ describe.skipIf(executablePath === null)('where things are on the page', () => {
     },
   );
 
-  it('has the ruler of a compared image at its edge on a phone', async () => {
+  it('places the ruler of a compared image at its edge on a phone', async () => {
     await show(`item/${slide}?with=${channels}`, phone);
     await page.locator('.stage + .stage .scale-row').waitFor();
     const stage = await boxOf('.stage + .stage');

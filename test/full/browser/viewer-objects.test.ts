@@ -227,7 +227,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     expect(complaints).toEqual([]);
   });
 
-  it('has no violation of the rules for accessibility, in light, dark and at 390 pixels', async () => {
+  it('has no accessibility violations in light, in dark and at 390 pixels', async () => {
     const wrong: string[] = [];
     for (const view of ['Table', 'Summary', 'Plot']) {
       await page.setViewportSize({ width: 1280, height: 850 });

@@ -89,7 +89,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await page.getByRole('dialog', { name: 'Share “Private”' }).waitFor();
   });
 
-  it('makes a link that opens a page with the image and nothing else, until it is revoked', async () => {
+  it('creates a link that opens a page with the image and nothing else, until it is revoked', async () => {
     await openDialog();
     const address = await makeLink();
     expect(address).toMatch(/#view\/[\w-]{43}/);

@@ -107,7 +107,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await until('it is as large as before', async () => (await scale()) === whole);
   });
 
-  it('moves two images together by their scales, one alone while the lock is off, and keeps their positions in the address', async () => {
+  it('moves two images together according to their scales, or one alone while the lock is off, and keeps their positions in the address', async () => {
     await open(`?at=1000,1000,800`);
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
@@ -186,7 +186,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await until('the address forgets it', () => part('with') === null);
   });
 
-  it('ignores positions, brightness and offsets that show nothing', async () => {
+  it('ignores impossible positions, brightness and offsets in the address', async () => {
     for (const [name, value] of [
       ['at', '1e300,0,100'],
       ['at', '0,0,1e300'],
@@ -202,7 +202,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     }
   });
 
-  it('requests parts of the image that could not be loaded again when the user asks for it', async () => {
+  it('retries parts of the image that failed to load when the user asks for it', async () => {
     await open('');
     const alert = page.getByRole('alert').filter({ hasText: 'Some parts of the image could not be loaded.' });
     const cut = { status: 404, json: { message: 'The file is cut off.' } };
@@ -370,7 +370,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await admin.ok('PUT', `/item/${slide}`, { query: { name: 'slide' } });
   });
 
-  it('has the title of the current page, even if a request of the previous one is pending', async () => {
+  it('shows the title of the current page, even if a request of the previous one is pending', async () => {
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${slide}`);
     await page.getByTestId('scale-bar').waitFor();
@@ -383,7 +383,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     expect(await page.title()).toMatch(/^Search/);
   });
 
-  it('leaves the page of an error as it is until there is something else to show', async () => {
+  it('keeps an error page unchanged until there is something else to show', async () => {
     const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
     let asked = 0;
     await page.route('**/rootpath', (route) => {

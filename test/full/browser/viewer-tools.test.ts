@@ -137,7 +137,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     return annotation.elements;
   }
 
-  it('keeps a tool until Escape, chooses tools by keys, and saves with Ctrl-S', async () => {
+  it('keeps a tool until Escape, selects tools by keys, and saves with Ctrl-S', async () => {
     await edit([]);
     await tool('Rectangle');
     await drag([-300, -200], [-200, -140]);

@@ -276,7 +276,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.unroute(/[/]item[?]find=/);
   });
 
-  it('has an opaque overview, and distinguishes pressed buttons and colors when the system chooses the colors', async () => {
+  it('has an opaque overview, and distinguishes pressed buttons and colors when the system forces its own colors', async () => {
     await page.emulateMedia({ forcedColors: 'active' });
     await open(`item/${crowded}`);
     await page.getByLabel('Find an annotation').fill('Region 5');

@@ -109,7 +109,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('makes a collection and a folder in it', async () => {
+  it('creates a collection and a folder in it', async () => {
     await page.getByRole('button', { name: 'New collection' }).click();
     await page.getByLabel('Name').fill('Private slides');
     await page.getByRole('button', { name: 'Create collection' }).click();
@@ -124,7 +124,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('says in the server’s words why something cannot be made', async () => {
+  it('shows the server’s reason when something cannot be created', async () => {
     await page.goBack();
     await heading('Private slides Private');
     await page.getByRole('button', { name: 'New folder' }).click();
@@ -213,7 +213,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.unroute(/\/file\/(chunk|offset)\?/);
   });
 
-  it('shows the thumbnail of an image that the server takes for one only a moment after the upload', async () => {
+  it('shows the thumbnail of an image that the server recognizes only a moment after the upload', async () => {
     await writeFile(
       join(folder, 'late.png'),
       await sharp({ create: { width: 90, height: 60, channels: 3, background: 'teal' } })
@@ -239,7 +239,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('takes back that a file is not readable when the others of the upload have made it so', async () => {
+  it('withdraws the message that a file is unreadable when the rest of the upload makes it readable', async () => {
     const noise = { type: 'gaussian', mean: 128, sigma: 50 } as const;
     const bytes = await sharp({ create: { width: 200, height: 150, channels: 3, noise } as never })
       .png()
@@ -260,7 +260,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('says in a list why an image cannot be shown that was taken for one', async () => {
+  it('says in a list why a recognized image cannot be shown', async () => {
     const isThumbnail = /\/tiles\/thumbnail/;
     const message = 'Corrupt file: its tiles cannot be decoded.';
     await page.route(isThumbnail, (route) => route.fulfill({ status: 422, json: { message, type: 'rest' } }));
@@ -364,7 +364,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('bears the name that an administrator gives it', async () => {
+  it('shows the name that an administrator has given the server', async () => {
     const key = 'core.brand_name';
     await admin.ok('PUT', '/system/setting', { query: { key, value: 'Slides & Co' } });
     await page.reload();
@@ -404,7 +404,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('shows pixels as squares also at a place that was pasted', async () => {
+  it('shows pixels as squares at a position that was pasted into the address', async () => {
     const id = itemId();
     await page.goto(`${testHost.url}/#item/${id}`);
     await until('the whole image is shown', async () => (await page.getByTestId('magnification').textContent())!.length > 0);
@@ -428,7 +428,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('reads out the pixel under the pointer as the API does', async () => {
+  it('shows the same values of the pixel under the pointer as the API', async () => {
     const id = itemId();
     const { mm_x: mmX } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     const box = await stageBox();
@@ -448,7 +448,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('draws a scale bar of the length that it names', async () => {
+  it('draws a scale bar of the length in its label', async () => {
     const id = itemId();
     const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     expect(facts.mm_x).toBeCloseTo(0.0005, 5);
@@ -597,7 +597,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('has a histogram of fractions, and of samples that are all equal, with their automatic maximum', async () => {
+  it('shows histograms of fractions, and of samples that are all equal, with their automatic maximum', async () => {
     const name = 'fractions.tif';
     const flat = 'flat.tif';
     const fractions = Float32Array.from({ length: 100 * 100 }, (_, at) => (at % 100) / 1000);
@@ -664,7 +664,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('hides private content after signing out, and leads back after signing in', async () => {
+  it('hides private content after signing out, and returns to it after signing in', async () => {
     const id = itemId();
     // What is asked before and answered after would be refused, and the browser would say so.
     await until('nothing is being loaded', () => pending === 0);

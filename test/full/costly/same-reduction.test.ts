@@ -163,9 +163,9 @@ const sizes = [
   [null, 25, 17],
 ] as const;
 
-describe('the same picture by every path and source', () => {
+describe('reduced pictures', () => {
   for (const dtype of types) {
-    it.each([1, 2, 3, 4, 5])(`of ${dtype} with %i bands`, async (bands) => {
+    it.each([1, 2, 3, 4, 5])(`of ${dtype} with %i bands are the same by every path and source`, async (bands) => {
       const raster = picture(dtype, bands);
       const sources = await sourcesOf(raster);
       for (const [scale, wide, high] of sizes) {
@@ -196,7 +196,7 @@ describe('the same picture by every path and source', () => {
     });
   }
 
-  it('is gray when samples alternate', async () => {
+  it('are gray when samples alternate', async () => {
     const raster = paint({ width, height, bands: 1, dtype: 'uint16' }, (x, y) => ((x + y) % 2) * 60_000);
     const { data } = await pixelsOf(
       await openLargeImage(rasterSource(raster).source).thumbnail({ width: 50, height: 34, encoding: 'PNG' }),

@@ -31,7 +31,7 @@ const neverClosed: TileSourceDefinition = {
   open: async () => ({ ...openTestImage({ sizeX: 300, sizeY: 200 }), close: () => new Promise<void>(() => {}) }),
 };
 
-describe('requests whose clients go away', () => {
+describe('requests whose clients disconnect', () => {
   const held = new HeldSource();
   let started: TestHost;
   let admin: Client;
@@ -44,7 +44,7 @@ describe('requests whose clients go away', () => {
   afterAll(() => started.close());
   beforeEach(() => held.hold());
 
-  it('an upload does not wait until the files it opened are closed', async () => {
+  it('do not wait for opened files to close when they upload', async () => {
     const stuck = await uploadItem(admin, await newFolder(admin, 'Stuck'), 'a.stuck', Buffer.from('x'));
     expect((await admin.ok('GET', `/item/${stuck}`)).largeImage).toMatchObject({ sourceName: 'never-closed' });
   });
@@ -62,7 +62,7 @@ describe('requests whose clients go away', () => {
     ['a region', (n: number) => `region?width=${60 + n}`],
     ['a Deep Zoom tile', (n: number) => `dzi_files/8/0_0.png?tilesize=256&overlap=${n}`],
     ['a histogram', (n: number) => `histogram?bins=${20 + n}`],
-  ])('stop the work on %s when the last of them has gone', async (_what, path) => {
+  ])('stop the work on %s when the last client is gone', async (_what, path) => {
     const leaving = new AbortController();
     const gone = Promise.allSettled([1, 2, 3].map((n) => ask(path(n), leaving.signal)));
     await until('tiles are read', () => held.reading > 0);
@@ -80,7 +80,7 @@ describe('requests whose clients go away', () => {
   it.each([
     ['a kept thumbnail', 'thumbnail?width=60'],
     ['a tile', 'zxy/2/1/1?encoding=PNG'],
-  ])('do not stop the work on %s for another who waits for the same', async (_what, path) => {
+  ])('do not stop the work on %s while another client waits for it', async (_what, path) => {
     await clear();
     const leaving = new AbortController();
     const gone = ask(path, leaving.signal).catch((error: Error) => error);
@@ -95,7 +95,7 @@ describe('requests whose clients go away', () => {
     expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true]);
   });
 
-  it('never start when they had to wait', async () => {
+  it('never start when they were still queued', async () => {
     const counts = countRequests('/region?width=1');
     const leaving = new AbortController();
     const gone = Promise.allSettled(Array.from({ length: 60 }, (_, n) => ask(`region?width=${100 + n}`, leaving.signal)));

@@ -59,7 +59,7 @@ describe('changing one element', () => {
     return [first, next];
   }
 
-  it('asks the database as often, and writes about as much, however large the annotation is', async () => {
+  it('sends as many queries, and writes about as much, however large the annotation is', async () => {
     const [small, smallNext] = await costs(2000);
     const [large, largeNext] = await costs(40_000);
     // Twenty times the elements are twenty times as much to ask for.

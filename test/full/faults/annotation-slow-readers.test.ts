@@ -41,7 +41,7 @@ function readSlowly(id: string): Promise<Socket> {
   });
 }
 
-it('readers that take their time cost little memory, and still get all; those that leave cost nothing', async () => {
+it('slow readers cost little memory and still receive everything, and readers that leave cost nothing', async () => {
   // About 1 KB each.
   const text = 'x'.repeat(900);
   const list = Array.from({ length: elements }, (_, i) => ({ type: 'point', center: [i, i, 0], user: { i, text } }));

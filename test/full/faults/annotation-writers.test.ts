@@ -12,7 +12,7 @@ interface Change {
   shows(annotation: Json): boolean;
 }
 
-describe('two writers at the same time', () => {
+describe('changes by two writers at the same time', () => {
   let at: Annotated;
   beforeAll(async () => {
     at = await startAnnotated();
@@ -95,7 +95,7 @@ describe('two writers at the same time', () => {
     ['put and metadata', () => [put('left'), metadata('a')]],
     ['revert and put', () => [revert, put('right')]],
     ['revert and element', () => [revert, element(1, 5)]],
-  ] as const)('never lose a change silently: %s', async (_what, changes) => {
+  ] as const)('are never lost silently: %s', async (_what, changes) => {
     for (let round = 0; round < 3; round += 1) {
       const id = await fresh();
       const pair = changes();
@@ -117,7 +117,7 @@ describe('two writers at the same time', () => {
     }
   });
 
-  it('changes of different elements are all made, however many writers there are in however many processes', async () => {
+  it('are all made when they concern different elements, however many writers and processes there are', async () => {
     const writers = 24;
     const edits = 3;
     const elements = Array.from({ length: writers }, (_, n) => point(n, { id: elementId(n + 1) }));
@@ -147,7 +147,7 @@ describe('two writers at the same time', () => {
     expect(history).toHaveLength(1 + writers * edits);
   });
 
-  it('writes waiting changes together, each with its own version and answer', async () => {
+  it('are written together when they have to wait, each with its own version and answer', async () => {
     const elements = Array.from({ length: 40 }, (_, n) => point(n, { id: elementId(n + 1) }));
     const { _id: id } = await at.annotate({ name: 'together', elements });
     const { db } = at.host.host.host.models.item;
@@ -178,7 +178,7 @@ describe('two writers at the same time', () => {
     expect(new Set(answers.filter((_, n) => n !== 7).map(({ headers }) => headers.get('etag'))).size).toBe(19);
   });
 
-  it('deleting wins over editing, which came before it or is refused', async () => {
+  it('are refused once the annotation is deleted, and otherwise come before that', async () => {
     for (const change of [element(1, 5), patch('x'), put('y'), metadata('z')]) {
       const id = await fresh();
       const remove = request('DELETE', (which) => `/annotation/${which}`, {});

@@ -26,7 +26,7 @@ async function pngWith(...chunks: Buffer[]): Promise<Buffer> {
 }
 
 /** libvips inflates all of them whenever it opens the file: 5 MB took it a minute and a half. */
-it('refuses a PNG with megabytes of compressed text, and reads one with some, or with text as it is', async () => {
+it('refuses a PNG with megabytes of compressed text, and reads one with little text or uncompressed text', async () => {
   const empty = deflateSync(Buffer.alloc(200_000_000));
   const bomb = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), empty]));
   const hidden = chunk('iTXt', Buffer.concat([Buffer.from('Comment\0\x01\0\0\0'), empty]));
@@ -42,7 +42,7 @@ it('refuses a PNG with megabytes of compressed text, and reads one with some, or
   await source.close();
 });
 
-it('refuses a PNG of very many texts, of which the library makes objects all at once', async () => {
+it('refuses a PNG with very many texts, because the library makes objects of all of them at once', async () => {
   const text = chunk('tEXt', Buffer.from('A\0B'));
   const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
   await expect(open(await texts(10_001))).rejects.toThrow('The PNG holds more than 10000 texts.');
@@ -68,7 +68,7 @@ it('refuses an animation whose last frame would take minutes', async () => {
 });
 
 /** The tiles of its pyramid are empty but for two columns: 33 million pixels took a minute and a half. */
-it('refuses a picture of a few columns of which the tiles would be very many', async () => {
+it('refuses a picture of a few columns that would have very many tiles', async () => {
   const picture = (height: number) =>
     sharp({ create: { width: 2, height, channels: 3, background: 'red' } })
       .png()

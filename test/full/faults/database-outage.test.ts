@@ -9,7 +9,7 @@ import { until } from '../../support/run/until.js';
 /** Short, so that the test is. */
 const times = 'serverSelectionTimeoutMS=500&connectTimeoutMS=500&heartbeatFrequencyMS=500';
 
-describe('while the database is away', () => {
+describe('while the database is unreachable', () => {
   let database: Awaited<ReturnType<typeof startTestDatabase>>;
   let way: InterruptibleWay;
   let started: TestHost;

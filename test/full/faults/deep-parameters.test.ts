@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => host?.close());
 
-it('parameters that are JSON without end are refused by every route, and those of other values stay what they are', async () => {
+it('every route refuses deeply nested JSON in parameters', async () => {
   const listed = host.host.routes.flatMap(({ method, path, query = {} }) =>
     Object.entries(query).flatMap(([name, { schema }]) =>
       schema.type === 'object' || schema.type === 'array' ? [{ method: method.toUpperCase(), path, name, query }] : [],
@@ -34,7 +34,7 @@ it('parameters that are JSON without end are refused by every route, and those o
   }
 });
 
-it('refuses too many conditions, and conditions on hidden fields', async () => {
+it('refuses queries with too many conditions, and conditions on hidden fields', async () => {
   const many = JSON.stringify({ $or: Array.from({ length: 2000 }, () => ({ name: 'a' })) });
   const values = JSON.stringify({ size: { $in: Array.from({ length: 30_000 }, () => 1) } });
   for (const path of ['/item/query', '/folder/query', '/file/query']) {
@@ -54,7 +54,7 @@ it('refuses too many conditions, and conditions on hidden fields', async () => {
   }
 });
 
-it('lists of settings have an end', async () => {
+it('limits the length of lists in settings', async () => {
   const list = JSON.stringify(Array.from({ length: 1001 }, () => 'core.brand_name'));
   for (const path of ['/system/setting', '/system/setting/default']) {
     const answer = await admin.send('POST', path, { form: { list }, headers: { 'X-HTTP-Method-Override': 'GET' } });

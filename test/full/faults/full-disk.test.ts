@@ -23,7 +23,7 @@ function mountSmallDisk(): string | null {
 const unmounted = mountSmallDisk();
 if (unmounted !== null) console.warn(`skipped: ${unmounted}`);
 
-describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '' : ` (skipped: ${unmounted})`}`, () => {
+describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (skipped: ${unmounted})`}`, () => {
   const filler = join(place, 'filler');
   const configFile = join(place, 'server.cfg');
   const space = { message: 'There is no space left on the disk of the server.', type: 'rest' };
@@ -100,7 +100,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     expect((await readdir(join(place, 'temporary'))).filter((name) => name.includes('conversion'))).toEqual([]);
   });
 
-  it('has no further effect once there is room', async () => {
+  it('has no further effect once there is space', async () => {
     await rm(filler);
     expect((await run([{ width: 300, encoding: 'PNG' }])).log.at(-1)).toBe('Finished: Checked 0, created 1 thumbnail files\n');
     expect((await replace('[a]\nb = 2\n')).body.status).toBe('updated');

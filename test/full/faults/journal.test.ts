@@ -50,7 +50,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
   expect(await models.undertaking.countDocuments()).toBe(0);
 });
 
-it('returns a copy that has begun when clients would wait no longer, and undoes it when it fails later', async () => {
+it('returns an unfinished copy before clients time out, and undoes it when it fails later', async () => {
   // The journal asks of a life only these.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
@@ -76,7 +76,7 @@ it('returns a copy that has begun when clients would wait no longer, and undoes 
   }
 });
 
-it('lets a write that will be finished continue when clients would wait no longer', async () => {
+it('answers before clients time out while a write that can be resumed continues', async () => {
   // The journal asks of a life only these.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];

@@ -237,7 +237,7 @@ describe('an answer that took long to make', () => {
   });
 });
 
-describe('work whose answer the server has given itself, since it stops', () => {
+describe('work that a stopping server has already answered', () => {
   it('is aborted, and its result is dropped', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
@@ -251,7 +251,7 @@ describe('work whose answer the server has given itself, since it stops', () => 
 });
 
 describe('a body', () => {
-  it.each(['json', 'text', 'stream'])('of kind %s is not looked at before the caller is known to be permitted', async (kind) => {
+  it.each(['json', 'text', 'stream'])('of kind %s is not read before the permissions of the caller are checked', async (kind) => {
     const { token, name } = names();
     context.withheld.add(name);
     const answer = await fetch(`${server.url}/api/${kind}/${name}`, {

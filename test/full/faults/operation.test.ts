@@ -45,7 +45,7 @@ describe('a server in operation', () => {
     expect(await idOf('/api/v1/system/version')).not.toBe(await idOf('/api/v1/system/version'));
   });
 
-  it('names the request in each line of the log that is written for it, and in an answer 500', async () => {
+  it('names the request in each of its log lines, and in an answer with status 500', async () => {
     const { models } = started.host.context;
     const findById = models.user.findById.bind(models.user);
     const broken = Object.assign(models.user, {
@@ -84,7 +84,7 @@ describe('a server in operation', () => {
     expect((await get('/health/ready')).status).toBe(200);
   });
 
-  it('counts for Prometheus, for administrators and holders of the token', async () => {
+  it('serves metrics for Prometheus to administrators and holders of the token', async () => {
     const item = await uploadItem(admin, await newFolder(admin, 'Counted'), 'image.tif', await pyramid());
     await until('a large image', async () => (await admin.ok('GET', `/item/${item}`)).largeImage !== undefined);
     for (let i = 0; i < 3; i += 1) expect((await admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(200);
@@ -127,7 +127,7 @@ describe('a server in operation', () => {
     }
   });
 
-  it('ends event streams when it begins to stop, and is not ready any more', async () => {
+  it('ends event streams and is no longer ready when it begins to stop', async () => {
     const job = await started.host.jobs.create({ title: 'watched', type: 'watched', userId: admin.id });
     const streams = await Promise.all(
       [`/api/v1/job/${job.id}/events`, '/api/v1/notification/stream'].map((path) => get(path, { 'Girder-Token': admin.token! })),

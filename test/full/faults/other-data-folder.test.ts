@@ -49,7 +49,7 @@ describe('a second server on the same database', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('says which data folder the database belongs to when its own is another one, and sweeps nothing of it', async () => {
+  it('names the data folder that the database belongs to when its own is another one, and sweeps nothing', async () => {
     await startSecond(folder);
     expect(logged.find(({ event }) => event === 'Host:OtherDataFolder')?.fields).toMatchObject({
       folder,
@@ -60,7 +60,7 @@ describe('a second server on the same database', () => {
     expect(await cachedThumbnails()).toBe(1);
   });
 
-  it('has the same folder when that is reached by another path, or was moved', async () => {
+  it('recognizes the same folder when it is reached by another path or was moved', async () => {
     await startSecond(join(started.dataDirectory, '..', started.dataDirectory.split('/').at(-1)!));
     expect(logged.map(({ event }) => event)).not.toContain('Host:OtherDataFolder');
     await second.host!.close();

@@ -35,7 +35,7 @@ const lists: [model: 'item' | 'folder' | 'user' | 'group' | 'collection' | 'uplo
 ];
 
 describe.each(lists)('the list of documents %s at %s', (name, path, sending) => {
-  it('is read with a limit of time, in parts', async () => {
+  it('is read in parts, with a time limit', async () => {
     const found = vi.spyOn(started.host.context.models[name].collection, 'find');
     await admin.ok('GET', path, sending());
     expect(found).toHaveBeenCalled();
@@ -58,7 +58,7 @@ describe.each(lists)('the list of documents %s at %s', (name, path, sending) => 
   });
 });
 
-it('sums are added up with a limit of time: those of a request, and those of recounting, which may take longer', async () => {
+it('sums have a time limit, which is longer for recounting than for requests', async () => {
   const { context } = started.host;
   const { blob, file, item } = context.models;
   const added = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));

@@ -64,7 +64,7 @@ describe('a truncated TIFF whose directories are whole', () => {
       /strip 0 /,
     ],
     ['a strip without lengths', [strips({ 273: { long: [8, far] }, 279: { long: [] } })], /strip 1 /],
-  ])('says so where it has lost %s', async (_name, directories, wanted) => {
+  ])('is reported when it has lost %s', async (_name, directories, wanted) => {
     for (const options of [{}, { big: true }, { bigEndian: true }] satisfies WriteOptions[]) {
       expect(await truncationOf(writeTiff(directories, options))).toMatch(wanted);
     }
@@ -76,12 +76,12 @@ describe('a truncated TIFF whose directories are whole', () => {
     ['tiles at 0 with a length', tiles(64, { 324: { long: [8, 8, 0, 8] }, 325: { long: [1024, 1024, far, 1024] } })],
     ['a last strip that claims to be complete', strips({ 279: { long: [192, 500] } })],
     ['strips of old JPEG', strips({ 259: { short: [6] }, 273: { long: [far, far] } })],
-  ])('is not what has %s', async (name, directory) => {
+  ])('is not reported for %s', async (name, directory) => {
     const file = writeTiff([tiles(64), ...(name.includes('old JPEG') ? [directory] : [directory, tiles(32, reduced)])]);
     expect(await truncationOf(file)).toBeUndefined();
   });
 
-  it('is found in a table of millions of tiles without holding the event loop', async () => {
+  it('is found in a table of millions of tiles without blocking the event loop', async () => {
     const side = 32 * 1100;
     const table = Array.from({ length: 1100 ** 2 }, () => 8);
     const large = (offsets: number[]) => ({
@@ -101,7 +101,7 @@ describe('a truncated TIFF whose directories are whole', () => {
     expect(slices).toBeGreaterThanOrEqual(12);
   });
 
-  it('is looked for from the last directory on, for two seconds of a slow file', async () => {
+  it('is searched for from the last directory backward, for at most two seconds of a slow file', async () => {
     const last = { 324: { long: [8, 8, 8, 1e9] } };
     for (const [lost, wanted] of [
       [299, /directory 299 /],
@@ -129,7 +129,7 @@ describe('a truncated TIFF whose directories are whole', () => {
   });
 
   const sample = sampleFile('sample.tif');
-  it.skipIf(sample === null)('is not one of the real files', async () => {
+  it.skipIf(sample === null)('is not reported for the real files', async () => {
     const folder = dirname(sample!);
     const names = readdirSync(folder).filter((name) => /\.(?:tiff?|svs)$/.test(name));
     expect(names.length).toBeGreaterThan(5);

@@ -23,7 +23,7 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
     for await (const { key } of new Bucket(gateway.client, 'bucket').list('killed/')) found.push(key);
     return found;
   };
-  it.each(bucketSteps)('a process that is killed at %s leaves an object that is swept, and no other is', async (step) => {
+  it.each(bucketSteps)('are swept when they were left by a process killed at %s, and no others are', async (step) => {
     const database = await startTestDatabase();
     const mine = await openBucketFiles(database.uri, gateway.client);
     const abc = { name: 'kept.txt', mimeType: '', size: 3, parent: { type: 'item', itemId: '' } } as const;

@@ -89,7 +89,7 @@ describe('jobs in worker processes', () => {
   const packs = () => database.collection('large_image_annotation_element_pack').countDocuments();
   const points = (count: number) => Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0] }));
 
-  it('are done exactly once, conversions and uploaded annotations, also those of a worker that is killed', async () => {
+  it('are done exactly once, for conversions and uploaded annotations, even when a worker is killed', async () => {
     const workers = await Promise.all([startWorker(), startWorker()]);
     const long = await submit({ compression: 'zstd', level: 12 });
     const others = [await submit({}), await submit({ localJob: true })];

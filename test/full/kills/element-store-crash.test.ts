@@ -47,7 +47,7 @@ async function expectWholeVersions(): Promise<number> {
   return docs.length;
 }
 
-it('shows nothing of a write or change that was killed at any moment, and sweeps its traces', async () => {
+it('hides a write or change that was killed at any moment, and sweeps its traces', async () => {
   let sawTraces = false;
   // A kill may fall between two writes, where it leaves nothing: more of them then.
   for (let round = 0; round < rounds || (!sawTraces && round < 10 * rounds); round += 1) {
@@ -82,7 +82,7 @@ it('shows nothing of a write or change that was killed at any moment, and sweeps
   expect(sawTraces).toBe(true);
 });
 
-it('lets one of two writers win, and tells the other', async () => {
+it('accepts one of two simultaneous writers, and refuses the other', async () => {
   const { store, documents } = elements;
   const point = (lineWidth: number) => ({ type: 'point', center: [1, 2, 3], lineWidth });
   const base = await (
@@ -106,7 +106,7 @@ it('lets one of two writers win, and tells the other', async () => {
   expect(widths).toEqual([1, (winners[0] as PromiseFulfilledResult<number>).value]);
 });
 
-it('keeps the sweeper from shared data, and writers from swept data', async () => {
+it('keeps the sweeper away from shared data, and writers away from swept data', async () => {
   const { store, documents } = elements;
   const stored = await (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit((given) => Promise.resolve(given));
   // No document refers to the elements while the copy is made.

@@ -71,7 +71,7 @@ describe.each(Object.entries(hostWrites))('after %s that was killed', (write, { 
   it.each(steps)('at %s, nothing is half done', (step) => check(admin, places.get(`${write} at ${step}`)!, step));
 });
 
-describe('after a file that was to be served in place', () => {
+describe('after the killed registration of a file that is served in place', () => {
   it.each(['in-place:file', 'in-place:item'])('at %s, nothing is left, and the file is unchanged', async (step) => {
     const directory = await mkdtemp(join(tmpdir(), 'in-place-'));
     const path = join(directory, 'a.bin');
@@ -117,7 +117,7 @@ describe('leftovers of killed processes', () => {
   });
   afterAll(() => host?.close());
 
-  it('is recovered from and swept at the start, with a count in the log', async () => {
+  it('are recovered from and swept at startup, with a count in the log', async () => {
     const swept = logged.find(({ event }) => event === 'Host:Swept')!;
     expect(Number(swept.fields.registrations)).toBeGreaterThan(0);
     expect(Number(swept.fields.bytes)).toBeGreaterThan(0);
@@ -126,7 +126,7 @@ describe('leftovers of killed processes', () => {
     expect(logged.filter(({ event }) => /Failed|Missing/.test(event))).toEqual([]);
   });
 
-  it('is removed: bytes, registrations, notes, claims and processes', async () => {
+  it('are removed: bytes, registrations, notes, claims and processes', async () => {
     const { models, store, life } = host.context;
     expect(await models.undertaking.countDocuments()).toBe(0);
     expect(await models.claim.find({ process: { $ne: life.id } }).lean()).toEqual([]);

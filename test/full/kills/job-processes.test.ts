@@ -112,7 +112,7 @@ describe('jobs in several processes', () => {
     expect(ended.log?.at(-1)).toBe('The process that ran this job ended before the job.\n');
   });
 
-  it('are taken from a process that is silent for a lease, which stops when it finds that out', async () => {
+  it('are taken over from a process that is silent for the length of a lease, which stops when it notices', async () => {
     const silent = await startWorker();
     const job = await submit('once', 100_000);
     await inStatus(job, 2);
@@ -153,7 +153,7 @@ describe('jobs in several processes', () => {
     await inStatus(half, 3);
   });
 
-  it('go to another process at once when theirs is stopped in order', async () => {
+  it('move to another process at once when theirs stops in an orderly way', async () => {
     const leaving = await startWorker();
     const again = await submit('again', 100_000);
     const once = await submit('once', 100_000);

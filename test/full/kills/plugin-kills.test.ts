@@ -229,7 +229,7 @@ describe('leftovers of killed processes', () => {
   });
   afterAll(() => host?.close());
 
-  it('is swept at the start, with a count in the log', () => {
+  it('are swept at startup, with a count in the log', () => {
     const { fields } = log.find(({ event }) => event === 'Sweep:Done')!;
     expect(fields).toMatchObject({ why: 'start', full: true });
     expect(Object.keys(fields.removed as Json)).toEqual(
@@ -238,7 +238,7 @@ describe('leftovers of killed processes', () => {
     expect(log.filter(({ event }) => event === 'Sweep:Failed')).toEqual([]);
   });
 
-  it('is finished: a job that two processes have had', async () => {
+  it('include a job that two processes had started, which is finished', async () => {
     const { url } = await host.listen();
     expect(await markerOf(new Client(url, admin.token, admin.id), item)).toMatchObject({
       sourceName: 'tiff',
@@ -246,7 +246,7 @@ describe('leftovers of killed processes', () => {
     });
   });
 
-  it('is removed: unreferenced elements, leases, marks, temporary files, processes', async () => {
+  it('are removed: unreferenced elements, leases, marks, temporary files and processes', async () => {
     const own = (name: string) => database.collection(`large_image_${name}`);
     const families = new Set<string>();
     for (const name of ['annotation', 'annotation_version']) {

@@ -38,7 +38,7 @@ async function block(page: string, language: string): Promise<string> {
 }
 
 describe('the package in projects of its users', { timeout: 600_000 }, () => {
-  it('is loaded by Jest in a project like those of `nest new`, as the documentation says', async ({ skip }) => {
+  it('loads in Jest, as documented, in a project like those of `nest new`', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const jest = { testRegex: '.*\\.spec\\.ts$', transform: { '^.+\\.(t|j)s$': 'ts-jest' }, testEnvironment: 'node' };
     const options = {

@@ -17,9 +17,9 @@ const noKubernetes =
 const noSystemd = spawnSync('systemd-analyze', ['--version']).status === 0 ? null : 'systemd-analyze is not installed';
 const files = async (folder: string) => (await readdir(`deploy/${folder}`)).map((name) => `deploy/${folder}/${name}`);
 
-describe('deploy', () => {
+describe('the files in deploy/', () => {
   it.skipIf(noKubernetes !== null)(
-    `manifests of Kubernetes fit its schemas${noKubernetes === null ? '' : ` (skipped: ${noKubernetes})`}`,
+    `manifests of Kubernetes match its schemas${noKubernetes === null ? '' : ` (skipped: ${noKubernetes})`}`,
     async () => {
       for (const file of await files('kubernetes')) {
         const { status, stdout, stderr } = spawnSync(python, ['-m', 'kubernetes_validate', '--strict', file], {
@@ -37,7 +37,7 @@ describe('deploy', () => {
     }
   });
 
-  it.skipIf(noNginx !== null)(`nginx takes its configuration${noNginx === null ? '' : ` (skipped: ${noNginx})`}`, async () => {
+  it.skipIf(noNginx !== null)(`nginx accepts its configuration${noNginx === null ? '' : ` (skipped: ${noNginx})`}`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'nginx-test-'));
     const text = (await readFile('deploy/nginx.conf', 'utf8'))
       // Names are looked up when the configuration is read.

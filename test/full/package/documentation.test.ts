@@ -59,7 +59,7 @@ function compile(modules: ReadonlyMap<string, string>): string[] {
     .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
 }
 
-it('shows code that compiles', async () => {
+it('the documentation shows code that compiles', async () => {
   const modules = await snippets();
   expect(modules.size).toBeGreaterThan(4);
   // The check itself works.
@@ -68,7 +68,7 @@ it('shows code that compiles', async () => {
   expect(problems).toEqual([expect.stringMatching(/^[^:]*wrong\.ts: /)]);
 });
 
-it('shows valid YAML and JSON', async () => {
+it('the documentation shows valid YAML and JSON', async () => {
   for (const { page, code } of await blocks('yaml'))
     expect({ page, value: parseYaml(code, page) }).toEqual({ page, value: expect.anything() });
   for (const { page, code } of await blocks('json')) {
@@ -76,7 +76,7 @@ it('shows valid YAML and JSON', async () => {
   }
 });
 
-it('names only packages, scripts and commands that exist', async () => {
+it('the documentation names only packages, scripts and commands that exist', async () => {
   const manifest = JSON.parse(await read('package.json')) as Record<
     'scripts' | 'dependencies' | 'devDependencies' | 'peerDependencies',
     Record<string, string>

@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => installed?.remove());
 
 describe('npm pack', () => {
-  it('is found and typed with every way of resolving modules, according to public checkers', async () => {
+  it('resolves with its types under every module resolution, according to public checkers', async () => {
     const tarball = join(work, installed.packed.filename);
     const bin = (name: string) => join(root, 'node_modules', '.bin', name);
     // Both end with another code than 0 where something is wrong: node10, node16 from both kinds of modules, bundler.
@@ -131,7 +131,7 @@ export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerE
     expect(result.stdout).toBe('');
   });
 
-  it('has peers and not copies of express, mongoose and agenda', async ({ skip }) => {
+  it('uses express, mongoose and agenda as peers, not as copies', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const { stdout } = await run('npm', ['ls', 'express', 'mongoose', 'agenda', '--json', '--all'], { cwd: work }).catch(
       (error: { stdout: string }) => error,

@@ -123,7 +123,7 @@ describe.each(['item', 'folder'] as const)('with the %s in the trash', (what) =>
     },
   );
 
-  it('no door leads to it', async () => {
+  it('is unreachable through DICOMweb and links', async () => {
     expect((await admin.send('GET', `${dicomPath}/metadata`)).status).toBe(404);
     expect((await admin.send('GET', '/dicomweb/studies')).bytes.toString()).not.toContain(dicomPath.split('/').at(-1));
     const byLink = `/item/${hidden.item}/zarr/t/${linkToken}/${secret}.ome.zarr/zarr.json`;
@@ -131,7 +131,7 @@ describe.each(['item', 'folder'] as const)('with the %s in the trash', (what) =>
   });
 });
 
-it('is found by every door again afterwards', async () => {
+it('a restored item is reachable through DICOMweb again', async () => {
   expect((await admin.send('GET', `${dicomPath}/metadata`)).status).toBe(200);
 });
 

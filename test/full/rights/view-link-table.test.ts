@@ -89,7 +89,7 @@ afterAll(async () => {
   await rm(temporary, { recursive: true, force: true });
 });
 
-it('opens the routes that are listed here', () => {
+it('a link to the page of an image opens exactly the routes listed here', () => {
   const declared = server.host.routes.filter(({ forLinks }) => forLinks === true);
   expect(declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()).toEqual(open);
 });
@@ -105,14 +105,14 @@ describe.each(Object.entries(rightsRows))('%s', (name, row) => {
   };
 
   if (open.includes(route) && row.scope === null) {
-    it('reads about the image', async () => {
+    it('lets the link read about its image', async () => {
       const { status } = await send(holder, shown);
       expect([401, 403]).not.toContain(status);
     });
   }
 
   if (open.includes(route) && row.kind !== null) {
-    it('reads nothing about another image', async () => {
+    it('lets the link read nothing about another image', async () => {
       const { status, bytes } = await send(holder, other);
       expect([401, 403]).toContain(status);
       expect(bytes.toString('latin1')).not.toContain(secret);
@@ -120,7 +120,7 @@ describe.each(Object.entries(rightsRows))('%s', (name, row) => {
   }
 
   if (!open.includes(route)) {
-    it('is closed', async () => {
+    it('is closed to the link', async () => {
       const { status, body } = await send(holder, shown);
       const isOwn = status === 401;
       // Routes of the host do not know the token. They treat the caller as anonymous.

@@ -66,18 +66,18 @@ describe('convert', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['a file that is not there', ['nosuch.png', 'x.tiff'], 'There is no file nosuch.png'],
-    ['a folder that is not there', ['in.png', 'nosuch/x.tiff'], 'There is no folder'],
+    ['a missing file', ['nosuch.png', 'x.tiff'], 'There is no file nosuch.png'],
+    ['a missing folder', ['in.png', 'nosuch/x.tiff'], 'There is no folder'],
     ['the file itself', ['in.png', './in.png', '--overwrite'], 'is the file to convert'],
     [
-      'a compression nobody knows',
+      'an unknown compression',
       ['in.png', 'x.tiff', '--compression', 'zip'],
       '--compression is zip; it must be one of none, jpeg, deflate, lzw, zstd, packbits, webp.',
     ],
     ['text for a number', ['in.png', 'x.tiff', '--quality', 'best'], '--quality is best; it must be a whole number'],
     ['an unknown option', ['in.png', 'x.tiff', '--best'], 'Unknown option'],
-    ['too few words', ['in.png'], 'missing required args'],
-  ])('says that it is given %s, with 2', async (_, words, message) => {
+    ['too few arguments', ['in.png'], 'missing required args'],
+  ])('exits with 2 and a message when it is given %s', async (_, words, message) => {
     expect(await run(['convert', ...words])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
   });
 });
@@ -96,7 +96,7 @@ describe('info', () => {
     expect(JSON.parse(stdout)).toMatchObject({ source: 'multi', sizeX: 1400, sizeY: 500 });
   });
 
-  it('knows the sources of packages that are installed here, as convert does, and says which cannot be loaded', async () => {
+  it('uses the sources of installed packages, as convert does, and names those that cannot be loaded', async () => {
     const install = async (name: string, module: string) => {
       const folder = join(work, 'node_modules', name);
       await mkdir(folder, { recursive: true });

@@ -69,7 +69,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
   const convert = async (client: Client, item: string, name: string) =>
     String((await client.ok('POST', `/item/${item}/tiles/convert`, { query: { localJob: false, name } }))._id);
 
-  it('a file is taken in chunks that arrive at different servers', async () => {
+  it('accept a file in chunks that arrive at different servers', async () => {
     const body = randomBytes(256 * 1024);
     await admin.ok('PUT', '/system/setting', { query: { key: 'core.upload_minimum_chunk_size', value: '0' } });
     const query = { parentType: 'folder', parentId: folder, name: 'parts.bin', size: body.length };
@@ -86,7 +86,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     for (const { bytes } of downloads) expect(bytes.equals(body)).toBe(true);
   });
 
-  it('tiles are the same, and a cleared cache is cleared for both', async () => {
+  it('serve the same tiles, and clear the cache of both', async () => {
     const item = await uploadItem(admin, folder, 'slide.tif', await pyramid());
     const tiles = await Promise.all(at.map((client) => client.send('GET', `/item/${item}/tiles/zxy/0/0/0`)));
     expect(tiles.map(({ status }) => status)).toEqual([200, 200]);
@@ -98,7 +98,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await used(at[1])).toBe(0);
   });
 
-  it('streams events from other servers', async () => {
+  it('stream events from each other', async () => {
     const item = await uploadItem(admin, folder, 'told.tif', await pyramid());
     const leaving = new AbortController();
     const headers = { 'Girder-Token': admin.token! };
@@ -114,7 +114,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await ended(job)).toBe(3);
   });
 
-  it('a job that was started through one is canceled through the other', async () => {
+  it('cancel a job that was started through the other', async () => {
     const side = 5000;
     const noise = await sharp(randomBytes(side * side * 3), { raw: { width: side, height: side, channels: 3 } })
       .png({ compressionLevel: 0 })
@@ -125,7 +125,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await ended(job)).toBe(5);
   });
 
-  it('signs out on all servers within 5 s', async () => {
+  it('sign out on all servers within 5 s', async () => {
     const headers = { Authorization: `Basic ${Buffer.from('admin:a-good-one').toString('base64')}` };
     const found = await new Client(urls[0]!, null, null).ok('GET', '/user/authentication', { headers });
     const { token } = found.authToken as { token: string };
@@ -135,7 +135,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     await until('the other server knows', async () => (await other.send('GET', `/folder/${folder}`)).status === 401);
   });
 
-  it('nobody notices a killed server or worker', async () => {
+  it('hide the loss of a killed server or worker from clients', async () => {
     const item = await uploadItem(admin, folder, 'stays.tif', await pyramid());
     workers[0]!.kill('SIGKILL');
     servers[0]!.kill('SIGKILL');

@@ -92,7 +92,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     await stop();
   });
 
-  it('notices files that come while it runs, by itself and when an administrator asks', async () => {
+  it('notices new files while it runs, automatically and when an administrator asks', async () => {
     await start([]);
     const picture = join(work, 'slides', 'red.png');
     await copyFile(picture, join(work, 'slides', 'second.png'));
@@ -109,7 +109,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     await rm(join(work, 'slides', 'new'), { recursive: true });
   });
 
-  it('prints no sign-in link when others than this machine can reach the server', async () => {
+  it('prints no sign-in link when other machines can reach the server', async () => {
     await start([], { HOST: '0.0.0.0' });
     expect(linkIn(server.output())).toBeNull();
     expect(server.output()).toContain('Login     admin');

@@ -40,7 +40,7 @@ describe('npm start, restarted through config/replace', () => {
   const replace = (body: string) => admin.ok('POST', '/large_image/config/replace', { body });
   const restarts = () => server.output().match(/^Restarted\.$/gm)?.length ?? 0;
 
-  it('serves again at the same address, by the new configuration, with no request refused', async () => {
+  it('serves again at the same address with the new configuration, and refuses no request', async () => {
     expect(await admin.ok('GET', '/large_image/config')).toEqual({
       path: configFile,
       exists: false,
@@ -67,7 +67,7 @@ describe('npm start, restarted through config/replace', () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ login: 'admin' });
   });
 
-  it('lets a running request end, and ends event streams', async () => {
+  it('lets running requests finish, and ends event streams', async () => {
     const collection = await admin.create('/collection', { name: 'Slow' });
     const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Files' });
     const stream = await fetch(`${url}/api/v1/notification/stream?timeout=600&token=${admin.token}`);
@@ -108,7 +108,7 @@ describe('npm start, restarted through config/replace', () => {
     expect(await rooms()).toBe(8);
   });
 
-  it('starts with a file that cannot be used, and says so no worse than at a start', async () => {
+  it('starts with an unusable file, and reports it as on a first start', async () => {
     const before = await startDate();
     await writeFile(configFile, '[large_image\n');
     await replace('[large_image]\ncache_backend = "floppy"\n');
@@ -117,7 +117,7 @@ describe('npm start, restarted through config/replace', () => {
     expect(await readFile(configFile, 'utf8')).toContain('floppy');
   });
 
-  it('stops as ever', async () => {
+  it('stops as usual after restarts', async () => {
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
   });

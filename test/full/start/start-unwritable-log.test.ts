@@ -27,7 +27,7 @@ function start(env: Record<string, string>, output: number | 'pipe'): ChildProce
 
 it.each([
   ['a full disk', existsSync('/dev/full')],
-  ['a pipe that is closed', true],
+  ['a closed pipe', true],
 ])('continues when its output is %s', async (what, isPossible) => {
   if (!isPossible) return;
   const port = await freePort();

@@ -98,7 +98,7 @@ describe('npm start', () => {
     expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
   });
 
-  it('serves the synthetic slide with its nuclei, once', async () => {
+  it('serves one synthetic slide with its nuclei', async () => {
     await smallSlide();
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
     const server = started(startServer(['--public'], env));
@@ -130,7 +130,7 @@ describe('npm start', () => {
     expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
   });
 
-  it('serves the caller’s own files, in place, and makes no slide then', async () => {
+  it('serves given files in place, and then makes no synthetic slide', async () => {
     const own = join(work, 'own');
     await mkdir(join(own, 'deep'), { recursive: true });
     const picture = sharp({ create: { width: 600, height: 400, channels: 3, background: '#c02040' } });
@@ -160,7 +160,7 @@ describe('npm start', () => {
     expect((await itemsIn(nextUrl, 'Local files', 'Files')).map(({ _id }) => _id)).toEqual([single?._id]);
   });
 
-  it('makes up a password, keeps it, prints it, and says when it is no longer the right one', async () => {
+  it('generates, stores and prints a password, and says when it is no longer correct', async () => {
     await smallSlide();
     const env = { ...(await database()), ADMIN_PASSWORD: undefined };
     const server = started(startServer([], env));
@@ -196,7 +196,7 @@ describe('npm start', () => {
   });
 });
 
-describe('problems are described in words', () => {
+describe('npm start explains in plain words', () => {
   it('a port that is taken', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
@@ -239,7 +239,7 @@ const documentdb = join(root, '..', 'shared', 'tools', 'documentdb', 'start');
 const reason = existsSync(documentdb) ? null : `${documentdb} is not there`;
 if (reason) console.warn(`skipped: npm start on a durable database, ${reason}`);
 
-describe('on a durable database', () => {
+describe('npm start on a durable database', () => {
   it.skipIf(reason)('keeps acknowledged writes after kill -9 of server and database', async () => {
     const folder = await mkdtemp('/var/tmp/large-image-documentdb-');
     const up = async (): Promise<string> => {

@@ -47,7 +47,7 @@ afterAll(async () => {
   if (directory !== undefined) await rm(directory, { recursive: true, force: true, maxRetries: 20 });
 });
 
-it('ends a busy server in order', async () => {
+it('stops a busy server in an orderly way', async () => {
   const first = await start();
   const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
   const user = await new Client(first.url, null, null).ok('POST', '/user', { query });

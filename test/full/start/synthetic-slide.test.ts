@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-describe('the slide', () => {
+describe('the synthetic slide', () => {
   const seen: number[] = [];
   let folder: string;
   let path: string;
@@ -81,7 +81,7 @@ describe('the slide', () => {
     expect(purple / count).toBeGreaterThan(0.97);
   });
 
-  it('is not made again', async () => {
+  it('is not created again', async () => {
     const there = join(work, 'slide.tiff');
     await writeFile(there, 'here already');
     await makeSyntheticSlide(there, { seed, size });
@@ -117,8 +117,8 @@ describe('the slide', () => {
   });
 });
 
-describe('the nuclei', () => {
-  it('are always the same, whole numbers of them in each block, with outlines around their centers', () => {
+describe('the nuclei of the synthetic slide', () => {
+  it('are always the same, a whole number in each block, with outlines around their centers', () => {
     const all = [...nucleiOf(seed, size)];
     expect([...nucleiOf(seed, size)]).toEqual(all);
     expect([...nucleiOf(seed + 1, size)].length).not.toBe(all.length);
@@ -139,7 +139,7 @@ describe('the nuclei', () => {
     expect(parts.map(key).toSorted()).toEqual(whole.map(key).toSorted());
   });
 
-  it('of the slide of npm start are at least 200 000', () => {
+  it('number at least 200,000 on the slide of npm start', () => {
     let count = 0;
     for (const { x, y } of nucleiOf()) {
       count++;

@@ -145,7 +145,7 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
     expect(await failures({ annotations: [{ name: 'Shapes', item, shapes }] })).toEqual([]);
   });
 
-  it('get files of DICOM as they are: JPEG, JPEG 2000, JPEG-LS, RLE and native, with and without tables of offsets, in several series', async () => {
+  it('get DICOM files unchanged: JPEG, JPEG 2000, JPEG-LS, RLE and native, with and without offset tables, in several series', async () => {
     const files = [];
     for (const { name, frames, companions = [] } of dicom!.manifest) {
       const path = (file: string) => join(dicom!.folder, file);

@@ -95,7 +95,7 @@ const files: { name: string; read: Reading; lossy: string[]; flavors?: string[] 
 type Row = Record<string, { Value?: unknown[] }>;
 const valueOf = (row: Row | undefined, tag: string, at = 0) => String(row?.[tag]?.Value?.[at]);
 
-describe.skipIf(validators.length === 0)('files as DICOM', () => {
+describe.skipIf(validators.length === 0)('files served as DICOM', () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;

@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)('the Python library girder_client', () => {
     expect(left).toEqual(['store-id']);
   });
 
-  it('serves scripts of image analysis: regions by every unit, annotations, 200 MB over a connection that breaks', async () => {
+  it('runs scripts of image analysis: regions in every unit, annotations, 200 MB over a connection that breaks', async () => {
     expect(await runScript('./analysis_session.py')).toEqual(['store-id']);
   });
 });

@@ -170,7 +170,7 @@ describe('clients of OME-Zarr', () => {
     }
   });
 
-  it.skipIf(!hasNeuroglancer())('are drawn by neuroglancer in a browser, in both versions', async () => {
+  it.skipIf(!hasNeuroglancer())('include neuroglancer, which draws both versions in a browser', async () => {
     const tiff = await sharp(pattern(600, 400, 3), { raw: { width: 600, height: 400, channels: 3 } })
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256 })
       .toBuffer();

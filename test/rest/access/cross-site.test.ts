@@ -75,19 +75,19 @@ describe('a page of another site', () => {
     expect([signedIn.status, signedIn.headers.has('Set-Cookie')]).toEqual([200, false]);
   });
 
-  it('allows changes with a token that the page sends itself', async () => {
+  it('makes changes with a token that the page sends itself', async () => {
     const query = { parentType: 'user', parentId: visitor.id!, name: 'from elsewhere' };
     const headers = { Origin: evil, 'Sec-Fetch-Site': 'cross-site' };
     expect(await visitor.ok('POST', '/folder', { query, headers })).toMatchObject({ name: 'from elsewhere' });
   });
 });
 
-describe('a page of an origin that the server allows', () => {
+describe('a page of an allowed origin', () => {
   const allow = (origins: string) => server.host.settings.set('core.cors.allow_origin', origins);
   const from = { Origin: 'https://app.example.org', 'Sec-Fetch-Site': 'cross-site' };
   const signOut = { method: 'delete', path: '/token/session' } as const;
 
-  it('by name registers users, and changes things with the cookie', async () => {
+  it('registers users and makes changes with the cookie when the origin is allowed by name', async () => {
     await allow('https://*.example.org');
     const made = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('invited'));
     expect(made.status).toBe(200);
@@ -96,7 +96,7 @@ describe('a page of an origin that the server allows', () => {
     expect((await send(signOut, { ...from, Cookie: cookie })).status).toBe(401);
   });
 
-  it('allows anonymous requests, without cookies, when all origins are allowed', async () => {
+  it('makes anonymous requests without cookies when all origins are allowed', async () => {
     await allow('*');
     const made = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('anybody'));
     expect([made.status, made.headers.has('Set-Cookie')]).toEqual([200, false]);
@@ -108,10 +108,10 @@ describe('a page of an origin that the server allows', () => {
 
 it.each<[string, () => Record<string, string>]>([
   ['the same origin', () => ({ Origin: server.url, 'Sec-Fetch-Site': 'same-origin' })],
-  ['the same origin over plain HTTP, where browsers say the origin only', () => ({ Origin: server.url })],
+  ['the same origin over plain HTTP, where browsers send only Origin', () => ({ Origin: server.url })],
   ['the address bar', () => ({ 'Sec-Fetch-Site': 'none' })],
   ['no browser', () => ({})],
-])('the cookie serves requests of %s', async (_who, from) => {
+])('the cookie is accepted in requests from %s', async (_who, from) => {
   const { authToken } = await server.anonymous.ok('GET', '/user/authentication', {
     headers: { Authorization: `Basic ${btoa('visitor:visitor.password')}` },
   });

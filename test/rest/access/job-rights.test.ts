@@ -32,7 +32,7 @@ async function idsOf(client: Client, path: string, query: Record<string, string>
 }
 
 describe('a job about a private item', () => {
-  it.each(['reader', 'writer', 'admin'] as const)('is seen by the %s', async (who) => {
+  it.each(['reader', 'writer', 'admin'] as const)('is visible to the %s', async (who) => {
     const client = everybody()[who];
     expect(await client.ok('GET', `/job/${job}`)).toMatchObject({
       title,
@@ -44,7 +44,7 @@ describe('a job about a private item', () => {
     expect(await client.ok('GET', '/job/typeandstatus/all')).toEqual({ types: [type], statuses: [2] });
   });
 
-  it.each(['anonymous', 'stranger'] as const)('is nothing for the %s: no title, no type, no count', async (who) => {
+  it.each(['anonymous', 'stranger'] as const)('is hidden from the %s: no title, no type, no count', async (who) => {
     const client = everybody()[who];
     const status = who === 'anonymous' ? 401 : 403;
     for (const path of [`/job/${job}`, `/job/${job}/events`]) {
@@ -69,7 +69,7 @@ describe('a job about a private item', () => {
     }
   });
 
-  it('stays with its owner, and goes from all others when the item does', async () => {
+  it('stays visible only to its owner when the item is removed', async () => {
     const { jobs } = at.host.host;
     const item = await at.admin.create('/item', { folderId: at.privateFolder, name: 'short' });
     const made = await jobs.create({ title: 'about short', type: 'short', userId: at.writer.id, itemId: item });
@@ -80,7 +80,7 @@ describe('a job about a private item', () => {
     await jobs.remove(made.id);
   });
 
-  it('is counted in pages as if the others were not there', async () => {
+  it('is paged as if hidden jobs did not exist', async () => {
     const { jobs } = at.host.host;
     const made: string[] = [];
     for (let i = 0; i < 6; i++) {
@@ -96,7 +96,7 @@ describe('a job about a private item', () => {
     for (const id of made) await jobs.remove(id);
   });
 
-  it('ends for followers who lose access to the item', async () => {
+  it('ends its events for followers who lose access to the item', async () => {
     const path = `/job/${job}/events`;
     const headers = { 'Girder-Token': at.reader.token! };
     const answer = await fetch(`${at.host.url}/api/v1${path}`, { headers });

@@ -33,7 +33,7 @@ const auth: HostAuth = {
   },
 };
 
-describe('a host that gives its Passport strategies', () => {
+describe('a host with Passport strategies', () => {
   let at: InstalledSpecimens;
   /** An annotation that keeper and robot may read. */
   let path: string;
@@ -57,7 +57,7 @@ describe('a host that gives its Passport strategies', () => {
   const tokenOf = (person: string, seconds = 3600) => jwt.sign({ sub: person }, secret, { expiresIn: seconds });
   const status = async (token: string) => (await at.get(path, { Authorization: `Bearer ${token}` })).status;
 
-  it('has callers of all of them, wherever their token is in a request', async () => {
+  it('identifies callers by any of them, wherever their token is in a request', async () => {
     const token = tokenOf('keeper');
     expect((await at.get(path, { Authorization: `Bearer ${token}` })).status).toBe(200);
     expect((await at.get(path, { 'Girder-Token': token })).status).toBe(200);
@@ -77,7 +77,7 @@ describe('a host that gives its Passport strategies', () => {
     expect((await at.get(path, { 'Girder-Token': 'key of a machine' })).status).toBe(401);
   });
 
-  it('is called once for simultaneous requests, and again after revocations', async () => {
+  it('is asked once for simultaneous requests, and again after revocations', async () => {
     const token = tokenOf('keeper', 3601);
     expect(await status(token)).toBe(200);
     const before = asked;
@@ -94,14 +94,14 @@ describe('a host that gives its Passport strategies', () => {
     expect(await status(token)).toBe(200);
   });
 
-  it('is not believed for longer than a token lasts', async () => {
+  it('is not trusted for longer than a token lasts', async () => {
     // Its times are in whole seconds, so that one of a second may last no time at all.
     const token = tokenOf('keeper', 5);
     expect(await status(token)).toBe(200);
     await until('it has expired', async () => (await status(token)) === 401);
   });
 
-  it('tells nothing of its errors', async () => {
+  it('reveals nothing about its errors', async () => {
     const answer = await at.get(path, { Authorization: `Bearer ${tokenOf('trouble')}` });
     expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('secret words')]);
   });
@@ -113,10 +113,10 @@ describe('a host that gives its Passport strategies', () => {
 
 describe('strategies with unsupported actions', () => {
   it.each([
-    ['send people elsewhere', (strategy: Acting) => strategy.redirect('/login')],
+    ['redirect', (strategy: Acting) => strategy.redirect('/login')],
     ['pass', (strategy: Acting) => strategy.pass()],
     ['fail', (strategy: Acting) => strategy.fail()],
-  ])('find nobody when they %s', async (_what, act) => {
+  ])('identify nobody when they %s', async (_what, act) => {
     class Other extends passport.Strategy {
       override authenticate(): void {
         act(this);
@@ -134,7 +134,7 @@ interface Acting {
   fail(): void;
 }
 
-it('an error of `caller` is one of the request, also when the strategy answers later', async () => {
+it('an error in `caller` fails the request, even when the strategy answers later', async () => {
   const later = new BearerStrategy((token, done) => void setImmediate(() => done(null, { token })));
   const verify = tokenVerifier({
     strategies: [later],

@@ -10,7 +10,7 @@ import { Client, startHost, type TestHost } from '../../support/hosts/reference-
 import { slideFile } from '../../support/images/slide.js';
 import { until } from '../../support/run/until.js';
 
-describe('files that are kept for items', () => {
+describe('cached files of items', () => {
   let started: TestHost;
   let admin: Client;
   let other: Client;
@@ -83,7 +83,7 @@ describe('files that are kept for items', () => {
     expect(second.headers.get('content-disposition')).toBe('attachment; filename=image-thumbnail.png');
   });
 
-  it('names files by parameters that make a difference only', async () => {
+  it('names files only by parameters that make a difference', async () => {
     await thumbnail({ width: 64, fill: 'none', _: 'abc', nonsense: 1, contentDisposition: 'inline' });
     await thumbnail({ width: 64 });
     expect(await keys()).toEqual(['{"width":64}']);
@@ -152,7 +152,7 @@ describe('files that are kept for items', () => {
     expect(await admin.ok('DELETE', '/large_image/associated_images', { query: { imageKey: 'tileFrames' } })).toBe(1);
   });
 
-  it('counts samples, and keeps the counts', async () => {
+  it('computes histograms, and keeps them', async () => {
     const path = `/item/${item}/tiles/histogram`;
     const bands = await admin.ok('GET', path, { query: { bins: 8, width: 100, height: 100 } });
     expect(bands).toHaveLength(3);
@@ -211,7 +211,7 @@ describe('files that are kept for items', () => {
     });
   });
 
-  it('keeps no picture of a form, which holds none', async () => {
+  it('keeps nothing when a form is sent instead of a picture', async () => {
     const sending = { query: { key: 'posted' }, body: 'a=1', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } };
     const refused = await admin.fails('POST', `/item/${item}/tiles/thumbnails`, sending);
     expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('with its Content-Type') });
@@ -219,7 +219,7 @@ describe('files that are kept for items', () => {
   });
 
   it.each(['text/html', 'image/svg+xml', 'text/html;charset=utf-8'])(
-    'serves what was kept as %s as bytes only',
+    'serves a file that was stored as %s as plain bytes',
     async (mimeType) => {
       const query = { key: '{"width":13}', mimeType };
       await admin.ok('POST', `/item/${item}/tiles/thumbnails`, { query, body: '<script>alert(1)</script>' });
@@ -316,7 +316,7 @@ describe('files that are kept for items', () => {
     expect(await admin.ok('GET', `/item/${String(copy._id)}/tiles`)).toMatchObject({ levels: expect.any(Number) as number });
   });
 
-  it('lets the files go with their item, with its large image, and when the file of the image changes', async () => {
+  it('removes the files with their item, with its large image, and when the file of the image changes', async () => {
     const own = await uploadItem(admin, folder, 'own.tif', image);
     await thumbnail({ width: 20 }, own);
     const copy = String((await admin.ok('POST', `/item/${own}/copy`))._id);
@@ -380,7 +380,7 @@ describe('files that are kept for items', () => {
     'DELETE associated_images',
     'GET histograms',
     'DELETE histograms',
-  ])('%s is for administrators with the scope', async (route) => {
+  ])('%s requires an administrator with the scope', async (route) => {
     const [method, name] = route.split(' ') as [string, string];
     const path = `/large_image/${name}`;
     const body = { message: 'Administrator access required.', type: 'access' };

@@ -57,7 +57,7 @@ describe('caches of one process', () => {
     await until('they are kept', async () => (await reportOf(admin)).tileCache.items === 3);
   });
 
-  it('clears while a file has a reader', async () => {
+  it('can be cleared while a file has a reader', async () => {
     const reading = admin.send('GET', `/item/${item}/tiles/region`, {
       query: { width: 600, encoding: 'PNG', units: 'base_pixels' },
     });

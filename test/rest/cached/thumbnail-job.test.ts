@@ -145,11 +145,11 @@ describe('the job that makes thumbnails', () => {
   // Many sizes, so that there is time to stop.
   const slow = Array.from({ length: 400 }, (_, i) => ({ width: 300 + i, encoding: 'PNG' }));
 
-  it.each(['cancelled', 'removed', 'set to ERROR'])('stops when it is %s', async (how) => {
+  it.each(['canceled', 'removed', 'set to ERROR'])('stops when it is %s', async (how) => {
     await started.host.settings.set('large_image.max_thumbnail_files', 1000);
     const id = String((await start(slow, { concurrent: '1', logInterval: '0' }))._id);
     await until('some are made', async () => Number(await count()) > 3);
-    if (how === 'cancelled') await admin.ok('PUT', `/job/${id}/cancel`);
+    if (how === 'canceled') await admin.ok('PUT', `/job/${id}/cancel`);
     else if (how === 'removed') await admin.ok('DELETE', `/job/${id}`);
     else await started.host.jobs.updateStatus(id, 4);
     let made = -1;
@@ -161,7 +161,7 @@ describe('the job that makes thumbnails', () => {
     expect(made).toBeLessThan(2000);
     if (how === 'removed') return;
     const job = (await admin.ok('GET', `/job/${id}`)) as unknown as { status: number; log: string[] };
-    expect(job.status).toBe(how === 'cancelled' ? 5 : 4);
+    expect(job.status).toBe(how === 'canceled' ? 5 : 4);
     expect(job.log.join('')).not.toContain('Finished');
   });
 

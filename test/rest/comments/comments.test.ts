@@ -95,7 +95,7 @@ describe('comments on an item', () => {
     expect(await scene.admin.ok('GET', `/comment/${_id}`)).toMatchObject(gone);
   });
 
-  it('do not tell whether a shape exists that the caller cannot see', async () => {
+  it('do not reveal whether a shape exists that the caller cannot see', async () => {
     const item = await newItem();
     const annotation = await scene.annotate({ name: 'Secret', elements: [point(5, { id: elementId(1) })] }, { on: item });
     const access = JSON.stringify({ users: [{ id: scene.admin.id, level: 2 }], groups: [] });
@@ -227,7 +227,7 @@ describe('comments on an item', () => {
   });
 });
 
-describe('who may do what with comments', () => {
+describe('permission for comments', () => {
   it('follows the item: readers read, those who may annotate write, authors and administrators delete', async () => {
     const item = await newItem();
     const { _id } = await write(item, 'Mine');
@@ -272,7 +272,7 @@ describe('who may do what with comments', () => {
 });
 
 describe('the inbox', () => {
-  it('has comments that mention me or answer me, until I read them', async () => {
+  it('lists comments that mention or answer the user, until they are read', async () => {
     const item = await newItem('inbox.svs');
     for (const client of [scene.reader, scene.writer, colleague])
       await client.ok('PUT', '/comment/inbox', { json: { read: true } });
@@ -306,7 +306,7 @@ describe('the inbox', () => {
     expect(texts(await inbox(scene.writer))).toEqual(expect.arrayContaining(['No', 'Yes']));
   });
 
-  it('shows only comments on items that I can read now', async () => {
+  it('lists only comments on items that the user can read now', async () => {
     const item = await newItem();
     await scene.reader.ok('PUT', '/comment/inbox', { json: { read: true } });
     await write(item, 'Hello @reader');
@@ -340,7 +340,7 @@ describe('the inbox', () => {
     expect(texts(await inbox(scene.reader))).not.toContain('Hello');
   });
 
-  it('stores no mention of nobody, of addresses, or of users that the author cannot see', async () => {
+  it('stores no mention of unknown users, of email addresses, or of users that the author cannot see', async () => {
     const item = await newItem();
     await scene.host.register('hidden');
     const { user } = scene.host.host.context.models;

@@ -105,7 +105,7 @@ describe('YAML folder configurations', () => {
     expect(await get(admin, top)).toEqual({ who: 'admin', level: 1 });
   });
 
-  it("take a reader's requests, several at once", async () => {
+  it('store the settings of several readers at once', async () => {
     await put(admin, top, 'b: 1\nusers:\n  admin: {x: 1}\n');
     await Promise.all([
       put(user, top, 'view: grid\n', { user_context: true }),
@@ -152,7 +152,7 @@ describe('YAML folder configurations', () => {
       ],
       ['no file', 'f.yaml', []],
       ['more than a configuration may have', 'g.yaml', [['g.yaml', yaml, `a: ${'x'.repeat(10 * 1024 * 1024)}`]]],
-    ])('leave one alone that holds %s', async (_what, itemName, files) => {
+    ])('leave an item alone that holds %s', async (_what, itemName, files) => {
       const item = await itemOf(top, itemName, files);
       const before = [await contents(item), await admin.ok('GET', `/item/${item}`)];
       for (const [who, query] of [
@@ -171,9 +171,9 @@ describe('YAML folder configurations', () => {
       ['a list', '[1, 2]\n'],
       ['a lone text', 'hello\n'],
       ['broken YAML', 'a: [1\n'],
-      ['users that are no mapping', 'users: [user]\n'],
-      ['a section that is no mapping', 'users: {user: text}\n'],
-    ])('add nothing of a user to %s, which anyone with write access can replace', async (what, text) => {
+      ['users that are not a mapping', 'users: [user]\n'],
+      ['a section that is not a mapping', 'users: {user: text}\n'],
+    ])('refuse the settings of a user in %s, which anyone with write access can replace', async (what, text) => {
       const itemName = `${what}.yaml`;
       const path = `/folder/${top}/yaml_config/${encodeURIComponent(itemName)}`;
       const item = await itemOf(top, itemName, [[itemName, yaml, text]]);
@@ -185,7 +185,7 @@ describe('YAML folder configurations', () => {
       expect(await get(user, top, encodeURIComponent(itemName))).toEqual({ mended: 1 });
     });
 
-    it('keep a name that a folder has, or that items cannot have', async () => {
+    it('refuse a name that a folder has, or that items cannot have', async () => {
       await admin.create('/folder', { parentType: 'folder', parentId: top, name: 'taken.yaml', public: true });
       const names = async () =>
         ((await admin.ok('GET', '/item', { query: { folderId: top, limit: 0 } })) as unknown as { name: string }[]).map(
@@ -200,7 +200,7 @@ describe('YAML folder configurations', () => {
       expect(await names()).toEqual(before);
     });
 
-    it('are written only with a token that may write', async () => {
+    it('are written only with a token that allows writing', async () => {
       const tokens = [];
       for (const scope of [['core.data.read'], ['core.data.read', 'core.data.write']]) {
         const key = await user.ok('POST', '/api_key', { query: { name: scope.join(), scope: JSON.stringify(scope) } });
@@ -220,13 +220,13 @@ describe('YAML folder configurations', () => {
     ['broken YAML', 'a: [1\n', 400],
     ['two documents', 'a: 1\n---\nb: 2\n', 400],
     [
-      'aliases that unfold',
+      'aliases that expand exponentially',
       `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefgh'.replace(/./g, (c, i: number) => `${c}: &${c} [${Array(9).fill(`*${'abcdefg'[i]}`).join(',')}]\n`)}`,
       400,
     ],
-    ['what is no UTF-8', Buffer.from([0x61, 0x3a, 0xff]), 400],
+    ['bytes that are not UTF-8', Buffer.from([0x61, 0x3a, 0xff]), 400],
     ['more than 10 MiB', Buffer.alloc(10 * 1024 * 1024 + 1, 0x23), 413],
-  ])('refuse %s, and stay as they were', async (_what, body, status) => {
+  ])('refuse %s, and stay unchanged', async (_what, body, status) => {
     await put(admin, top, 'kept: 1\n');
     const answer = await admin.send('PUT', `/folder/${top}/yaml_config/${name}`, { body });
     expect([answer.status, answer.body.message]).toEqual([status, expect.stringMatching(/./)]);

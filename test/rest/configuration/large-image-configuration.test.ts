@@ -42,12 +42,8 @@ describe('the configuration file', () => {
     ['a valid text', changed, []],
     ['an empty text', '', []],
     ['a line before the first section', 'a = 1\n[b]\n', [{ line: 0, message: 'File contains no section headers.' }]],
-    ['a value that is none', '[a]\nb = 1\nc = x y\n', [{ line: 2, message: 'Config values must be valid Python.' }]],
-    [
-      'an option that stands twice',
-      '[a]\nb = 1\nb = 2\n',
-      [{ line: 2, message: "[line  3]: option 'b' in section 'a' already exists" }],
-    ],
+    ['an invalid value', '[a]\nb = 1\nc = x y\n', [{ line: 2, message: 'Config values must be valid Python.' }]],
+    ['a duplicate option', '[a]\nb = 1\nb = 2\n', [{ line: 2, message: "[line  3]: option 'b' in section 'a' already exists" }]],
     ['a reference to nothing', '[a]\nb = "%(nope)s"\n', [{ line: 0, message: 'General error' }]],
   ])('validates %s', async (_what, body, problems) => {
     expect(await admin.ok('POST', '/large_image/config/validate', { body })).toEqual(problems);
@@ -59,7 +55,7 @@ describe('the configuration file', () => {
     expect(await format('a = 1\n[b]\nc = 2\n')).toBe('a = 1\n[b]\nc = 2\n');
   });
 
-  it('sees the body of a form as an empty text', async () => {
+  it('treats the body of a form as an empty text', async () => {
     expect(await admin.ok('POST', '/large_image/config/validate', { form: { x: 'y' } })).toEqual([]);
   });
 
@@ -142,14 +138,14 @@ describe('the configuration file', () => {
     expect(await readFile(path, 'utf8')).toBe(former);
   });
 
-  it('answers the largest text that it takes', async () => {
+  it('accepts the largest allowed text', async () => {
     const line = "key = [1, 2, 'three', {'four': 5.5}]\n";
     const body =
       '[a]\n' + Array.from({ length: Math.floor((127 * 1024) / (line.length + 5)) }, (_, i) => `k${i}${line}`).join('');
     expect((await admin.send('POST', '/large_image/config/validate', { body })).status).toBe(200);
   });
 
-  it('says that the folder is missing', async () => {
+  it('reports that the folder is missing', async () => {
     await rm(folder, { recursive: true });
     try {
       expect(

@@ -122,7 +122,7 @@ describe('settings of the plugin', () => {
   const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
   const shown = () => started.anonymous.ok('GET', '/large_image/settings');
 
-  it('refuses attributes of DICOM that cannot be mapped, and keys that are no text', async () => {
+  it('refuse attributes of DICOM that cannot be mapped, and keys that are not text', async () => {
     const given = (value: string) => ({ query: { key: 'large_image.dicomweb_metadata', value } });
     const good = '{"PatientID": "case.patient"}';
     await admin.ok('PUT', '/system/setting', given(good));
@@ -139,7 +139,7 @@ describe('settings of the plugin', () => {
     await admin.ok('PUT', '/system/setting', given(''));
   });
 
-  it('shows all public settings, under both names, with their defaults', async () => {
+  it('are all listed, if public, under both names and with their defaults', async () => {
     const expected = {
       ...Object.fromEntries(Object.entries(table).map(([name, row]) => [name, row.byDefault])),
       annotation_history: true,
@@ -213,7 +213,7 @@ describe('settings of the plugin', () => {
     expect(await stored(key)).toEqual(row.byDefault);
   });
 
-  it('config_folder takes the id of a folder', async () => {
+  it('config_folder accepts the id of a folder', async () => {
     const collection = await admin.create('/collection', { name: 'c' });
     const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'f' });
     const key = 'large_image.config_folder';
@@ -236,7 +236,7 @@ describe('settings of the plugin', () => {
     expect(await admin.ok('GET', '/system/setting', { query: { list } })).toEqual({ [key]: 10 });
   });
 
-  it('has no others', async () => {
+  it('include no others', async () => {
     for (const key of ['large_image.nonsense', 'LARGE_IMAGE_NONSENSE', 'large_image.constructor', '']) {
       expect((await admin.fails('PUT', '/system/setting', { query: { key, value: '1' } })).status).toBe(400);
     }

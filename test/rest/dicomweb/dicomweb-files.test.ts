@@ -9,7 +9,7 @@ type Row = Record<string, { vr: string; Value?: unknown[] }>;
 
 const [study, series] = ['1.2.826.0.1.1', '1.2.826.0.1.2'];
 
-describe('files as DICOMweb has them', () => {
+describe('files served through DICOMweb', () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;
@@ -24,7 +24,7 @@ describe('files as DICOMweb has them', () => {
   const get = (path: string, accept: string, headers: Record<string, string> = {}) =>
     admin.send('GET', `/dicomweb${path}`, { headers: { Accept: accept, ...headers } });
 
-  it('passes files of DICOM through unchanged: their identifiers, their bytes and their frames', async () => {
+  it('keep the identifiers, bytes and frames of DICOM files', async () => {
     const tile = (shade: number) =>
       sharp(
         pattern(64, 64, 3).map((value) => (value + shade) & 255),
@@ -84,7 +84,7 @@ describe('files as DICOMweb has them', () => {
     ]);
   });
 
-  it('answers 422 for a frame whose stored bytes are corrupt, as stored and decoded, and gives the others', async () => {
+  it('get 422 for a frame whose stored bytes are corrupt, as stored and decoded, and are served otherwise', async () => {
     const image = sharp(pattern(700, 500, 3), { raw: { width: 700, height: 500, channels: 3 } });
     const tiff = await image
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'jpeg', xres: 2000, yres: 2000, resolutionUnit: 'cm' })

@@ -72,7 +72,7 @@ describe('DICOMweb', () => {
   });
   afterAll(() => started?.close());
 
-  it('finds a study by every kind of condition, but not when one does not hold', async () => {
+  it('finds a study by every kind of condition, but only when all of them hold', async () => {
     for (const query of [
       'PatientID=P-17',
       '00100020=P-*',
@@ -101,7 +101,7 @@ describe('DICOMweb', () => {
     }
   });
 
-  it('gives every result once on pages of any size, and says whether there are more', async () => {
+  it('returns every result once on pages of any size, and says whether there are more', async () => {
     const others = [];
     for (const seed of [11, 12, 13]) others.push(await uploadItem(admin, folder, `page ${seed}.tif`, await slide({ seed })));
     const tags = { studies: '0020000D', series: '0020000E', instances: '00080018' };
@@ -147,7 +147,7 @@ describe('DICOMweb', () => {
     expect(filtered).toHaveLength(3);
   });
 
-  it('passes stored tiles on, alone and several at once, and refuses what it cannot give', async () => {
+  it('serves stored tiles unchanged, alone and several at once, and refuses what it cannot provide', async () => {
     const stored = await admin.send('GET', `/item/${item}/tiles/zxy/2/1/0`);
     const alone = await get(`${instance(0)}/frames/2`, admin, 'image/jpeg');
     expect(alone.headers.get('content-type')).toBe('image/jpeg; transfer-syntax=1.2.840.10008.1.2.4.50');
@@ -183,7 +183,7 @@ describe('DICOMweb', () => {
     }
   });
 
-  it('gives whole instances with their exact length, ranges of them, and the requested transfer syntax', async () => {
+  it('serves whole instances with their exact length, ranges of them, and the requested transfer syntax', async () => {
     for (const number of [0, 1, 2]) {
       const whole = await get(instance(number), admin, 'application/dicom');
       expect(whole.status).toBe(200);
@@ -249,7 +249,7 @@ describe('DICOMweb', () => {
     await admin.ok('DELETE', `/item/${gray}`);
   });
 
-  it('refuses bad searches and addresses with a sentence', async () => {
+  it('refuses invalid searches and addresses with a sentence', async () => {
     for (const [path, status] of [
       ['/studies?Nonsense=1', 400],
       ['/studies?limit=-1', 400],
@@ -307,7 +307,7 @@ describe('DICOMweb', () => {
     await admin.ok('DELETE', `/item/${unsized}`);
   });
 
-  it('gives annotations as groups of shapes, with their numbers in bulk and in the file', async () => {
+  it('serves annotations as groups of shapes, with their coordinates as bulk data and in the file', async () => {
     const elements = [
       {
         type: 'polyline',

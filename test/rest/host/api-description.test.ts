@@ -141,7 +141,7 @@ describe('the description of the API', () => {
     expect(check('GET', `/user/${admin.id!}`, { ...answer, body: {} })).toContain("must have required property '_id'");
   });
 
-  it.each(sampleOf(['/describe/openapi.json', '/describe'], 1))('passes the linter of others: %s', async (path) => {
+  it.each(sampleOf(['/describe/openapi.json', '/describe'], 1))('passes a public linter: %s', async (path) => {
     const file = join(folder, `${path.replaceAll('/', '-')}.json`);
     await writeFile(file, (await started.anonymous.send('GET', path)).bytes);
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
@@ -192,7 +192,7 @@ describe('the description of the API', () => {
     expect(await codeOf(admin, '/user/me')).toEqual([200, null]);
   });
 
-  it('gives the page the types of answers', async () => {
+  it('matches the types of answers that the page uses', async () => {
     await expect(await answerTypes(document as never)).toMatchFileSnapshot('../../../src/viewer/answer-types.ts');
   });
 

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-describe('a logger of the host that cannot write', () => {
+describe('a failing logger of the host', () => {
   it.each<[string, () => void]>([
     [
       'throws',
@@ -20,7 +20,7 @@ describe('a logger of the host that cannot write', () => {
     ],
     // As a logger that writes asynchronously does it.
     ['fails later', () => Promise.reject(new Error('ENOSPC')) as unknown as void],
-  ])('and %s takes neither requests nor the process with it', async (_how, log) => {
+  ])('breaks neither requests nor the process when it %s', async (_how, log) => {
     let written = 0;
     const count = () => {
       written += 1;
@@ -51,7 +51,7 @@ describe('a logger of the host that cannot write', () => {
     expect((await specimens.get(path)).status).toBe(200);
   });
 
-  it('takes no answer of routes that the host mounts by itself with it', async () => {
+  it('breaks no answers of routes that the host mounts itself', async () => {
     const fail = () => {
       throw new Error('ENOSPC');
     };

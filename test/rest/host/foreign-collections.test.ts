@@ -121,7 +121,7 @@ describe('a server with its own collections', () => {
     await specimens?.close();
   });
 
-  it('keeps every document of them, regardless of what the plugin does and tidies', async () => {
+  it('keeps every document in them, whatever the plugin does and cleans up', async () => {
     const { server } = specimens;
     const before = await othersIn(server, names);
     expect(before.annotation).toHaveLength(strange.length);

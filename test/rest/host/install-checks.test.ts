@@ -17,7 +17,7 @@ type Wrong = { [K in keyof Host]?: unknown };
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-describe('checks its arguments', () => {
+describe('install', () => {
   let server: SpecimenServer;
   let host: Host;
   let stop: () => Promise<void>;
@@ -58,7 +58,7 @@ describe('checks its arguments', () => {
   it.each<[string, Wrong, RegExp]>([
     ['no app', { app: undefined }, /^install: app is missing\./],
     ['no agenda', { agenda: undefined }, /^install: agenda is missing\./],
-    ['an agenda that is none', { agenda: {} }, /^install: agenda\.define is no function\./],
+    ['an invalid agenda', { agenda: {} }, /^install: agenda\.define is no function\./],
     ['no auth', { auth: undefined }, /^install: auth is missing\./],
     ['auth without verify', { auth: {} }, /^install: auth\.verify is no function\./],
     ['strategies without a caller', { auth: { strategies: [{ authenticate() {} }] } }, /^install: auth\.caller is no function\./],
@@ -67,11 +67,7 @@ describe('checks its arguments', () => {
       { auth: { strategies: [], caller() {} } },
       /^install: auth\.strategies is not a list of Passport strategies\./,
     ],
-    [
-      'a strategy that is none',
-      { auth: { strategies: [{}], caller() {} } },
-      /^install: auth\.strategies\[0\]\.authenticate is no/,
-    ],
+    ['an invalid strategy', { auth: { strategies: [{}], caller() {} } }, /^install: auth\.strategies\[0\]\.authenticate is no/],
     [
       'both verify and strategies',
       { auth: { strategies: [{ authenticate() {} }], caller() {}, verify() {} } },
@@ -94,7 +90,7 @@ describe('checks its arguments', () => {
       /^install: models\.item was compiled by a Mongoose instance other/,
     ],
     ['no models', { models: undefined }, /^install: models is missing\./],
-    ['an apiRoot with a slash behind it', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a literal path/],
+    ['an apiRoot with a trailing slash', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a literal path/],
     ['an apiRoot without a slash', { apiRoot: 'api' }, /^install: apiRoot is "api"\. Give a literal path/],
     ['no apiRoot', { apiRoot: undefined }, /^install: apiRoot is undefined\. Give a literal path/],
     ['an address as apiRoot', { apiRoot: 'https://host/api' }, /^install: apiRoot is "https:/],
@@ -104,9 +100,9 @@ describe('checks its arguments', () => {
       { apiRoot: '/api/(v1)' },
       /^install: apiRoot is "\/api\/\(v1\)"\. Give a literal path/,
     ],
-    ['an apiRoot that no client can ask for', { apiRoot: '/api/..' }, /^install: apiRoot is "\/api\/\.\."\. Give a literal path/],
+    ['an apiRoot that no client can request', { apiRoot: '/api/..' }, /^install: apiRoot is "\/api\/\.\."\. Give a literal path/],
     ['a brand of several words', { brand: 'my server' }, /^install: brand is "my server"\. Give a word/],
-    ['a brand that is no text', { brand: 5 }, /^install: brand is 5\. Give a word/],
+    ['a brand that is not text', { brand: 5 }, /^install: brand is 5\. Give a word/],
     ['events that are a text', { events: 'all' }, /^install: events is no object\. Give an object with on /],
     [
       'a sweep that is a text',
@@ -119,9 +115,9 @@ describe('checks its arguments', () => {
       /^install: fields\.item\.titel is unknown\. Known are name, folderId,/,
     ],
     ['fields of another record', { fields: { user: { name: 'login' } } }, /^install: fields\.user is unknown\./],
-  ])('and refuses %s', (_name, change, text) => refused(change, text));
+  ])('refuses %s', (_name, change, text) => refused(change, text));
 
-  it('and says so when there is nothing', async () => {
+  it('says so when there is no host', async () => {
     for (const nothing of [undefined, null] as unknown as Host[]) {
       for (const begin of [install, startWorker]) {
         await expect(begin(nothing)).rejects.toThrow(/^install: the host is missing\. Call install\(host\) with an adapter/);
@@ -129,7 +125,7 @@ describe('checks its arguments', () => {
     }
   });
 
-  it('and refuses a model that is missing, fields that the schemas lack, and ids of another kind', async () => {
+  it('refuses a missing model, fields that the schemas lack, and ids of another kind', async () => {
     const { models, fields } = host;
     await refused({ models: { ...models, file: undefined } }, /^install: models\.file is not a compiled Mongoose model\./);
     await refused({ fields: undefined }, /^install: models\.item has no field "name"\. Add it, or say in fields\.item\.name/);
@@ -144,7 +140,7 @@ describe('checks its arguments', () => {
     await refused({ models: { ...models, folder: elsewhere } }, /^install: models are on several connections\./);
   });
 
-  it('and refuses a second installation on the same models, or at the same path', async () => {
+  it('refuses a second installation on the same models, or at the same path', async () => {
     const first = await install(host, { env: {} });
     try {
       await refused({ app: express() }, /^install: models\.item already has an installation\./);
@@ -159,7 +155,7 @@ describe('checks its arguments', () => {
     }
   });
 
-  it('and refuses an application whose earlier route catches everything', async () => {
+  it('refuses an application whose earlier route catches everything', async () => {
     const app = express();
     app.use((_request, response) => void response.status(404).send('Not found'));
     await refused({ app }, /^install: a route that was added earlier answers \/specimens\/api with 404/);
@@ -175,7 +171,7 @@ describe('checks its arguments', () => {
     await installation.close();
   });
 
-  it('and leaves nothing behind, however often it is done and undone', async () => {
+  it('leaves nothing behind, however often it is done and undone', async () => {
     const app = express();
     const layers = () => app.router.stack.length;
     const hooks = () => {

@@ -82,7 +82,7 @@ describe('two hosts in one process', () => {
     expect(await blue.installation.settings.get('large_image.max_thumbnail_files')).toBe(10);
   });
 
-  it('end without each other', async () => {
+  it('close independently', async () => {
     const { specimen } = await blue.addSpecimen('further.tif', await plainSlide({ r: 1, g: 200, b: 1 }));
     await red.installation.close();
     expect((await blue.get(`/item/${specimen}/tiles`)).status).toBe(200);
@@ -213,7 +213,7 @@ describe('a host without events', () => {
 });
 
 describe('a host with remote files', () => {
-  it('gets its tiles through ranged reads, of no more than the tiles need', async () => {
+  it('serves tiles through ranged reads of no more than the tiles need', async () => {
     const reads: { start: number; end: number }[] = [];
     const specimens = await startSpecimens((host) => ({
       files: {
@@ -262,7 +262,7 @@ describe('the indexes of an installation', () => {
     for (const step of undo.splice(0).reverse()) await step();
   });
 
-  it('are never built two at a time on one collection: some databases refuse that', async () => {
+  it('are built one at a time on each collection, because some databases refuse more', async () => {
     const database = await startTestDatabase();
     undo.push(() => database.stop());
     const address = new URL(database.uri);

@@ -219,7 +219,7 @@ describe('mounted routes', () => {
     });
   });
 
-  it('takes nothing from operators in brackets: they are other names', async () => {
+  it('ignores operators in brackets, which are names of other parameters', async () => {
     const { body } = await call(`${thing}?limit[$gt]=1&data[$where]=1`);
     expect(body).toMatchObject({ query: { limit: 50 } });
   });
@@ -252,7 +252,7 @@ describe('mounted routes', () => {
     expect(await call('/thing', broken)).toMatchObject({ status: 400, body: { type: 'rest' } });
   });
 
-  it('refuses a multipart form whose file ends half way', async () => {
+  it('refuses a multipart form whose file ends halfway', async () => {
     const body = '--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\nhalf';
     const headers = { 'content-type': 'multipart/form-data; boundary=x' };
     expect(await call('/thing', { method: 'PUT', body, headers })).toMatchObject({ status: 400, body: { type: 'rest' } });
@@ -300,7 +300,7 @@ describe('mounted routes', () => {
     expect((await call('/who', { headers: { 'Girder-Token': '' } })).body).toBe(null);
   });
 
-  it('finds the token where RFC 6750 has it, and refuses two of them', async () => {
+  it('finds the token where RFC 6750 allows it, and refuses two tokens', async () => {
     expect((await call('/who?access_token=full')).body).toBe('u1');
     const form = new URLSearchParams({ access_token: 'full', name: 'x' });
     expect((await call('/thing', { method: 'PUT', body: form })).body).toEqual({ name: 'x' });
@@ -338,13 +338,13 @@ describe('mounted routes', () => {
     ['/admin', 'full', 403, 'Administrator access required.'],
     ['/admin', 'reader', 401, 'Administrator access required.'],
     ['/admin', 'admin', 200, null],
-  ])('admits to %s the token %s with %i', async (path, token, status, message) => {
+  ])('answers %s with the token %s by %i', async (path, token, status, message) => {
     const answer = await call(path, { headers: token === null ? {} : { 'Girder-Token': token } });
     expect(answer.status).toBe(status);
     if (message !== null) expect(answer.body).toMatchObject({ message, type: 'access' });
   });
 
-  it('says nothing about unexpected errors except a number to find them by', async () => {
+  it('reveals nothing about unexpected errors except a number to find them by', async () => {
     const { status, body } = await call('/broken');
     expect(status).toBe(500);
     expect(body).toMatchObject({
@@ -387,7 +387,7 @@ describe('mounted routes', () => {
     expect(context.aborted).toEqual(['slow']);
   });
 
-  it('streams', async () => {
+  it('streams an answer', async () => {
     const response = await fetch(`${base}/stream`);
     expect(await response.text()).toBe('ab');
   });

@@ -53,7 +53,7 @@ describe('the recipe of middlewares', () => {
     expect(answer.headers.get('content-security-policy')).not.toBeNull();
   });
 
-  it('takes the word of the proxy for https', async () => {
+  it('trusts the proxy about HTTPS', async () => {
     expect(await signIn()).not.toContain('Secure');
     expect(await signIn({ 'X-Forwarded-Proto': 'https' })).toContain('Secure');
   });
@@ -127,7 +127,7 @@ describe('the recipe of a router', () => {
     expect((await fetch(`${id}/full/max/0/default.jpg`)).status).toBe(200);
   });
 
-  it('describes the API there, with the header that the host has for tokens', async () => {
+  it('describes the API there, with the header that the host uses for tokens', async () => {
     const openapi = (await (await fetch(`${api}/describe/openapi.json`)).json()) as { servers: unknown };
     expect(openapi).toMatchObject({ openapi: '3.1.0', servers: [{ url: root }] });
     const swagger = await (await fetch(`${api}/describe`)).json();

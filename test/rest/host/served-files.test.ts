@@ -168,9 +168,9 @@ describe('files that are served in place', () => {
 
   it.each([
     ['other bytes in its middle', 'write', 1],
-    ['other bytes in its middle, and another number', 'replace', 1],
+    ['other bytes in its middle, and another inode number', 'replace', 1],
     ['another time only', 'touch', 0],
-    ['another number only', 'copy', 0],
+    ['another inode number only', 'copy', 0],
     ['another time before it was read whole', 'early', 0],
   ] as const)('are compared whole when a file has %s', async (_what, kind, changed) => {
     const path = join(folder, 'a.tiff');
@@ -255,7 +255,7 @@ describe('files that are served in place', () => {
     expect(await scan()).toEqual(counts({ files: 2, missing: 1 }));
   });
 
-  it('are marked when they are gone, say so on every route, and come back', async () => {
+  it('are marked when they are missing, say so on every route, and come back', async () => {
     await write('a.tiff', 300);
     await writeFile(join(folder, 'readme.txt'), 'x');
     await scan();
@@ -294,7 +294,7 @@ describe('files that are served in place', () => {
     await until('the tile is back', async () => (await admin.send('GET', `/item/${_id}/tiles/zxy/0/0/0`)).status === 200);
   });
 
-  it('are left out where a link leads out of the folder, which the log says once', async () => {
+  it('are left out, with one line in the log, where a link leads out of the folder', async () => {
     await write('a.tiff', 300);
     await writeFile(join(work, 'secret.txt'), 'secret');
     await mkdir(join(folder, 'below'));

@@ -95,7 +95,7 @@ describe('data stored by a server', () => {
     return (await host.listen()).url;
   }
 
-  it('is there again after it was restored from a backup', async () => {
+  it('is complete after it was restored from a backup', async () => {
     const started = await startHost();
     undo.push(() => started.close());
     await store(await started.register('admin'));
@@ -104,7 +104,7 @@ describe('data stored by a server', () => {
     await findStored(await serve(await restored(dump)));
   });
 
-  it('is read that release 1.0 has stored', async () => {
+  it('is readable when release 1.0 has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
     const own = Object.entries(dump.collections).filter(([name]) => name.startsWith('large_image_'));
     expect(own.length).toBeGreaterThan(5);
@@ -115,7 +115,7 @@ describe('data stored by a server', () => {
     await findStored(await serve(await restored(dump)));
   });
 
-  it('is left alone when a later release has stored the reference host’s own', async () => {
+  it('of the reference host is left alone when a later release has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
     const options = await restored(dump);
     const host = await createReferenceHost(options);
@@ -139,7 +139,7 @@ describe('data stored by a server', () => {
     );
   });
 
-  it('is in no error, which may be logged, when the database refuses it', async () => {
+  it('does not appear in errors, which may be logged, when the database refuses it', async () => {
     const database = await startTestDatabase();
     undo.push(() => database.stop());
     const connection = await mongoose.createConnection(database.uri).asPromise();

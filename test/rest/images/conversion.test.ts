@@ -77,7 +77,7 @@ describe('large images by conversion', () => {
     await rm(place, { recursive: true, force: true });
   });
 
-  it('are made by force with the requested options, and the item names file, job and original', async () => {
+  it('are created with force and the requested options, and the item names file, job and original', async () => {
     const item = await plainItem('noise.png', picture);
     const [original] = await files(item);
     const query = { force: true, tileSize: 128, compression: 'deflate', level: 2, localJob: true };
@@ -151,7 +151,7 @@ describe('large images by conversion', () => {
     expect(await marker(item)).toBeUndefined();
   });
 
-  it('are made by force of an item that is a large image already', async () => {
+  it('are created with force from an item that is already a large image', async () => {
     const item = await upload('automatic.png', picture);
     const [original] = await files(item);
     expect(await marker(item)).toMatchObject({ sourceName: 'sharp' });
@@ -168,7 +168,7 @@ describe('large images by conversion', () => {
     }
   });
 
-  it('are not begun and not counted for files of a folder that no job could read', async () => {
+  it('are neither started nor counted for files of a folder that no job could read', async () => {
     const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Unreadable' });
     const item = await upload('words.txt', Buffer.from('words'), own);
     const put = (query: Record<string, string | boolean>) => admin.ok('PUT', `/large_image/folder/${own}/tiles`, { query });
@@ -194,7 +194,7 @@ describe('large images by conversion', () => {
   it.each(
     sampleOf<[string, (item: string, id: string) => Promise<unknown>, number | null]>(
       [
-        ['cancelled', (_item: string, id: string) => admin.ok('PUT', `/job/${id}/cancel`), 5],
+        ['canceled', (_item: string, id: string) => admin.ok('PUT', `/job/${id}/cancel`), 5],
         ['deleted from the item', (item: string) => admin.ok('DELETE', `/item/${item}/tiles`), 5],
         ['removed with their record', (_item: string, id: string) => admin.ok('DELETE', `/job/${id}`), null],
         ['removed as incomplete', () => admin.ok('DELETE', '/large_image/tiles/incomplete'), 5],

@@ -97,7 +97,7 @@ describe('IIIF', () => {
     expect(plain.headers.get('content-type')).toBe('application/json');
   });
 
-  it('gives the rights in the metadata if they are a statement that IIIF knows', async () => {
+  it('includes the rights in the metadata if they are a statement that IIIF knows', async () => {
     await admin.ok('PUT', `/item/${item}/metadata`, {
       json: { license: 'https://creativecommons.org/licenses/by/4.0/', attribution: 'A. Museum' },
     });
@@ -134,7 +134,7 @@ describe('IIIF', () => {
     ['full/^1200,', [1200, 1200]],
     ['100,100,200,100/^!600,600', [600, 300]],
     ['100,100,200,100/50,', [50, 25]],
-  ])('gives %s its size', async (path, [width, height]) => {
+  ])('scales %s', async (path, [width, height]) => {
     const answer = await image(`${path}/0/default.png`);
     expect((await pixels(answer)).info).toMatchObject({ width, height });
   });
@@ -239,7 +239,7 @@ describe('IIIF', () => {
     expect(refused.headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('lets pages of other origins read answers, unless the host says more of them', async () => {
+  it('lets pages of all origins read answers, unless the host allows only some', async () => {
     const headers = { Origin: 'https://viewer.example' };
     const answer = await started.anonymous.send('GET', `/iiif/${item}/full/64,/0/default.jpg`, { headers });
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -283,7 +283,7 @@ describe('IIIF', () => {
       expect([width, height]).toEqual([thumbnail!.width, thumbnail!.height]);
     });
 
-    it.skipIf(omeSample === null)('has a canvas for each depth, the channels a choice', async () => {
+    it.skipIf(omeSample === null)('has a canvas for each depth, with the channels as a choice', async () => {
       const id = await uploadItem(admin, folder, 'z.ome.tif', await readFile(omeSample!));
       const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as Record<string, unknown>;
       const { IndexC, IndexZ } = facts.IndexRange as { IndexC: number; IndexZ: number };
@@ -318,7 +318,7 @@ describe('IIIF', () => {
       expect((await started.anonymous.send('GET', '/iiif/folder/0123456789abcdef01234567/collection.json')).status).toBe(404);
     });
 
-    it.skipIf(!canReadManifests)('is read by iiif-prezi3 without a complaint', async () => {
+    it.skipIf(!canReadManifests)('is accepted by iiif-prezi3', async () => {
       const documents = [];
       const paths = [
         `${item}/manifest.json`,

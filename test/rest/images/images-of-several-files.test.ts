@@ -54,7 +54,7 @@ async function converted(item: string, folderId: string): Promise<string> {
 describe('an image that combines others', () => {
   const twoPlanes = Buffer.from('sources:\n  - {path: one.png, z: 0}\n  - {path: below/two.png, z: 1}\n');
 
-  it('waits for them in any order, says which are missing, and is there with the last', async () => {
+  it('waits for them in any order, names missing ones, and is complete with the last', async () => {
     const folder = await newFolder(admin, 'Waiting');
     const item = await upload(folder, 'planes.yaml', twoPlanes);
     expect((await facts(item)).body).toMatchObject({
@@ -314,7 +314,7 @@ describe('an image that is a folder', () => {
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toMatchObject({ sourceName: 'deepzoom' });
   });
 
-  it('is an OME-Zarr when its arrays have come, whichever way its folders are uploaded', async () => {
+  it('becomes an OME-Zarr when its arrays have arrived, however its folders are uploaded', async () => {
     const attributes = {
       multiscales: [
         {
@@ -380,7 +380,7 @@ describe('an image that is a folder', () => {
 });
 
 describe('a slide of several files', () => {
-  it('waits for those that it names, in folders or in one item, and is not mistaken for anything else', async () => {
+  it('waits for the files that it names, in folders or in one item, and is not mistaken for anything else', async () => {
     const folder = await newFolder(admin, 'Slide');
     const mirax = await upload(folder, 'scan.mrxs', Buffer.from('not looked at'));
     expect((await facts(mirax)).body.message).toMatch(/belong to it: scan\/Slidedat\.ini\.$/);
@@ -399,7 +399,7 @@ describe('a slide of several files', () => {
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
   });
 
-  it('waits for those that it names even if a picture came first and was taken for the image', async () => {
+  it('waits for the files that it names even if a picture came first and was taken for the image', async () => {
     const item = await admin.create('/item', { folderId: await newFolder(admin, 'Picture first'), name: 'slide' });
     const part = (name: string, body: Uint8Array) =>
       admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });

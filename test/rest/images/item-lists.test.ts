@@ -43,7 +43,7 @@ describe('item lists and metadata search', () => {
   });
   afterAll(() => started?.close());
 
-  it('lists a folder with all that the caller can read below it', async () => {
+  it('include everything in a folder that the caller can read', async () => {
     expect((await list(admin, { folderId: top, text: '_recurse_:' })).names).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
     const seen = await list(user, { folderId: top, text: '_recurse_:', limit: 2, offset: 1 });
     expect([seen.names, seen.total]).toEqual([['b', 'c'], 5]);
@@ -53,7 +53,7 @@ describe('item lists and metadata search', () => {
     expect(await user.fails('GET', '/item', { query: { text: '_recurse_:' } })).toMatchObject({ status: 400 });
   });
 
-  it('filters', async () => {
+  it('filter items', async () => {
     const filtered = async (filter: object, text = '_recurse_:') =>
       (await list(user, { folderId: top, text: `${text}_filter_:${JSON.stringify(filter)}` })).names;
     expect(await filtered({ 'meta.stain': 'HE' })).toEqual(['a', 'b']);
@@ -73,12 +73,12 @@ describe('item lists and metadata search', () => {
     ['a regular expression that takes very long', { name: { $regex: '^(a+)+$' } }],
     ['the prototype', JSON.parse('{"__proto__.x": 1}') as object],
     ['a value of another type', { folderId: { $gt: 'x' } }],
-  ])('refuses a filter with %s', async (_what, filter) => {
+  ])('refuse a filter with %s', async (_what, filter) => {
     const answer = await user.send('GET', '/item', { query: { folderId: top, text: `_filter_:${JSON.stringify(filter)}` } });
     expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(/./)]);
   });
 
-  it('groups by fields, with counts, and names the fields', async () => {
+  it('group by fields, with counts, and name the fields', async () => {
     const text = '_recurse_:_group_:meta.stain,_count_,meta.patient,meta._count.patients:';
     const { items, total } = await list(admin, { folderId: top, text });
     expect(total).toBe(2);
@@ -102,18 +102,18 @@ describe('item lists and metadata search', () => {
     });
   });
 
-  it("groups by a field that contains the group's description", async () => {
+  it("group by a field that contains the group's description", async () => {
     const { items } = await list(admin, { folderId: hidden, text: '_group_:meta,_count_,name,meta.n:' });
     expect(items.map(({ meta }) => meta)).toEqual([
       { stain: 'HE', patient: 'p3', n: 1, _grouping: { keys: ['meta'], values: [{ stain: 'HE', patient: 'p3', n: 1 }] } },
     ]);
   });
 
-  it.each(['_filter_:{"a\\u0000b":1}', '_group_:a\0b:'])('refuses the field name of %j', async (text) => {
+  it.each(['_filter_:{"a\\u0000b":1}', '_group_:a\0b:'])('refuse the field name of %j', async (text) => {
     expect(await user.fails('GET', '/item', { query: { folderId: top, text } })).toMatchObject({ status: 400, type: 'rest' });
   });
 
-  it('tells the position of an item in every list', async () => {
+  it('report the position of an item in every list', async () => {
     const orders = ['name', 'meta.n', '[["meta.stain",1],["meta.n",-1]]'];
     for (const text of ['_recurse_:', '_recurse_:_group_:meta.stain:', '_filter_:{"meta.stain":"HE"}', undefined]) {
       for (const [sort, sortdir] of orders.flatMap((order) => [1, -1].map((direction) => [order, direction] as const))) {
@@ -125,7 +125,7 @@ describe('item lists and metadata search', () => {
     }
   });
 
-  it('sorts by several fields', async () => {
+  it('sort by several fields', async () => {
     const sort = JSON.stringify([
       ['meta.stain', -1],
       ['name', -1],
@@ -166,11 +166,11 @@ describe('item lists and metadata search', () => {
     ['key:patient key:note stain', { item: ['d'], folder: [] }],
     ['key:stain', []],
     ['key', { item: [], folder: [] }],
-  ])('finds by metadata: %s', async (q, found) => {
+  ])('find by metadata: %s', async (q, found) => {
     expect(await search(user, q)).toEqual(found);
   });
 
-  it('finds visible items and folders by metadata, in pages', async () => {
+  it('find visible items and folders by metadata, in pages', async () => {
     expect(await search(admin, 'he', ['item'])).toEqual({ item: ['a', 'b', 'e'] });
     expect(await search(user, 'he', ['item'])).toEqual({ item: ['a', 'b'] });
     expect(await search(admin, 'he', ['item'], { limit: 1, offset: 1 })).toEqual({ item: ['b'] });

@@ -40,7 +40,7 @@ describe('tiles of an item', () => {
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   });
 
-  it('makes an uploaded image a large image at once', async () => {
+  it('turn an uploaded image into a large image at once', async () => {
     const record = await admin.ok('GET', `/item/${item}`);
     expect(record.largeImage).toMatchObject({ fileId: expect.any(String), sourceName: 'tiff' });
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({
@@ -54,7 +54,7 @@ describe('tiles of an item', () => {
     });
   });
 
-  it("serves a tile with the image's colors, and 304 to clients that have it", async () => {
+  it("have the image's colors, and get 304 for clients that have them", async () => {
     const tile = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`);
     expect([tile.status, tile.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
     expect(tile.headers.get('cache-control')).toBe('private, no-cache');
@@ -76,7 +76,7 @@ describe('tiles of an item', () => {
     ['If-Match with another tag', () => ({ 'If-Match': '"other"' }), 412],
     ['If-Match with the weak form', (tag) => ({ 'If-Match': `W/${tag}` }), 412],
     ['If-Match before If-None-Match', (tag) => ({ 'If-Match': '"other"', 'If-None-Match': tag }), 412],
-  ])('answers a conditional request with %s', async (_what, headersFor, status) => {
+  ])('answer a conditional request with %s', async (_what, headersFor, status) => {
     for (const path of ['zxy/3/1/1', 'region?width=100', 'thumbnail', 'dzi_files/10/0_0.jpeg']) {
       const plain = await admin.send('GET', `/item/${item}/tiles/${path}`);
       const tag = plain.headers.get('etag')!;
@@ -92,7 +92,7 @@ describe('tiles of an item', () => {
     }
   });
 
-  it('gives equal tags for equal pictures, and different ones otherwise', async () => {
+  it('have equal tags for equal pictures, and different ones otherwise', async () => {
     const tagOf = async (path: string) => (await admin.send('GET', `/item/${item}/tiles/${path}`)).headers.get('etag');
     expect(await tagOf('zxy/3/1/1?encoding=JPEG')).toBe(await tagOf('zxy/3/1/1?_=77'));
     expect(await tagOf('zxy/3/1/1?encoding=PNG')).not.toBe(await tagOf('zxy/3/1/1'));
@@ -103,7 +103,7 @@ describe('tiles of an item', () => {
     expect(await tagOf('zxy/3/1/1')).toBe(before);
   });
 
-  it('asks the database nothing for a tile that it has just served', async () => {
+  it('need no database query when the tile was just served', async () => {
     const path = `/item/${item}/tiles/zxy/3/2/1`;
     const { mongoose } = started.host.host;
     const asked = async (request: () => Promise<unknown>) => {
@@ -140,11 +140,11 @@ describe('tiles of an item', () => {
     ['zxy/3/0/0?encoding=XYZ', 400, 'Value Error: Invalid encoding "XYZ"'],
     ['region?width=x', 400, '"width" parameter is an incorrect type.'],
     ['thumbnail?width=1', 400, 'Value Error: Invalid width or height.  Minimum value is 2.'],
-  ])('answers %s with %i: %s', async (path, status, message) => {
+  ])('answer %s with %i: %s', async (path, status, message) => {
     expect(await admin.fails('GET', `/item/${item}/tiles/${path}`)).toMatchObject({ status, message });
   });
 
-  it('serves regions, thumbnails, pixels and Deep Zoom', async () => {
+  it('come with regions, thumbnails, pixels and Deep Zoom', async () => {
     const query = { left: 100, top: 100, regionWidth: 300, regionHeight: 200, width: 100, encoding: 'PNG' };
     const region = await admin.send('GET', `/item/${item}/tiles/region`, { query });
     expect(await sharp(region.bytes).metadata()).toMatchObject({ format: 'png', width: 100, height: 66 });
@@ -164,7 +164,7 @@ describe('tiles of an item', () => {
     });
   });
 
-  it('redirects to the file when it is an exact or near match', async () => {
+  it('redirect to the file when it is an exact or near match', async () => {
     const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const;
     const picture = sharp({ create: { width: 300, height: 200, channels: 3, background: 'black', noise } });
     const jpeg = await upload('photo.jpg', await picture.clone().jpeg({ quality: 80 }).toBuffer());
@@ -189,7 +189,7 @@ describe('tiles of an item', () => {
     expect(await answerOf(item, { redirect: 'any' })).toBe(200);
   });
 
-  it('shows a private image to no one else, and forgets permissions immediately', async () => {
+  it('show a private image to no one else, and forget permissions immediately', async () => {
     const path = `/item/${item}/tiles/zxy/0/0/0`;
     expect((await started.anonymous.send('GET', path)).status).toBe(401);
     expect((await other.send('GET', path)).status).toBe(403);
@@ -201,7 +201,7 @@ describe('tiles of an item', () => {
     expect((await other.send('GET', path)).status).toBe(403);
   });
 
-  it('leaves no picture to caches that many share, and has browsers ask before they show one again', async () => {
+  it('stay out of shared caches, and are revalidated by browsers', async () => {
     const open = (isOpen: boolean) =>
       admin.ok('PUT', `/folder/${folder}/access`, {
         query: { access: JSON.stringify({ users: [], groups: [] }), public: isOpen },
@@ -223,7 +223,7 @@ describe('tiles of an item', () => {
     }
   });
 
-  it('removes a large image and creates it again', async () => {
+  it('are gone when a large image is removed, and back when it is created again', async () => {
     expect(await other.fails('DELETE', `/item/${item}/tiles`)).toMatchObject({ status: 403 });
     expect(await admin.fails('POST', `/item/${item}/tiles`)).toMatchObject({
       status: 400,
@@ -247,13 +247,13 @@ describe('tiles of an item', () => {
       'loop.svg',
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'),
     ],
-  ])('leaves %s an ordinary item', async (name, bytes) => {
+  ])('leave %s an ordinary item', async (name, bytes) => {
     const id = await upload(name, bytes);
     expect((await admin.ok('GET', `/item/${id}`)).largeImage).toBeUndefined();
     expect(await admin.fails('POST', `/item/${id}/tiles`)).toMatchObject({ status: 400 });
   });
 
-  it('generates the test image without an item, and describes every route', async () => {
+  it('include the test image without an item, and every route is described', async () => {
     expect(await started.anonymous.ok('GET', '/item/test/tiles')).toMatchObject({ sizeX: 131072, levels: 10, dtype: 'uint8' });
     const tile = await started.anonymous.send('GET', '/item/test/tiles/zxy/0/0/0');
     expect(tile.headers.get('content-type')).toBe('image/png');

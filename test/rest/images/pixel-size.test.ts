@@ -7,7 +7,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-describe('the size of a pixel that users enter', () => {
+describe('a pixel size that users enter', () => {
   let started: TestHost;
   let admin: Client;
   let reader: Client;
@@ -33,7 +33,7 @@ describe('the size of a pixel that users enter', () => {
   });
   afterAll(() => started?.close());
 
-  it('is used by everything that is made of the image, and removed again', async () => {
+  it('is used by everything made from the image, and can be removed', async () => {
     const doors = async () => {
       const region = (query: Record<string, string | number>) => admin.send('GET', `/item/${item}/tiles/region`, { query });
       const { mm_x, mm_y, pixelSizeEntered, magnificationComputed } = await metadata(item);
@@ -125,7 +125,7 @@ describe('the size of a pixel that users enter', () => {
     expect(await metadata(item)).toMatchObject({ mm_x: null });
   });
 
-  it('is refused from those who may not write, for files that state one, and without an image', async () => {
+  it('is refused without write access, for files that state one, and without an image', async () => {
     expect((await enter(item, { mm_x: 1 }, reader)).status).toBe(403);
     expect((await enter(item, { mm_x: 1 }, started.anonymous)).status).toBe(401);
     const picture = sharp(await pyramid(100, 100)).tiff({ tile: true, tileWidth: 256, tileHeight: 256, xres: 2000, yres: 2000 });

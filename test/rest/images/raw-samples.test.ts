@@ -65,7 +65,7 @@ describe('a region as OME-TIFF', () => {
     ['TIFF', 'stack_region_10_20.tif'],
     ['PNG', 'stack_region_10_20.png'],
     ['JPEG', 'stack_region_10_20.jpg'],
-  ])('is named after its place as %s', async (encoding, name) => {
+  ])('is named after its position as %s', async (encoding, name) => {
     const query = { encoding, left: 10, top: 20, regionWidth: 5, regionHeight: 5, contentDisposition: 'attachment' };
     expect((await region(query)).headers.get('content-disposition')).toBe(`attachment; filename=${name}`);
     const own = await region({ ...query, contentDispositionFilename: 'mine.bin' });
@@ -86,7 +86,7 @@ describe('a region as OME-TIFF', () => {
     expect([status, body.message]).toEqual([400, expect.stringContaining(message)]);
   });
 
-  it('is empty for a rectangle outside the image, and is no encoding of tiles and thumbnails', async () => {
+  it('is empty for a rectangle outside the image, and is not available for tiles and thumbnails', async () => {
     const empty = await region({ left: 1000, regionWidth: 10 });
     expect([empty.status, empty.bytes.length]).toEqual([200, 0]);
     for (const path of ['zxy/0/0/0', 'thumbnail', 'tile_frames']) {

@@ -153,7 +153,7 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     expect((await at.get(`${path}/zxy/0/0/0`)).status).toBe(200);
   });
 
-  it('lists a bucket by pages', async () => {
+  it('lists a bucket in pages', async () => {
     const all = await keys();
     expect(all.length).toBeGreaterThan(2);
     gateway.forget();

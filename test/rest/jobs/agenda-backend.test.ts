@@ -55,7 +55,7 @@ describe('the database of the queue', () => {
     expect(await ask('due')).toMatchObject({ name: 'due' });
   });
 
-  it('that refuses to unlock an entry leaves a line in the log', async () => {
+  it('leaves a line in the log when it refuses to unlock an entry', async () => {
     const { repository } = await openAgendaBackend(connection, logger);
     await connection.getClient().close();
     await repository.unlockJob({ _id: String(new Types.ObjectId()), name: 'a', data: {}, priority: 0, type: 'normal' } as never);

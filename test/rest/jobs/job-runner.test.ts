@@ -49,7 +49,7 @@ function inStatus(job: JobRecord, status: number): Promise<JobRecord> {
 }
 
 describe('a job', () => {
-  it('goes from INACTIVE over QUEUED and RUNNING to SUCCESS, with log, progress and results', async () => {
+  it('goes from INACTIVE through QUEUED and RUNNING to SUCCESS, with log, progress and results', async () => {
     service.runner.define({
       name: 'adding',
       title: 'Adding',
@@ -86,7 +86,7 @@ describe('a job', () => {
     await until('queue empty', async () => (await service.agenda.queryJobs({})).total === 0);
   });
 
-  it('is ERROR with a message that was written for users, and nothing of other errors', async () => {
+  it('ends in ERROR with a message that was written for users, and reveals nothing of other errors', async () => {
     service.runner.define({
       name: 'a',
       title: 'A',
@@ -221,7 +221,7 @@ describe('a job', () => {
     await inStatus(job, 3);
   });
 
-  it('gets its turn after it waited so long for a place among the jobs of the host that Agenda gave it up', async () => {
+  it('runs even after waiting so long for a slot that Agenda gave it up', async () => {
     const { agenda, runner } = service;
     agenda.maxConcurrency(1);
     let release: () => void = () => undefined;
@@ -245,7 +245,7 @@ describe('a job', () => {
   });
 });
 
-describe('a database that is away for longer than a lease', () => {
+describe('an outage of the database that outlasts a lease', () => {
   it('ends no running job, and loses none of its log', async () => {
     const direct = new URL(database.uri);
     const way = await interruptibleWay({ host: direct.hostname, port: Number(direct.port) });
@@ -290,7 +290,7 @@ describe('a database that is away for longer than a lease', () => {
 });
 
 describe('a runner', () => {
-  it('refuses a name twice, also one that the Agenda has from another runner', async () => {
+  it('refuses a duplicate name, even one that another runner gave the Agenda', async () => {
     service.runner.define(endless());
     expect(() => service.runner.define(endless())).toThrow('A job "endless" is already defined.');
     const { JobRunner } = await import('../../../src/features/jobs/running/runner.js');
@@ -316,7 +316,7 @@ describe('a runner', () => {
     expect(agenda.isActiveJobProcessor()).toBe(true);
   });
 
-  it('does not wait forever for work that does not stop: the record is settled all the same', async () => {
+  it('completes the record of work that does not stop, without waiting for it forever', async () => {
     service.runner.define(endless({ run: () => new Promise(() => undefined) }));
     await service.runner.startProcessing();
     const job = await submit('endless');

@@ -27,7 +27,7 @@ afterAll(async () => {
 const run = { task: 'test', resumable: false, maxAttempts: 1 };
 const create = () => store.create({ title: 'T', type: 't', userId: null, run });
 
-describe('a job that many change at once', () => {
+describe('a job with many simultaneous writers', () => {
   it('is either finished or canceled, and remembers each change once', async () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();

@@ -221,7 +221,7 @@ describe('PUT /job/:id', () => {
   });
 });
 
-describe('cancelling a worker-run job', () => {
+describe('canceling a worker-run job', () => {
   it('cancels unscheduled jobs immediately, and asks the worker for others', async () => {
     const fresh = await createJob({ handler: 'worker_handler' });
     expect((await call('PUT', `/job/${fresh.id}/cancel`, 'owner')).body.status).toBe(5);

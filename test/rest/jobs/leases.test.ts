@@ -25,7 +25,7 @@ afterAll(async () => {
   await database?.stop();
 });
 
-it('runs work of the same name one at a time, across processes', async () => {
+it('a lease runs work of the same name one at a time, across processes', async () => {
   const [here, there] = [another(), another()];
   let running = 0;
   let most = 0;
@@ -41,7 +41,7 @@ it('runs work of the same name one at a time, across processes', async () => {
   expect([most, done]).toEqual([1, 4]);
 });
 
-it('is taken over from a process that is silent, which then makes nothing of it visible', async () => {
+it('a lease is taken over from a silent process, whose work then stays hidden', async () => {
   // Renewed every 30 s, and so silent for whoever waits only 1 ms.
   const slow = (await another(120_000).take('a picture', { subject: 'item' }))!;
   const fast = (await another(1).take('a picture', { subject: 'item' }))!;
@@ -50,7 +50,7 @@ it('is taken over from a process that is silent, which then makes nothing of it 
   expect(await fast.release()).toBe(true);
 });
 
-it('is renewed as long as its owner lives', async () => {
+it('a lease is renewed as long as its owner lives', async () => {
   const leases = another(400);
   const lease = (await leases.take('long work', { subject: 'item' }))!;
   const waiting = new AbortController();
@@ -66,7 +66,7 @@ it('is renewed as long as its owner lives', async () => {
   expect(await lease.release()).toBe(true);
 });
 
-it('tells its owner when it was revoked', async () => {
+it('a lease tells its owner when it is revoked', async () => {
   const leases = another(4);
   const lease = (await leases.take('a thumbnail', { subject: 'gone' }))!;
   await leases.revoke('gone');
@@ -79,14 +79,14 @@ it('tells its owner when it was revoked', async () => {
   expect(await lease.release()).toBe(false);
 });
 
-it('is no longer needed when its file exists', async () => {
+it('a lease is no longer needed when its file exists', async () => {
   const [maker, reader] = [another(), another()];
   const lease = (await maker.take('a histogram', { subject: 'item' }))!;
   expect(await reader.take('a histogram', { subject: 'item', isDone: () => Promise.resolve(true) })).toBeNull();
   await lease.release();
 });
 
-it('of a process that has ended is forgotten', async () => {
+it('a lease of a process that has ended is released', async () => {
   const { processName } = await import('../../../src/core/database/leases/process-name.js');
   // The number of a process that cannot be.
   const ended = processName().replace(/-\d+-\d+$/, '-4194999-1');

@@ -101,7 +101,7 @@ it('refuses too many resources before moving any, and counts repeated ones once'
   expect(await admin.ok('GET', `/item/${item}`)).toMatchObject({ folderId: target, name: 'Named often' });
 });
 
-it('removals continue when clients would wait no longer', async () => {
+it('removals continue after clients would have timed out', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `Removed ${i}`);
   const items: string[] = [];
   for (const name of names) items.push(await admin.create('/item', { folderId: folder, name }));

@@ -4,7 +4,7 @@ import { HeldSource } from '../../support/images/held-source.js';
 import { uploadItem } from '../../support/images/images.js';
 import { until } from '../../support/run/until.js';
 
-describe('a queue that is full', () => {
+describe('a full queue', () => {
   const held = new HeldSource();
   let at: Annotated;
   let item: string;
@@ -31,7 +31,7 @@ describe('a queue that is full', () => {
     ['histograms', (n: number) => `histogram?bins=${20 + n}`],
     ['pixels', (n: number) => `pixel?left=${n}&top=1`],
     ['tiles', (n: number) => `zxy/2/${n}/0?jpegQuality=${20 + n}`],
-  ])('refuses further %s with 503 and Retry-After, while tiles of the cache and annotations are served', async (_what, path) => {
+  ])('refuses further %s with 503 and Retry-After, while cached tiles and annotations are served', async (_what, path) => {
     held.release();
     expect((await ask('zxy/0/0/0')).status).toBe(200);
     held.hold();
@@ -50,7 +50,7 @@ describe('a queue that is full', () => {
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
   });
 
-  it('refuses cached files when their queue is full, independently of pictures', async () => {
+  it('refuses cached files independently of pictures', async () => {
     const first = ask('histogram?bins=31');
     await until('a tile is read', () => held.reading > 0);
     const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];

@@ -90,7 +90,7 @@ describe('the token of a link', () => {
     await started.host.settings.set('core.cors.allow_origin', null);
   });
 
-  it('is refused for every key when it has ended', async () => {
+  it('is refused for every key when it has expired', async () => {
     const link = await admin.ok('POST', `/item/${item}/link`);
     expect((await get('zarr.json', String(link.token))).status).toBe(200);
     const { base, db } = started.host.context.models.item;
@@ -100,7 +100,7 @@ describe('the token of a link', () => {
     for (const key of ['zarr.json', '0/c/0/0/0', 'absent']) expect((await get(key, String(link.token))).status).toBe(401);
   });
 
-  it('cannot be guessed by trying many: then the address has to wait, and tokens that were right before go on', async () => {
+  it('cannot be guessed: an address that tries many has to wait, while tokens that were valid before still work', async () => {
     expect((await get('zarr.json')).status).toBe(200);
     const statuses: number[] = [];
     while (statuses.length < 2000 && statuses.at(-1) !== 429) {
@@ -114,7 +114,7 @@ describe('the token of a link', () => {
   });
 });
 
-it('makes no links on a host that cannot say later who their maker is', async () => {
+it('a host that cannot identify the creator later makes no links', async () => {
   const started = await startHost();
   try {
     const admin = await started.register('admin');

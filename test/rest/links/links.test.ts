@@ -11,7 +11,7 @@ interface Link {
   expires: string | null;
 }
 
-describe('links', () => {
+describe('a link', () => {
   let started: TestHost;
   let admin: Client;
   let reader: Client;
@@ -35,7 +35,7 @@ describe('links', () => {
   });
   afterAll(() => started?.close());
 
-  it('shows the token once, and stores neither it nor anything it could be found by', async () => {
+  it('shows its token once, and is stored without anything that reveals it', async () => {
     const { token, prefix, associated, expires, ...link } = await make(reader, { name: 'For a colleague' });
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(token.startsWith(prefix)).toBe(true);
@@ -50,7 +50,7 @@ describe('links', () => {
     await reader.ok('DELETE', `/link/${link._id}`);
   });
 
-  it("is managed by its maker and the item's administrators", async () => {
+  it("is managed by its creator and the item's administrators", async () => {
     const link = await make(reader);
     expect(await stranger.fails('GET', `/link/${link._id}`)).toMatchObject({ status: 403 });
     expect(await stranger.fails('GET', `/item/${item}/link`)).toMatchObject({ status: 403 });
@@ -80,7 +80,7 @@ describe('links', () => {
     [{ expires: '2001-01-01T00:00:00Z' }, 'expires'],
     [{ expires: '9999-01-01T00:00:00Z' }, 'expires'],
     [{ days: 3 }, 'days'],
-  ])('refuses %j and names the member', async (json, field) => {
+  ])('is refused with %j, and the member is named', async (json, field) => {
     expect(await reader.fails('POST', `/item/${item}/link`, { json })).toMatchObject({ status: 400, field });
     expect(await reader.ok('GET', `/item/${item}/link`)).toEqual([]);
   });
@@ -111,7 +111,7 @@ describe('links', () => {
     await setting('associated_images', null);
   });
 
-  it('goes with the document and with its maker', async () => {
+  it('is removed with the document and with its creator', async () => {
     const copy = await uploadItem(admin, folder, 'copy.tif', await pyramid());
     const link = await make(reader, {}, `/item/${copy}/link`);
     await admin.ok('DELETE', `/item/${copy}`);

@@ -56,7 +56,7 @@ describe('a link to the page of an image', () => {
       expect((await holder.send('GET', `/annotation/${annotation}${path}`)).status, path).toBe(200);
   });
 
-  it('opens no other item, annotation or route, even for the link of an administrator', async () => {
+  it('opens no other item, annotation or route, even if an administrator created it', async () => {
     const { holder } = await make();
     const refused = async (method: string, path: string, query: Record<string, string> = {}) => {
       const { status } = await holder.send(method, path, { query });
@@ -80,7 +80,7 @@ describe('a link to the page of an image', () => {
     expect(await holder.ok('GET', '/annotation')).toMatchObject([{ _id: annotation }]);
   });
 
-  it('hides annotations and associated images unless its maker lets it show them', async () => {
+  it('hides annotations and associated images unless its creator lets it show them', async () => {
     const bare = (await make({ annotations: false })).holder;
     expect(await bare.ok('GET', '/annotation', { query: { itemId: item } })).toEqual([]);
     expect(await bare.ok('GET', '/annotation')).toEqual([]);
@@ -92,7 +92,7 @@ describe('a link to the page of an image', () => {
     expect((await holder.send('GET', `/item/${item}/tiles/images/label`)).status).toBe(200);
   });
 
-  it('ends when it is revoked, when it is in the trash, and when its maker loses access', async () => {
+  it('ends when it is revoked, when the item is in the trash, and when its creator loses access', async () => {
     const link = await make({}, reader);
     const state = async () => (await link.holder.send('GET', '/link/view')).status;
     expect(await state()).toBe(200);
@@ -126,7 +126,7 @@ describe('a link to the page of an image', () => {
     expect(await make({ annotations: 1 }).catch(String)).toContain('annotations must be true or false');
   });
 
-  it('cannot be guessed by trying many, and links that were right before go on', async () => {
+  it('cannot be guessed by trying many, while links that were valid before still work', async () => {
     const { holder } = await make();
     expect((await holder.send('GET', '/link/view')).status).toBe(200);
     const statuses: number[] = [];

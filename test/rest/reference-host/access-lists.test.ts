@@ -97,7 +97,7 @@ describe('access lists', () => {
     }
   });
 
-  it('names of those who ask to be let into a group are read one by one: there may be thousands', async () => {
+  it('read the names of users who ask for membership one by one, because there may be thousands', async () => {
     await other.ok('PUT', `/group/${filled}`, { query: { public: true } });
     await owner.ok('POST', `/group/${filled}/member`);
     const { Query } = at.host.host.context.models.user.base;
@@ -114,7 +114,7 @@ describe('access lists', () => {
     }
   });
 
-  it('are stored as they are given, in every collection: an entry that Mongoose casts takes a hundred times as long', () => {
+  it('are stored in every collection without casts by Mongoose, which take a hundred times as long', () => {
     const { models } = at.host.host.context.models.user.db;
     const holders = Object.values(models).filter(({ schema }) => schema.pathType('access') !== 'adhocOrUndefined');
     expect(holders.map(({ modelName }) => modelName)).toEqual(

@@ -48,7 +48,7 @@ describe('event streams', () => {
     return response;
   }
 
-  it('come through compression() as they happen, and proxies are told not to collect them', async () => {
+  it('pass through compression() immediately, and tell proxies not to buffer them', async () => {
     const create = () => started.host.jobs.create({ title: 'watched', type: 'watched', userId: admin.id });
     const job = await create();
     const streams = [

@@ -149,7 +149,7 @@ describe('tags', () => {
     expect(await find('tag:x tag:y tag:z')).toEqual(['t1', 't2']);
   });
 
-  it('are refused if they are no texts, too many, or not for the caller to set', async () => {
+  it('are refused when they are not text, too many, or not for the caller to set', async () => {
     const item = await admin.create('/item', { folderId: folder, name: 't3', metadata: '{"tags":"text"}' });
     const statuses = await Promise.all([
       set([item], { add: ['a'] }),

@@ -23,7 +23,7 @@ const setAccess = (id: string, access: object, more = {}) =>
   owner.send('PUT', `/folder/${id}/access`, { query: { access: JSON.stringify(access), ...more } });
 
 describe('permissions of folders', () => {
-  it('are taken from the parent, and the creator administers', async () => {
+  it('are inherited from the parent, and make the creator an administrator', async () => {
     const parent = await newFolder();
     await setAccess(
       parent,
@@ -44,7 +44,7 @@ describe('permissions of folders', () => {
     ]);
   });
 
-  it('are checked on every way to a document, with 401 for strangers without a name', async () => {
+  it('are checked on every route to a document, with 401 for anonymous callers', async () => {
     const folder = await newFolder();
     const item = await owner.create('/item', { folderId: folder, name: 'i' });
     const { _id: file } = await owner.ok('POST', '/file', {
@@ -91,7 +91,7 @@ describe('permissions of folders', () => {
     });
   });
 
-  it('show strangers -1 on public folders, as clients know it', async () => {
+  it('show strangers -1 on public folders, as clients expect', async () => {
     const folder = await newFolder(home, { public: true });
     expect(await server.anonymous.ok('GET', `/folder/${folder}`)).toMatchObject({ _accessLevel: 0 });
     expect(await other.ok('GET', `/folder/${folder}`)).toMatchObject({ _accessLevel: -1 });
@@ -146,7 +146,7 @@ describe('permissions of folders', () => {
     expect([status, body]).toMatchObject([400, { type: 'validation', field: 'access', message }]);
   });
 
-  it('hold for folders below that a writer may not see: they are neither given for their name nor removed with the rest', async () => {
+  it('protect subfolders that a writer may not see: they are neither returned for their name nor removed with the rest', async () => {
     const parent = await newFolder();
     await setAccess(parent, {
       users: [
@@ -405,7 +405,7 @@ describe('resources', () => {
     });
   });
 
-  it('get their dates from administrators', async () => {
+  it('can have their dates set by administrators', async () => {
     const query = { type: 'item', created: '2001-02-03T04:05:06Z', updated: '2002-02-03T04:05:06.5Z' };
     expect(await admin.ok('PUT', `/resource/${item}/timestamp`, { query })).toMatchObject({
       created: '2001-02-03T04:05:06+00:00',

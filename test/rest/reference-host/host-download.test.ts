@@ -97,7 +97,7 @@ describe('GET file/:id/download', () => {
     expect([answer.status, answer.bytes.length, answer.headers.get('content-length')]).toEqual([200, 0, '4']);
   });
 
-  it('is shown in the browser on demand, with nothing it may do there', async () => {
+  it('is shown in the browser on request, where it may run nothing', async () => {
     const { headers } = await get({}, { contentDisposition: 'inline' });
     expect(headers.get('content-disposition')).toMatch(/^inline;/);
     expect(headers.get('content-security-policy')).toContain('sandbox');
@@ -107,7 +107,7 @@ describe('GET file/:id/download', () => {
     });
   });
 
-  it('takes the token from the cookie, and any name behind the path', async () => {
+  it('accepts the token from the cookie, and any name after the path', async () => {
     const secret = await admin.create('/collection', { name: 'Secret' });
     const hidden = await admin.create('/folder', { parentType: 'collection', parentId: secret, name: 'hidden' });
     const { _id } = await upload(hidden, 'ü.bin', 'abc', 'not a type\r\nX: y');
@@ -125,7 +125,7 @@ describe('GET file/:id/download', () => {
     expect(await admin.fails('GET', `/file/${String(made._id)}/download`)).toMatchObject({ status: 404, type: 'rest' });
   });
 
-  it('closes the file when the client goes away half way', async () => {
+  it('closes the file when the client disconnects halfway', async () => {
     const made = await upload(folder, 'big', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -150,7 +150,7 @@ describe('archives', () => {
     }
   };
 
-  it('hold the files of an item when it has not exactly one', async () => {
+  it('contain the files of an item that does not have exactly one', async () => {
     const single = await admin.send('GET', `/item/${item}/download`);
     expect([single.headers.get('content-type'), single.bytes.toString()]).toEqual(['text/plain;charset=utf-8', '0123']);
     const zip = await admin.send('GET', `/item/${item}/download`, { query: { format: 'zip' } });
@@ -207,7 +207,7 @@ describe('archives', () => {
   });
 });
 
-describe('an archive whose reader goes away', () => {
+describe('an archive whose reader disconnects', () => {
   it('closes the file that was being opened for it', async () => {
     const made = await upload(folder, 'late', Buffer.alloc(1024 * 1024), 'application/octet-stream');
     const content = await server.host.context.models.file.findById(made._id).lean<FileDocument>();

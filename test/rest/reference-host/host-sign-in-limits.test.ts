@@ -46,7 +46,7 @@ const statuses = async (count: number, send: (index: number) => Promise<{ status
 };
 
 describe('wrong passwords', () => {
-  it.each(['user', 'nobody-is-called-so'])('for %s are taken ten times from a network, also at once', async (login) => {
+  it.each(['user', 'nobody-is-called-so'])('for %s are checked ten times per network, even when sent at once', async (login) => {
     const address = fresh();
     // Those who would have to wait for long are sent away.
     const { 401: taken, 429: limited = 0, 503: busy = 0 } = await statuses(40, () => signIn(login, 'wrong', address), 40);
@@ -82,7 +82,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('are forgotten after the right one, and when the window ends even if the guesser continues', async () => {
+  it('are forgotten after the correct one, and when the window ends even if the guesser continues', async () => {
     const address = fresh();
     for (let round = 0; round < 2; round += 1) {
       expect(await statuses(9, () => signIn('user', 'wrong', address))).toEqual({ 401: 9 });
@@ -128,7 +128,7 @@ describe('wrong passwords', () => {
     expect(await statuses(8, () => signIn('known', 'wrong', home))).toEqual({ 401: 8 });
   });
 
-  it('do not include correct ones that many processes of one user send at once', async () => {
+  it('are distinguished from correct ones that many processes of one user send at once', async () => {
     const address = fresh();
     // Engines on PostgreSQL take a second for each collision of writes of the same document.
     const { collection } = server.host.context.models.attempt;
@@ -195,7 +195,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('do not include sign-ins that were refused because the server was busy', async () => {
+  it('are distinguished from sign-ins that were refused because the server was busy', async () => {
     const address = fresh();
     const { passwords } = server.host.context;
     const { BusyError } = await import('../../../src/index.js');
@@ -213,7 +213,7 @@ describe('wrong passwords', () => {
 });
 
 describe('API keys', () => {
-  it('are not guessed for long, and right ones are taken always', async () => {
+  it('cannot be guessed for long, while correct ones always work', async () => {
     await set({ 'core.sign_in_failures_per_address': 5 });
     const { key } = await user.ok('POST', '/api_key', { query: { name: 'mine' } });
     const address = fresh();

@@ -58,7 +58,7 @@ describe('POST user/authentication/link', () => {
 });
 
 describe('GET user/authentication', () => {
-  it('gives user, token and cookie for login and password', async () => {
+  it('returns user, token and cookie for login and password', async () => {
     const { status, body, headers } = await server.anonymous.send('GET', '/user/authentication', {
       headers: basic('user', 'user.password'),
     });
@@ -78,7 +78,7 @@ describe('GET user/authentication', () => {
     expect(answer.user).toMatchObject({ login: 'user' });
   });
 
-  it('takes the header Girder-Authorization too', async () => {
+  it('also accepts the header Girder-Authorization', async () => {
     const { Authorization } = basic('user', 'user.password');
     const headers = { 'Girder-Authorization': Authorization };
     expect((await server.anonymous.send('GET', '/user/authentication', { headers })).status).toBe(200);
@@ -87,7 +87,7 @@ describe('GET user/authentication', () => {
   it.each([
     ['no header', {}, 401, 'rest', 'Use HTTP Basic Authentication'],
     ['another scheme', { Authorization: 'Digest abc' }, 401, 'rest', 'Use HTTP Basic Authentication'],
-    ['what is not base64', { Authorization: 'Basic %%%' }, 401, 'rest', 'Invalid HTTP Authorization header'],
+    ['text that is not base64', { Authorization: 'Basic %%%' }, 401, 'rest', 'Invalid HTTP Authorization header'],
     ['no colon', { Authorization: `Basic ${btoa('abc')}` }, 401, 'rest', 'Invalid HTTP Authorization header'],
     ['an unknown login', basic('nobody', 'password'), 401, 'access', 'Login failed.'],
     ['a wrong password', basic('user', 'password'), 401, 'access', 'Login failed.'],
@@ -96,14 +96,14 @@ describe('GET user/authentication', () => {
     expect(await server.anonymous.fails('GET', '/user/authentication', { headers })).toMatchObject({ status, type, message });
   });
 
-  it('gives a valid token back', async () => {
+  it('returns the valid token that was sent', async () => {
     const answer = await user.ok('GET', '/user/authentication');
     expect(answer.authToken).toMatchObject({ token: user.token, scope: ['core.user_auth'] });
   });
 });
 
 describe('tokens', () => {
-  it('are taken from Bearer, Girder-Token and the parameter, and from the cookie only if routes allow it', async () => {
+  it('are accepted from Bearer, Girder-Token and the parameter, and from the cookie only if routes allow it', async () => {
     const me = async (sending: object) => (await server.anonymous.ok('GET', '/user/me', sending))?._id ?? null;
     expect(await me({ headers: { Authorization: `Bearer ${user.token}` } })).toBe(user.id);
     expect(await me({ headers: { 'Girder-Token': user.token } })).toBe(user.id);
@@ -115,13 +115,13 @@ describe('tokens', () => {
     expect(notifications.status).toBe(200);
   });
 
-  it('are kept as hashes only', async () => {
+  it('are stored only as hashes', async () => {
     const stored = await server.host.context.models.token.find().lean();
     expect(stored.length).toBeGreaterThan(0);
     expect(JSON.stringify(stored)).not.toContain(user.token);
   });
 
-  it('end at sign-out, at once', async () => {
+  it('end immediately at sign-out', async () => {
     const { authToken } = await server.anonymous.ok('GET', '/user/authentication', { headers: basic('user', 'user.password') });
     const session = new Client(server.url, (authToken as { token: string }).token, user.id);
     expect(await session.ok('GET', '/user/me')).toMatchObject({ _id: user.id });
@@ -153,7 +153,7 @@ describe('GET token/session', () => {
     expect(await session.ok('GET', '/token/current')).toMatchObject({ scope: ['core.anonymous_session'] });
   });
 
-  it('gives a token back that came otherwise, and a browser without one a cookie', async () => {
+  it('returns a token that was sent in a header, and gives a browser without one a cookie', async () => {
     expect((await ask({ 'Girder-Token': user.token! })).body).toMatchObject({ token: user.token });
     const { body, headers } = await ask({ Cookie: 'girderToken=gone' });
     expect(headers.get('set-cookie')).toContain(`girderToken=${String(body.token)}; `);
@@ -161,7 +161,7 @@ describe('GET token/session', () => {
   });
 });
 
-it('an answer with a token is not kept by browsers or proxies', async () => {
+it('an answer with a token is not cached by browsers or proxies', async () => {
   const asked: [path: string, headers: Record<string, string>][] = [
     ['/token/session', { 'Girder-Token': user.token! }],
     ['/token/session', { Cookie: `girderToken=${user.token}` }],
@@ -181,7 +181,7 @@ describe('the cookie', () => {
     return (await new Client(url, null, null).send('GET', '/user/authentication', sent)).headers.get('set-cookie');
   };
 
-  it('is for the server alone and for no script', async () => {
+  it('is hidden from scripts and from other sites', async () => {
     const cookie = await cookieOf({ 'X-Forwarded-Proto': 'https' });
     expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Lax$/);
   });
@@ -210,7 +210,7 @@ describe('revoking all tokens of a user', () => {
   };
   const isKnown = async (client: Client) => (await client.ok('GET', '/user/me')) !== null;
 
-  it('is another password: tokens of sessions and of API keys end', async () => {
+  it('happens when the password changes, for tokens of sessions and of API keys', async () => {
     const owner = await server.register('owner');
     const program = await keyToken(owner);
     await owner.ok('PUT', '/user/password', { query: { old: 'owner.password', new: 'owner.password2' } });
@@ -221,7 +221,7 @@ describe('revoking all tokens of a user', () => {
     expect([await isKnown(late), await isKnown(program2)]).toEqual([false, false]);
   });
 
-  it('holds for tokens that were on their way when the password changed', async () => {
+  it('includes tokens that were being issued when the password changed', async () => {
     const { models } = server.host.context;
     const racer = await server.register('racer');
     const stored = await models.user.findById(racer.id).lean<UserDocument>();
@@ -230,7 +230,7 @@ describe('revoking all tokens of a user', () => {
     expect(await isKnown(new Client(server.url, token, racer.id))).toBe(false);
   });
 
-  it('is being disabled: enabled again, the user signs in again', async () => {
+  it('happens when the user is disabled, who has to sign in again when enabled', async () => {
     const guest = await server.register('guest');
     const email = { ...query, email: 'guest@example.org' };
     await admin.ok('PUT', `/user/${guest.id}`, { query: { ...email, status: 'disabled' } });
@@ -240,7 +240,7 @@ describe('revoking all tokens of a user', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('is of an API key: its removal, another scope, being inactive, also for tokens on their way', async () => {
+  it('happens for an API key when it is removed, deactivated or given another scope, even for tokens being issued', async () => {
     const { models } = server.host.context;
     const holder = await server.register('holder');
     const changes: (Record<string, string | boolean> | null)[] = [{ active: false }, { scope: '["core.data.read"]' }, null];
@@ -256,7 +256,7 @@ describe('revoking all tokens of a user', () => {
     }
   });
 
-  it('is turning API keys off: on again, keys are exchanged again, and sessions have gone on', async () => {
+  it('happens for API keys when they are turned off, while sessions continue', async () => {
     const holder = await server.register('keeper');
     const program = await keyToken(holder);
     const stream = await fetch(`${server.url}/api/v1/notification/stream`, { headers: { 'Girder-Token': program.token! } });
@@ -276,7 +276,7 @@ describe('revoking all tokens of a user', () => {
     expect([await isKnown(program), await isKnown(await keyToken(holder))]).toEqual([false, true]);
   });
 
-  it('is turning API keys off in another process, within 5 s', async () => {
+  it('happens within 5 s when another process turns API keys off', async () => {
     const other = await createReferenceHost({ mongoUri: server.databaseUri, dataDirectory: server.dataDirectory });
     try {
       const { url } = await other.listen();
@@ -294,7 +294,7 @@ describe('revoking all tokens of a user', () => {
   });
 });
 
-it('tokens and counts that have ended are removed by the server when the database does not do it', async () => {
+it('the server removes expired tokens and counts when the database does not', async () => {
   const { context } = server.host;
   const { models } = context;
   const past = new Date(Date.now() - 1000);
@@ -324,8 +324,8 @@ describe('the database', () => {
   });
 });
 
-describe('administration', () => {
-  it('is completed at the next start when the first registration was broken off before it was given', async () => {
+describe('the role of administrator', () => {
+  it('is given at the next start when the first registration was interrupted before', async () => {
     const { context } = server.host;
     await context.models.hostState.deleteOne({ _id: 'first-user' });
     await context.models.user.updateOne({ login: 'admin' }, { $set: { admin: false } });
@@ -333,7 +333,7 @@ describe('administration', () => {
     expect(await context.models.user.find({ admin: true }, { login: 1 }).lean()).toMatchObject([{ login: 'admin' }]);
   });
 
-  it('makes only the first user an administrator', async () => {
+  it('is given only to the first user', async () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ admin: true, status: 'enabled', emailVerified: true });
     expect(await user.ok('GET', '/user/me')).toMatchObject({ admin: false });
   });

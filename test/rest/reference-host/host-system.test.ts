@@ -88,7 +88,7 @@ describe('CORS', () => {
     expect(headers.get('access-control-allow-credentials')).toBe(null);
   });
 
-  it('answers the origins that match, on errors too', async () => {
+  it('answers the origins that match, even on errors', async () => {
     await allow('http://other.org/, https://*.example.org/');
     for (const path of ['/system/version', '/item/zzz', '/item/000000000000000000000000/tiles/zxy/0/0/0']) {
       const { headers } = await get('GET', path);
@@ -141,7 +141,7 @@ describe('notifications', () => {
     expect(await admin.ok('GET', '/notification')).toEqual([]);
   });
 
-  it('come as server-sent events, each once', async () => {
+  it('arrive as server-sent events, each once', async () => {
     const abort = new AbortController();
     const since = Math.floor(Date.now() / 1000) + 1;
     await until('the second is over', () => Date.now() / 1000 > since);
@@ -228,7 +228,7 @@ describe('notifications', () => {
     expect(await reading).not.toContain('data:');
   });
 
-  it('are refused as a stream when that is switched off, to HEAD too, and open streams end', async () => {
+  it('are refused as a stream when streams are switched off, even for HEAD, and open streams end', async () => {
     expect((await user.send('HEAD', '/notification/stream')).status).toBe(200);
     const open = await fetch(`${server.url}/api/v1/notification/stream?token=${user.token}`);
     const key = 'core.enable_notification_stream';

@@ -20,7 +20,7 @@ let counter = 0;
 const newFolder = (parentId = root) => admin.create('/folder', { parentId, name: `folder ${counter++}` });
 const names = (list: unknown[]) => list.map((entry) => (entry as { name: string }).name);
 
-it('is found below further slashes, of an address that ends in one', async () => {
+it('the API is found behind extra slashes of an address', async () => {
   const status = async (path: string) => (await fetch(`${server.url}${path}`)).status;
   expect(await status(`//api/v1/collection/${collection}`)).toBe(200);
   expect(await status(`///api//v1//collection//${collection}?a=1`)).toBe(200);
@@ -46,7 +46,7 @@ describe('collections', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400, 400, 400]);
   });
 
-  it('are made by administrators, or by whom the policy names', async () => {
+  it('are created by administrators, or by users whom the policy names', async () => {
     const denied = { status: 403, type: 'access', message: 'You are not authorized to create collections.' };
     expect(await user.fails('POST', '/collection', { query: { name: 'Mine' } })).toMatchObject(denied);
     const value = JSON.stringify({ users: [user.id] });
@@ -111,7 +111,7 @@ describe('folders', () => {
     expect(body.created).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$/);
   });
 
-  it('share names with the items next to them', async () => {
+  it('cannot have the name of an item or folder next to them', async () => {
     const parentId = await newFolder();
     await admin.create('/item', { folderId: parentId, name: 'taken' });
     await admin.create('/folder', { parentId, name: 'also' });
@@ -127,7 +127,7 @@ describe('folders', () => {
     expect(await admin.ok('PUT', `/folder/${other}`, { query: { name: 'Other' } })).toMatchObject({ name: 'Other' });
   });
 
-  it('are made once when many ask for one name at once', async () => {
+  it('are created once when many requests name the same one', async () => {
     const parentId = await newFolder();
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => admin.send('POST', '/folder', { query: { parentId, name: 'race' } })),
@@ -136,7 +136,7 @@ describe('folders', () => {
     expect(await admin.ok('GET', `/folder/${parentId}/details`)).toEqual({ nItems: 0, nFolders: 1 });
   });
 
-  it('are listed below their parents, else there is no search mode', async () => {
+  it('are listed below their parents, and refused as an invalid search mode without one', async () => {
     const parentId = await newFolder();
     for (const name of ['b', 'A', 'c']) await admin.create('/folder', { parentId, name });
     const query = { parentType: 'folder', parentId };
@@ -252,7 +252,7 @@ describe('items', () => {
     expect(body.meta).not.toHaveProperty('z');
   });
 
-  it('get a number after a name that is taken', async () => {
+  it('get a number after their name when it is taken', async () => {
     const folderId = await newFolder();
     const create = async (query = {}) => (await admin.ok('POST', '/item', { query: { folderId, name: 'x', ...query } })).name;
     expect([await create(), await create(), await create()]).toEqual(['x', 'x (1)', 'x (2)']);
@@ -273,7 +273,7 @@ describe('items', () => {
     });
   });
 
-  it('get different names when many of one name are made at once', async () => {
+  it('get different names when many of the same name are created at once', async () => {
     const folderId = await newFolder();
     const made = await Promise.all(
       Array.from({ length: 10 }, () => admin.ok('POST', '/item', { query: { folderId, name: 'race' } })),
@@ -298,7 +298,7 @@ describe('items', () => {
     expect(await admin.ok('POST', '/item', { query: { folderId: from, name: 'i' } })).toMatchObject({ name: 'i' });
   });
 
-  it('are listed in a folder, found by words, and counted up to their place', async () => {
+  it('are listed in a folder, found by words, and counted up to their position', async () => {
     const folderId = await newFolder();
     for (const name of ['Zebra-slide.svs', 'alpha.tif', 'Beta']) await admin.create('/item', { folderId, name });
     const list = await admin.ok('GET', '/item', { query: { folderId } });
@@ -313,7 +313,7 @@ describe('items', () => {
 });
 
 describe('metadata', () => {
-  it.each(['item', 'folder', 'collection'])('of a %s is merged, and taken away by null', async (type) => {
+  it.each(['item', 'folder', 'collection'])('of a %s is merged, and removed by null', async (type) => {
     const id =
       type === 'collection'
         ? collection
@@ -365,7 +365,7 @@ describe('metadata', () => {
 });
 
 describe('ids', () => {
-  it('are told apart: malformed, unknown, unknown as reference', async () => {
+  it('are answered differently when malformed, unknown, or unknown as a reference', async () => {
     expect(await admin.fails('GET', '/item/zzz')).toMatchObject({
       status: 400,
       type: 'validation',
@@ -384,8 +384,8 @@ describe('ids', () => {
   });
 });
 
-describe('unanswered requests', () => {
-  it('is an error below the API and a page elsewhere', async () => {
+describe('a path that no route matches', () => {
+  it('gets an error below the API and a page elsewhere', async () => {
     for (const path of ['/item/a/b/c/d', '//item//a/b/c//d/']) {
       expect(await admin.fails('GET', path)).toMatchObject({
         status: 400,
@@ -402,7 +402,7 @@ describe('unanswered requests', () => {
     }
   });
 
-  it("does not include empty segments, whether the route is the host's or the plugin's", async () => {
+  it("does not include one with empty segments, whether the route is the host's or the plugin's", async () => {
     const id = '0'.repeat(24);
     for (const path of [`//item//${id}`, `//item/${id}//tiles/`]) {
       expect(await admin.fails('GET', path)).toMatchObject({ status: 400, message: `Invalid item id (${id}).` });

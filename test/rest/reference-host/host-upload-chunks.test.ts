@@ -45,7 +45,7 @@ async function complete(): Promise<void> {
   expect((await admin.send('GET', `/file/${String(file._id)}/download`)).bytes.equals(body)).toBe(true);
 }
 
-it('takes each chunk once when all come at once, and again, and continues from their end', async () => {
+it('accepts each chunk once when all are sent at once, some of them twice, and then continues', async () => {
   const all = Array.from({ length: chunkCount }, (_, index) => sendChunk(index));
   const statuses = (await Promise.all([...all, sendChunk(0), sendChunk(1)])).map(({ status }) => status);
   expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
@@ -63,7 +63,7 @@ it.each([
   ['out of order', () => sendChunk(2), chunkSize],
   ['one byte too early', () => send(chunkSize - 1, chunkAt(1)), chunkSize],
   ['one byte too late', () => send(chunkSize + 1, chunkAt(1)), chunkSize],
-  ['behind the end', () => send(body.length, chunkAt(1)), chunkSize],
+  ['past the end', () => send(body.length, chunkAt(1)), chunkSize],
   ['too long', () => send(chunkSize, randomBytes(body.length)), chunkSize],
   ['empty', () => send(chunkSize, Buffer.alloc(0)), chunkSize],
 ])('refuses a chunk that comes %s, and keeps what it has', async (_what, sending, kept) => {
@@ -93,7 +93,7 @@ it('keeps the received part of an interrupted chunk, and nothing of one that is 
   await complete();
 });
 
-it('has received no more than is on disk, and never writes behind a gap', async () => {
+it('has received no more than is on disk, and never writes after a gap', async () => {
   await sendChunk(0);
   const { store } = server.host.context;
   await truncate(onDisk(), 10);
@@ -110,7 +110,7 @@ it('has received no more than is on disk, and never writes behind a gap', async 
   await complete();
 });
 
-it('is canceled while a chunk is on its way', async () => {
+it('cancels an upload while a chunk arrives', async () => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   socket.write(

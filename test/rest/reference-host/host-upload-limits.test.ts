@@ -81,7 +81,7 @@ describe('an upload', () => {
     expect((await whole(1)).status).toBe(507);
   });
 
-  it('counts new contents in addition to old ones until these are replaced, and copies not at all', async () => {
+  it('counts new contents in addition to old ones until these are replaced, and does not count copies', async () => {
     await set('core.user_quota', 1500);
     const file = (await whole(1000)).body;
     expect((await admin.send('PUT', `/file/${String(file._id)}/contents`, { query: { size: 501 } })).status).toBe(507);
@@ -95,7 +95,7 @@ describe('an upload', () => {
     expect((await whole(1)).status).toBe(507);
   });
 
-  it('is refused with 507 before it begins when the disk has no room for it', async () => {
+  it('is refused with 507 before it begins when the disk has no space for it', async () => {
     const answer = await start(Number.MAX_SAFE_INTEGER);
     expect([answer.status, answer.body.message]).toEqual([507, 'There is no space left on the disk of the server.']);
   });

@@ -57,14 +57,14 @@ describe('POST file with a body', () => {
     ['slide.svs', undefined, 'application/octet-stream'],
     ['png', undefined, 'application/octet-stream'],
     ['x.constructor', undefined, 'application/octet-stream'],
-  ])('takes the type of %s, sent as %s, for %s', async (name, mimeType, expected) => {
+  ])('stores %s, sent as %s, with the type %s', async (name, mimeType, expected) => {
     const query = { parentType: 'item', parentId: item, name, size: 1, ...(mimeType !== undefined && { mimeType }) };
     const file = await admin.ok('POST', '/file', { query, body: randomBytes(1) });
     expect(file.mimeType).toBe(expected);
     await admin.ok('DELETE', `/file/${String(file._id)}`);
   });
 
-  it('makes item and file in one request', async () => {
+  it('creates item and file in one request', async () => {
     const body = randomBytes(300_000);
     const file = await admin.ok('POST', '/file', {
       query: { parentType: 'folder', parentId: folder, name: 'one.tar.GZ', size: body.length, mimeType: 'application/gzip' },
@@ -89,14 +89,14 @@ describe('POST file with a body', () => {
     expect(await server.anonymous.ok('GET', `/file/${String(file._id)}`)).not.toHaveProperty('assetstoreId');
   });
 
-  it('makes an empty file at once', async () => {
+  it('creates an empty file at once', async () => {
     const file = await start('empty', 0);
     expect(file).toMatchObject({ _modelType: 'file', size: 0 });
     const answer = await admin.send('GET', `/file/${String(file._id)}/download`);
     expect([answer.status, answer.bytes.length, answer.headers.get('content-length')]).toEqual([200, 0, '0']);
   });
 
-  it('continues in chunks when the body was not all of it', async () => {
+  it('continues in chunks when the body was incomplete', async () => {
     const body = randomBytes(minimumChunk * 2);
     const query = { parentType: 'folder', parentId: folder, name: 'half', size: body.length };
     const upload = await admin.ok('POST', '/file', { query, body: body.subarray(0, minimumChunk) });
@@ -124,7 +124,7 @@ describe('POST file with a body', () => {
     expect(await children('long')).toEqual([]);
   });
 
-  it('leaves no handle, file or record when the connection breaks half way', async () => {
+  it('leaves no handle, file or record when the connection breaks halfway', async () => {
     const before = await onDisk();
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -143,7 +143,7 @@ describe('POST file with a body', () => {
     expect(await children('broken')).toEqual([]);
   });
 
-  it('takes links, to http and https only', async () => {
+  it('accepts links, but only to http and https', async () => {
     const query = { parentType: 'item', parentId: item, name: 'link', linkUrl: 'https://example.org/a b' };
     const link = await admin.ok('POST', '/file', { query });
     expect(link).toMatchObject({ linkUrl: 'https://example.org/a%20b', _modelType: 'file' });
@@ -333,7 +333,7 @@ describe('PUT file/:id/contents', () => {
 });
 
 describe('removal', () => {
-  it('takes bytes, records and unfinished uploads with the item', async () => {
+  it('removes bytes, records and unfinished uploads with the item', async () => {
     const before = await onDisk();
     const target = await admin.create('/item', { folderId: folder, name: 'doomed' });
     const query = { parentType: 'item', parentId: target, name: 'f', size: 3 };
@@ -346,7 +346,7 @@ describe('removal', () => {
     expect(await admin.fails('GET', '/file/offset', { query: { uploadId: String(upload._id) } })).toMatchObject({ status: 400 });
   });
 
-  it('takes attached files with the item, through the contract of hosts', async () => {
+  it('removes attached files with the item, through the contract of hosts', async () => {
     const target = await admin.create('/item', { folderId: folder, name: 'attached' });
     const before = await onDisk();
     const { files } = server.host.host;
@@ -366,7 +366,7 @@ describe('removal', () => {
     expect(await onDisk()).toEqual(before);
   });
 
-  it('keeps bytes that a copy shares until the last of them goes', async () => {
+  it('keeps bytes that a copy shares until the last of them is removed', async () => {
     const before = await onDisk();
     const query = { parentType: 'folder', parentId: folder, name: 'shared', size: 3 };
     const file = await admin.ok('POST', '/file', { query, body: 'abc' });
@@ -419,7 +419,7 @@ describe('sizes', () => {
 });
 
 describe('events', () => {
-  it('tell of files and of the reference of an upload', async () => {
+  it('report files and the reference of an upload', async () => {
     const { events } = server.host.context;
     const heard: [string, unknown][] = [];
     const offs = [

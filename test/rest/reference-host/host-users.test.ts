@@ -45,12 +45,12 @@ describe('POST user', () => {
     });
   });
 
-  it('does not make an administrator at the wish of a stranger', async () => {
+  it('does not make an administrator at the request of a stranger', async () => {
     expect(await server.anonymous.ok('POST', '/user', form('sneaky', { admin: 'true' }))).toMatchObject({ admin: false });
     expect(await admin.ok('POST', '/user', form('second-admin', { admin: 'true' }))).toMatchObject({ admin: true });
   });
 
-  it('makes the folders Public and Private', async () => {
+  it('creates the folders Public and Private', async () => {
     const folders = await user.ok('GET', '/folder', { query: { parentType: 'user', parentId: user.id! } });
     expect(folders.map((folder) => [(folder as { name: string }).name, (folder as { public: boolean }).public])).toEqual([
       ['Private', false],
@@ -130,7 +130,7 @@ describe('user documents', () => {
     expect(await user.fails('GET', '/user', { query: { sort: 'passwordHash' } })).toMatchObject({ status: 400, type: 'rest' });
   });
 
-  it('have details', async () => {
+  it('include the number of folders in their details', async () => {
     expect(await user.ok('GET', `/user/${user.id}/details`)).toEqual({ nFolders: 2 });
     expect(await server.anonymous.ok('GET', `/user/${user.id}/details`)).toEqual({ nFolders: 1 });
   });
@@ -155,14 +155,14 @@ describe('PUT user', () => {
     expect(await user.ok('PUT', path, { query })).toMatchObject({ firstName: 'F' });
   });
 
-  it('is not for strangers', async () => {
+  it('refuses strangers', async () => {
     expect(await user.fails('PUT', `/user/${admin.id}`, { query })).toMatchObject({
       status: 403,
       message: `Write access denied for user ${admin.id} (user ${user.id}).`,
     });
   });
 
-  it('shuts a disabled user out at once', async () => {
+  it('signs a disabled user out at once', async () => {
     const other = await server.register('disabled');
     expect(await other.ok('GET', '/user/me')).toMatchObject({ _id: other.id });
     await admin.ok('PUT', `/user/${other.id}`, { query: { ...query, email: 'disabled@example.org', status: 'disabled' } });
@@ -178,7 +178,7 @@ describe('PUT user', () => {
 });
 
 describe('passwords', () => {
-  it('are changed by their users, and end the tokens', async () => {
+  it('are changed by their users, which ends their tokens', async () => {
     const other = await server.register('changer');
     expect(await other.fails('PUT', '/user/password', { query: { old: 'wrong', new: 'new.password' } })).toMatchObject({
       status: 403,
@@ -192,7 +192,7 @@ describe('passwords', () => {
     expect((await server.anonymous.send('GET', '/user/authentication', { headers })).status).toBe(200);
   });
 
-  it('differ in every character, however long they are', async () => {
+  it('are compared in every character, however long they are', async () => {
     const long = 'p'.repeat(100);
     await server.anonymous.ok('POST', '/user', form('longpass', { password: `${long}1` }));
     const signIn = (password: string) =>
@@ -298,7 +298,7 @@ describe('anonymous sessions', () => {
     });
   });
 
-  it('can ask for the scopes of keys', async () => {
+  it('can request the scopes of keys', async () => {
     const scopes = await server.anonymous.ok('GET', '/token/scopes');
     expect((scopes.custom as { id: string }[]).map(({ id }) => id)).toContain('core.data.own');
     expect((scopes.adminCustom as { id: string }[]).map(({ id }) => id)).toContain('core.setting.read');

@@ -38,7 +38,7 @@ describe('the state of items', () => {
   });
   afterAll(() => started?.close());
 
-  it('is set by those who may write, with their login and the time, and filters the folder', async () => {
+  it('is set by users with write access, with their login and the time, and filters the folder', async () => {
     const [a, b] = items as [string, string];
     expect((await set(writer, [a, b], 'review')).status).toBe(200);
     const meta = await metaOf(a);

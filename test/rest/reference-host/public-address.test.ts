@@ -79,7 +79,7 @@ describe('below a path', () => {
     }
   });
 
-  it('addresses begin with core.server_root, whose path requests may have or not', async () => {
+  it('addresses begin with core.server_root, whose path is optional in requests', async () => {
     await server.host.settings.set('core.server_root', 'https://host.example/images/');
     try {
       expect(await addresses(admin, item, {})).toEqual(expected(item, 'https://host.example', '/images'));

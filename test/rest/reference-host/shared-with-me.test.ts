@@ -57,7 +57,7 @@ describe('what others have shared with a user', () => {
     expect(await namesFor(carla)).toEqual([]);
   });
 
-  it('leaves out what the user has made, and what is in the trash', async () => {
+  it('leaves out what the user has created, and what is in the trash', async () => {
     const lab = await folder('lab');
     await share(`/folder/${lab}`, [{ id: bert.id, level: 2 }]);
     await bert.create('/folder', { parentType: 'folder', parentId: lab, name: 'of bert' });

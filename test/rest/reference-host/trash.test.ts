@@ -79,7 +79,7 @@ async function expectAbsent(paths: readonly string[]) {
 }
 
 describe('an item in the trash', () => {
-  it('is as absent, and comes back with everything', async () => {
+  it('seems absent, and is restored with everything', async () => {
     const folder = await newFolder();
     const { item, file, annotation, name } = await newImage(folder);
     const before = await admin.ok('GET', `/item/${item}`);
@@ -116,7 +116,7 @@ describe('an item in the trash', () => {
     expect(await listed(writer)).toEqual([]);
   });
 
-  it('is refused to those who may not remove it, and a second time', async () => {
+  it('is put there only by users who may remove it, and only once', async () => {
     const { item } = await newImage(await newFolder());
     expect(await stranger.fails('POST', '/resource/trash', namedAs({ item: [item] }))).toMatchObject({ status: 403 });
     await trash({ item: [item] });
@@ -129,7 +129,7 @@ describe('an item in the trash', () => {
     expect((await admin.send('POST', '/resource/restore', namedAs({ item: [item] }))).status).toBe(400);
   });
 
-  it('frees its name, and gets another when it comes back', async () => {
+  it('frees its name, and gets another if necessary when it is restored', async () => {
     const folder = await newFolder();
     const { item } = await newImage(folder, 'same.png');
     await trash({ item: [item] });
@@ -139,7 +139,7 @@ describe('an item in the trash', () => {
     expect(await admin.ok('GET', `/item/${item}`)).toMatchObject({ name: 'same.png (1)', folderId: folder });
   });
 
-  it.each(['DELETE', 'trash'] as const)('comes to a folder of the user when its folder is gone by %s', async (how) => {
+  it.each(['DELETE', 'trash'] as const)('is restored into a folder of the user when its folder is gone by %s', async (how) => {
     const folder = await newFolder();
     const { item, annotation } = await newImage(folder);
     await trash({ item: [item] });
@@ -155,7 +155,7 @@ describe('an item in the trash', () => {
     expect(await admin.ok('POST', '/resource/restore', { query })).toMatchObject([{ parentId: elsewhere, isMoved: true }]);
   });
 
-  it('is removed for good by emptying, and by time', async () => {
+  it('is removed for good when the trash is emptied or its time is over', async () => {
     const folder = await newFolder();
     const [first, second] = [await newImage(folder), await newImage(folder)];
     await trash({ item: [first.item, second.item] });
@@ -175,7 +175,7 @@ describe('an item in the trash', () => {
     expect((await listed()).map(({ _id }) => _id)).not.toContain(second.item);
   });
 
-  it('keeps its file where that is served in place', async () => {
+  it('keeps a file that is served in place', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'in-place-'));
     try {
       const path = join(directory, 'own.png');
@@ -192,7 +192,7 @@ describe('an item in the trash', () => {
   });
 });
 
-it('lists deleted annotations for those who may bring them back', async () => {
+it('deleted annotations are listed for users who may restore them', async () => {
   const { item, annotation } = await newImage(await newFolder());
   await admin.ok('DELETE', `/annotation/${annotation}`);
   const deleted = (client: Client) => client.ok('GET', '/annotation/deleted', { query: { itemId: item } });
@@ -202,7 +202,7 @@ it('lists deleted annotations for those who may bring them back', async () => {
   expect(await deleted(admin)).toEqual([]);
 });
 
-it('is not undone by a rescan of served files', async () => {
+it('a rescan of served files does not restore items from the trash', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'served-'));
   try {
     await writeFile(join(directory, 'one.png'), png);
@@ -223,7 +223,7 @@ it('is not undone by a rescan of served files', async () => {
   }
 });
 
-it('is respected by the plugin when only the events of a host say it', async () => {
+it('the plugin hides items that only the events of a host report as hidden', async () => {
   const { item, annotation } = await newImage(await newFolder());
   const { events, models } = server.host.context;
   const items = [{ ...(await models.item.findById(item).lean())! }];
@@ -239,7 +239,7 @@ it('is respected by the plugin when only the events of a host say it', async () 
 });
 
 describe('a folder in the trash', () => {
-  it('takes everything in it along, except what is there already', async () => {
+  it('takes its contents along, except what is in the trash already', async () => {
     const folder = await newFolder();
     const inner = await newFolder({ parentType: 'folder', parentId: folder });
     const [one, two, alone] = [await newImage(folder), await newImage(inner), await newImage(inner)];
@@ -298,7 +298,7 @@ describe('a folder in the trash', () => {
     expect(await admin.ok('GET', `/item/${item}`)).toMatchObject({ baseParentId: to });
   });
 
-  it('is restored or removed once when two people do both', async () => {
+  it('is either restored or removed when two people do both at once', async () => {
     const folder = await newFolder();
     const { item } = await newImage(folder);
     await trash({ folder: [folder] });
@@ -314,7 +314,7 @@ describe('a folder in the trash', () => {
   });
 });
 
-it('is emptied of what the caller may remove', async () => {
+it('emptying the trash removes only what the caller may remove', async () => {
   const folder = await newFolder();
   const { item } = await newImage(folder);
   await trash({ item: [item] });
@@ -324,7 +324,7 @@ it('is emptied of what the caller may remove', async () => {
   expect(await listed()).toEqual([]);
 });
 
-it('goes with the user whose folders it came from', async () => {
+it('the trash of a user is removed with the user', async () => {
   const leaver = await server.register('leaver');
   const [folder] = await leaver.ok('GET', '/folder', { query: { parentType: 'user', parentId: leaver.id! } });
   const { item } = await newImage(String((folder as unknown as Json)._id));
@@ -333,7 +333,7 @@ it('goes with the user whose folders it came from', async () => {
   expect((await listed()).map(({ _id }) => _id)).not.toContain(item);
 });
 
-it('survives a full sweep', async () => {
+it('the trash survives a full sweep', async () => {
   const { item } = await newImage(await newFolder());
   const cached = await thumbnails(item);
   await trash({ item: [item] });
@@ -384,7 +384,7 @@ describe('searches', () => {
   });
 });
 
-describe('of a folder with many items', () => {
+describe('putting a folder with many items into the trash', () => {
   const many = 400;
   /** Number of commands to the database while something is done. */
   const commandsOf = async (work: () => Promise<unknown>) => {
@@ -410,7 +410,7 @@ describe('of a folder with many items', () => {
     return id;
   };
 
-  it('takes commands for many of them together', async () => {
+  it('uses commands for many items at once, as listing and restoring do', async () => {
     const [small, large] = [await fill(20), await fill(many)];
     for (const [what, work] of [
       ['trash', (id: string) => trash({ folder: [id] })],

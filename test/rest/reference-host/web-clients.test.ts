@@ -6,7 +6,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-describe('requests of web clients outside the image API', () => {
+describe('the API for web clients, beyond images', () => {
   let started: TestHost;
   let admin: Client;
   let other: Client;
@@ -98,7 +98,7 @@ describe('requests of web clients outside the image API', () => {
     expect(await other.fails('POST', '/resource/paths', { json: { job: [b] } })).toMatchObject({ status: 400 });
   });
 
-  it('has every call that the table of HistomicsUI says is answered, and none that only its own server part provides', async () => {
+  it('answers every call that the table of HistomicsUI lists as answered, and none that only its own server part provides', async () => {
     const page = await readFile('docs/reference-host.md', 'utf8');
     const plain = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/:\w+/g, ':')}`;
     const [answered, foreign] = ['| Call | Where it is made | Answer |', '| Call | Purpose |'].map((head) => {
@@ -182,7 +182,7 @@ describe('requests of web clients outside the image API', () => {
     return { heard, closed };
   }
 
-  it('sends messages by web socket, until its token ends', async () => {
+  it('sends messages by web socket until its token expires', async () => {
     const someone = await started.register('someone');
     const { heard, closed } = socketOf(`?token=${someone.token}`);
     const mine = (data: Record<string, unknown>) => started.host.host.notify!({ userId: someone.id!, type: 'progress', data });
@@ -220,7 +220,7 @@ describe('requests of web clients outside the image API', () => {
     });
   });
 
-  it.each(['/images', '/a/b'])('sends messages by web socket when a proxy leaves the path %s before its own', async (prefix) => {
+  it.each(['/images', '/a/b'])('sends messages by web socket when a proxy keeps the prefix %s', async (prefix) => {
     const someone = await started.register(`below${prefix.replaceAll('/', '')}`);
     const { heard } = socketOf(`?token=${someone.token}`, prefix);
     await until('a message has come', async () => {
@@ -244,7 +244,7 @@ describe('requests of web clients outside the image API', () => {
     }
   });
 
-  it('closes with open web sockets, and leaves nobody waiting', async () => {
+  it('closes while web sockets are open, and leaves nobody waiting', async () => {
     const own = await startHost();
     const user = await own.register('user');
     const socket = new WebSocket(`${own.url.replace('http', 'ws')}/notifications/me?token=${user.token}`);

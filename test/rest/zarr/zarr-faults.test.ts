@@ -10,7 +10,7 @@ import { pattern } from '../../support/images/pattern.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-describe('OME-Zarr of files with faults', () => {
+describe('OME-Zarr of damaged files', () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;
@@ -60,7 +60,7 @@ describe('OME-Zarr of files with faults', () => {
     expect(refused[0]!.body.message).toMatch(/^The tile x=\d, y=\d of level \d is corrupt: /);
   });
 
-  it('gives other tags and samples when the file is replaced', async () => {
+  it('changes tags and samples when the file is replaced', async () => {
     const { item, path } = await inPlace('replaced.tif', await tiff(0));
     const before = await get(item, '0/c/0/0/0');
     const other = join(work, 'other.tif');
@@ -76,7 +76,7 @@ describe('OME-Zarr of files with faults', () => {
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
   });
 
-  it('answers 503 or 422 and no zeros when the file cannot be read any more', async () => {
+  it('answers 503 or 422, not zeros, when the file can no longer be read', async () => {
     const bytes = await tiff(0);
     const { item, path } = await inPlace('gone.tif', bytes);
     expect((await get(item, 'zarr.json')).status).toBe(200);

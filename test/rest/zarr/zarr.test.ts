@@ -133,7 +133,7 @@ describe('OME-Zarr', () => {
     expect([head.status, head.headers.get('content-length'), head.bytes.length]).toEqual([200, String(size), 0]);
   });
 
-  it('opens with the token of a link, with the permissions of its maker and nothing else', async () => {
+  it('opens with the token of a link, with the permissions of its creator and nothing else', async () => {
     const { _id, token } = await makeLink(reader);
     const opened = await byToken(token);
     expect(opened.status).toBe(200);
@@ -153,7 +153,7 @@ describe('OME-Zarr', () => {
     for (const key of ['zarr.json', '0/c/0/0/0', 'absent']) expect((await byToken(token, key)).status).toBe(401);
   });
 
-  it('ends a link with the permissions of its maker', async () => {
+  it('ends a link when its creator loses permission', async () => {
     const { token } = await makeLink(reader);
     const all = await makeLink(reader, {}, `/folder/${folder}/link`);
     const inFolder = (key: string) => get(`/folder/${folder}/zarr/t/${all.token}/all.ome.zarr/${key}`, started.anonymous);

@@ -170,7 +170,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
     )('%s', (name, { kind, scope, admitted = 200, alone = admitted }, chosen) => {
       const [method, pattern] = name.split(' ') as [string, string];
       const isLook = method === 'GET';
-      it.each([...chosen])('for %s', async (caller) => {
+      it.each([...chosen])('answers %s as expected', async (caller) => {
         const who = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
         const user = caller === 'limited' ? null : who.id;
         const verdictOn = (subjects: Subjects): Verdict => kinds[kind](subjects)[caller];
@@ -183,7 +183,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       });
 
       if (scope === undefined || !scoped.has(scope)) return;
-      it('for an administrator whose token has just this scope', async () => {
+      it('admits an administrator whose token has just this scope', async () => {
         const subjects = await subjectsFor(client('admin').id, pattern);
         if (!isLook) forgetWhatChanges(pattern);
         expect((await call(name, scoped.get(scope)!, subjects)).status).toBe(alone);

@@ -11,7 +11,7 @@ async function survives(texts: readonly Buffer[], order: readonly number[] = [..
 }
 
 describe('texts of packs', () => {
-  it('come back alone and joined in any order, also when many are compressed at once', async () => {
+  it('can be read alone and joined in any order, even when many are compressed at once', async () => {
     // What stands in many texts tempts a compressor to refer from one to another.
     const words = fc.constantFrom('{"type":"point","center":[', '1.25,', 'é', '"label":{"value":"', '\0');
     const text = fc

@@ -15,7 +15,7 @@ import { anyElement } from './arbitraries.js';
 import { casesOf } from '../../support/run/sample.js';
 
 describe('parameters', () => {
-  test('nothing sent asks for everything in the order of ids', () => {
+  test('request everything in the order of ids when none are sent', () => {
     expect(parseElementQuery({ _: '17' })).toEqual({
       conditions: [],
       sort: ['_id', 1],
@@ -99,7 +99,7 @@ describe('parameters', () => {
     expect(parseElementQuery({ bbox: 'true', centroids: 'true' })).toMatchObject({ bbox: false, centroids: true });
   });
 
-  test('places are told of a limited number of elements in their own order', () => {
+  test('orders are included only for a limited number of elements in the default order', () => {
     const asks = (parameters: Record<string, string>) => parseElementQuery({ orders: '1', ...parameters }).orders;
     expect(asks({ limit: '5' })).toBe(true);
     expect(asks({ limit: '100000', sortdir: '-1' })).toBe(true);
@@ -113,7 +113,7 @@ describe('parameters', () => {
   });
 });
 
-describe('how many are sent', () => {
+describe('the number of elements sent', () => {
   function send(parameters: Record<string, string>, details: readonly number[]): [returned: number, details: number] {
     const budget = new ElementBudget(parseElementQuery(parameters));
     for (const value of details) {
@@ -138,7 +138,7 @@ describe('how many are sent', () => {
     expect(send(parameters, [4, 4, 4, 4, 4])).toEqual(expected);
   });
 
-  test('the most that can be sent is known beforehand', () => {
+  test('the largest number that can be sent is known beforehand', () => {
     expect(mostElements(parseElementQuery({}))).toBe(Infinity);
     expect(mostElements(parseElementQuery({ limit: '9', maxDetails: '5', minElements: '7' }))).toBe(7);
     expect(mostElements(parseElementQuery({ limit: '3', maxDetails: '5' }))).toBe(3);
@@ -175,7 +175,7 @@ test('counts all elements in the echo only without a filter, and repeats the que
   expect(answer({ left: '-1', centroids: 'true' })).toMatchObject({ count: 10, centroids: true });
 });
 
-test('a box around elements is never passed over when one of them matches', () => {
+test('a box around elements is never skipped when one of them matches', () => {
   const limit = fc.integer({ min: -3000, max: 200_000 }).map(String);
   const parameters = fc.record(
     { left: limit, right: limit, top: limit, bottom: limit, low: limit, high: limit, minimumSize: limit },

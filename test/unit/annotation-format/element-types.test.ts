@@ -5,7 +5,7 @@ import type { AnnotationElement, AnnotationHead, ElementType } from '../../../sr
 type Of<Type extends ElementType> = Extract<AnnotationElement, { type: Type }>;
 
 describe('the types of elements, which follow from their schemas', () => {
-  it('tell elements by their type', () => {
+  it('distinguish elements by their type', () => {
     expectTypeOf<ElementType>().toEqualTypeOf<
       | 'arrow'
       | 'circle'

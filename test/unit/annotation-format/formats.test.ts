@@ -378,7 +378,7 @@ describe('import', () => {
       [{ type: 'circle', center: [2, 2, 5], radius: 2 }],
     ],
     [
-      'a circle that is no square: by its geometry',
+      'a circle that is not a square, by its geometry',
       feature(
         {
           type: 'Polygon',
@@ -406,7 +406,7 @@ describe('import', () => {
       ],
     ],
     [
-      'a griddata without values: by its geometry',
+      'a griddata without values, by its geometry',
       feature(pointGeometry, { type: 'griddata' }),
       [{ type: 'point', center: [1, 2, 0] }],
     ],
@@ -537,13 +537,17 @@ describe('import', () => {
 
   test.each([
     [
-      'geometries that are no list',
+      'geometries that are not a list',
       { type: 'GeometryCollection', geometries: 5 },
       'geometries of a collection must be a list, not 5',
     ],
-    ['a collection of what is no geometry', { type: 'GeometryCollection', geometries: [7] }, 'geometry must be an object, not 7'],
     [
-      'collections in collections without end',
+      'a collection of values that are not geometries',
+      { type: 'GeometryCollection', geometries: [7] },
+      'geometry must be an object, not 7',
+    ],
+    [
+      'collections nested too deep',
       Array.from({ length: 20 }).reduce((inner) => ({ type: 'GeometryCollection', geometries: [inner] }), null),
       'collections may be nested 16 times',
     ],
@@ -647,7 +651,7 @@ describe('QuPath', () => {
     },
   };
 
-  test('classification, name, measurements and the rest find their places', () => {
+  test('classification, name, measurements and other properties are imported', () => {
     const [element] = read(cell);
     expect(element).toEqual({
       type: 'polyline',
@@ -714,7 +718,7 @@ describe('QuPath', () => {
     ]);
   });
 
-  test('an ellipse is known by its flag, and written with its outline', () => {
+  test('an ellipse is recognized by its flag, and written with its outline', () => {
     const coordinates = [
       Array.from({ length: 97 }, (_, at) => [50 + 40 * Math.cos((at * Math.PI) / 48), 30 + 20 * Math.sin((at * Math.PI) / 48)]),
     ];
@@ -755,7 +759,7 @@ test.each([
   ['rectangle', 'rectangle'],
   ['square', 'rectangle'],
   ['polygon', 'polyline'],
-])('a %s of an annotation layer of geojs is a %s, also when it was ours', (annotationType, type) => {
+])('a %s of a geojs annotation layer becomes a %s, even if it was exported from here', (annotationType, type) => {
   const ring = [[10, 20], [50, 20], [50, 60], [10, 60], [10, 20]]; // prettier-ignore
   const feature = {
     type: 'Feature',
@@ -768,7 +772,7 @@ test.each([
   expect(properties.annotationType).toBe(type === 'polyline' ? undefined : type);
 });
 
-test('colors and widths of an annotation layer of geojs are those of the element', () => {
+test('colors and widths of a geojs annotation layer are those of the element', () => {
   const feature = {
     type: 'Feature',
     geometry: { type: 'LineString', coordinates: [[1, 2], [3, 4]] }, // prettier-ignore

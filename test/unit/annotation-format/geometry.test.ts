@@ -139,7 +139,7 @@ describe('bounding boxes', () => {
 });
 
 describe('centroids', () => {
-  test('a record is 28 bytes: id, float32 middle and size, int32 row', () => {
+  test('a record is 28 bytes: id, float32 center and size, int32 row', () => {
     const buffer = Buffer.alloc(centroidBytes * 2);
     const id = '0123456789abcdef01234567';
     writeCentroid(buffer, centroidBytes, { id, box: box({ type: 'point', center: [10.3, -40, 0] }), props: 3 });
@@ -152,7 +152,7 @@ describe('centroids', () => {
     expect(buffer.readInt32LE(52)).toBe(3);
   });
 
-  test('looks are listed once, in first-seen order, with the defaults of the contract', () => {
+  test('appearances are listed once, in first-seen order, with the defaults of the contract', () => {
     const table = new CentroidPropTable();
     const indices = [
       { type: 'point', center: [0, 0, 0] },
@@ -212,7 +212,7 @@ describe('sets of ids', () => {
   });
 });
 
-test('a missing, null or empty name becomes one with the minute, but not in an empty document', () => {
+test('a missing, null or empty name is replaced by one with the current minute, but not in an empty document', () => {
   const now = new Date('2026-11-21T03:05:59Z');
   expect(defaultName(now)).toBe('Annotation 2026-11-21 03:05');
   for (const document of [{ elements: [] }, { name: null }, { name: '' }]) {

@@ -55,29 +55,32 @@ function isClear(message: string, { member, element }: Mutant): boolean {
   return message.includes(`(element type ${String(element.type)})`) && [member, related].some((name) => message.includes(name));
 }
 
-describe('verdicts are those of the tables of the format', () => {
-  test('the tables have the types of the samples', () => {
+describe('the validator and the tables of the format agree', () => {
+  test('on the types of elements', () => {
     expect(Object.keys(oracleTable).toSorted()).toEqual(Object.keys(fullElements).toSorted());
   });
 
-  test.each(sampleOf(allTypes, 4))('%s: every member missing, extra, of every wrong kind, at and past its limits', (type) => {
-    const { required, optional } = oracleTable[type]!;
-    const allowed = [...Object.keys(required), ...Object.keys(optional), 'id', 'label', 'group', 'user', 'type'];
-    const comparison = new Comparison();
-    const unclear: string[] = [];
-    for (const mutated of mutants(fullElements[type], allowed)) {
-      // In the middle, so that the index counts.
-      const elements = [fullElements.point, fullElements.circle, mutated.element, fullElements.point];
-      const message = comparison.compare({ name: 'n', elements }, mutated.what);
-      if (message !== null && !isClear(message, mutated)) unclear.push(`${mutated.what}: ${message}`);
-    }
-    expect(comparison.differences).toEqual([]);
-    expect(unclear).toEqual([]);
-    expect(comparison.refused).toBeGreaterThan(1000);
-    expect(comparison.accepted).toBeGreaterThan(20);
-  });
+  test.each(sampleOf(allTypes, 4))(
+    'on %s with every member missing, extra, of every wrong kind, at and past its limits',
+    (type) => {
+      const { required, optional } = oracleTable[type]!;
+      const allowed = [...Object.keys(required), ...Object.keys(optional), 'id', 'label', 'group', 'user', 'type'];
+      const comparison = new Comparison();
+      const unclear: string[] = [];
+      for (const mutated of mutants(fullElements[type], allowed)) {
+        // In the middle, so that the index counts.
+        const elements = [fullElements.point, fullElements.circle, mutated.element, fullElements.point];
+        const message = comparison.compare({ name: 'n', elements }, mutated.what);
+        if (message !== null && !isClear(message, mutated)) unclear.push(`${mutated.what}: ${message}`);
+      }
+      expect(comparison.differences).toEqual([]);
+      expect(unclear).toEqual([]);
+      expect(comparison.refused).toBeGreaterThan(1000);
+      expect(comparison.accepted).toBeGreaterThan(20);
+    },
+  );
 
-  test('heads', () => {
+  test('on heads of documents', () => {
     const comparison = new Comparison();
     const values = [null, '', 'a', 'old', 'true', 0, 1, true, false, [], {}, { visible: true }, { visible: 'new' }];
     for (const key of ['name', 'description', 'display', 'attributes', 'elements', 'id', 'type', '_id']) {
@@ -88,7 +91,7 @@ describe('verdicts are those of the tables of the format', () => {
     expect(comparison.differences).toEqual([]);
   });
 
-  test('generated documents with up to two things changed in an element', () => {
+  test('on generated documents with up to two changes in an element', () => {
     const changes = fc.array(fc.nat(1_000_000), { maxLength: 2 });
     const element = fc
       .tuple(anyElement, changes)

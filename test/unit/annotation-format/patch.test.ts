@@ -106,7 +106,7 @@ describe('fields of the document', () => {
     expect(refusal({ op: 'add', path: 'attributes/k', value: 1 })).toBe('Cannot add attributes/k as it already exists');
   });
 
-  test('entries of lists: remove, append at the end, replace before it', () => {
+  test('entries of lists are removed, appended at the end, and replaced before it', () => {
     const list = (operation: object) => (patch(operation).head.attributes as { list: unknown }).list;
     expect(list({ op: 'remove', path: 'attributes/list/0' })).toEqual([2, 3]);
     expect(list({ op: 'add', path: 'attributes/list/3', value: 4 })).toEqual([1, 2, 3, 4]);
@@ -127,7 +127,7 @@ describe('fields of the document', () => {
     'attributes/constructor/a',
     '__proto__/a',
     'attributes/__proto__/a',
-  ])('a path that does not exist: %s', (path) => {
+  ])('are refused at a path that does not exist: %s', (path) => {
     expect(refusal({ op: 'add', path, value: 1 })).toBe(`patch path ${path} does not exist`);
     expect(({} as Record<string, unknown>).a).toBeUndefined();
   });
@@ -168,7 +168,7 @@ describe('elements', () => {
     expect(patch({ op: 'replace', path: `elements/id:${c}`, value: point }).elements).toMatchObject([{ kind: 'add', id: c }]);
   });
 
-  test('are removed; one that is absent is fine', () => {
+  test('are removed, and absent ones are ignored', () => {
     expect(patch({ op: 'remove', path: `elements/id:${a}` }).elements).toEqual([{ kind: 'remove', id: a }]);
     expect(patch({ op: 'remove', path: `elements/id:${c}` }).elements).toEqual([]);
   });
@@ -202,7 +202,7 @@ describe('elements', () => {
     expect(change?.kind === 'replace' && change.element.points).toBe(target.elements.get(b)?.points);
   });
 
-  test('removed and added again move to the end', () => {
+  test('move to the end when removed and added again', () => {
     const changes = patch(
       { op: 'remove', path: `elements/id:${a}` },
       { op: 'add', path: `elements/id:${c}`, value: point },
@@ -215,7 +215,7 @@ describe('elements', () => {
     ]);
   });
 
-  test('added and removed again leave no change', () => {
+  test('leave no change when added and removed again', () => {
     expect(
       patch({ op: 'add', path: `elements/id:${c}`, value: point }, { op: 'remove', path: `elements/id:${c}` }).elements,
     ).toEqual([]);
@@ -228,7 +228,7 @@ describe('elements', () => {
   });
 });
 
-test('a later fault undoes everything', () => {
+test('a later error undoes everything', () => {
   expect(
     refusal(
       { op: 'replace', path: 'name', value: 'x' },

@@ -56,7 +56,7 @@ describe.each(allTypes)('%s', (type) => {
     expect(checkElement(element, 0)).toEqual(element);
   });
 
-  test.each(requiredMembers[type])('refuses to do without %s', (member) => {
+  test.each(requiredMembers[type])('refuses an element without %s', (member) => {
     const element = { ...full };
     delete element[member];
     expect(messageFor(element, 7)).toContain(`(elements[7].${member}: is required (element type ${type}))`);
@@ -146,7 +146,7 @@ describe('rules of single values', () => {
     expect(messageFor(element, 3)).toContain(expected);
   });
 
-  test('range values may rise, fall and rest, but not turn round', () => {
+  test('range values may rise, fall and repeat, but not change direction', () => {
     const heatmap = { type: 'heatmap', points: [] };
     for (const rangeValues of [[], [1], [1, 1], [1, 2, 2], [3, 2, 2]])
       expect(checkElement({ ...heatmap, rangeValues }, 0)).toBeDefined();

@@ -20,14 +20,14 @@ function expectSameShapes(elements: readonly AnnotationElement[]): void {
   }
 }
 
-test('shapes from texts are those of the elements', () => {
+test('shapes parsed from texts equal those of the elements', () => {
   fc.assert(
     fc.property(fc.array(anyElement, { maxLength: 8 }), (elements) => expectSameShapes(elements)),
     { numRuns: casesOf(150) },
   );
 });
 
-test('shapes from texts are right where the key of points is elsewhere, too', () => {
+test('shapes parsed from texts are right even where the key of points occurs elsewhere', () => {
   const points: [number, number, number][] = [
     [1, 2, 0],
     [3, 4.5, 0],

@@ -56,7 +56,7 @@ describe('formatConfig', () => {
   it.each([
     ['an invalid value', '[a]\nb = "x"\nc = foo\n'],
     ['a missing header', 'a = 1\n[b]\nc = 2\n'],
-    ['a value valid only with its references', '[a]\nb = "x"\nc = %(b)s\n'],
+    ['a value that is valid only with its references', '[a]\nb = "x"\nc = %(b)s\n'],
     ['a reference that fails', '[a]\nb = "%(nope)s"\n'],
   ])('returns a text unchanged that has %s', (_, text) => {
     expect(formatConfig(text)).toBe(text);

@@ -80,7 +80,7 @@ describe('readSettings', () => {
     ['default_encoding = "PNG"', 'default_encoding is not a setting of [large_image]; it is ignored.'],
     ['max_small_image_size = 1j', 'max_small_image_size has a value that cannot be used here.'],
     ['cache_pythn = 1', 'cache_pythn is not a setting of [large_image]; it is ignored.'],
-  ])('reports %s and goes on with the default', (line, message) => {
+  ])('reports %s and continues with the default', (line, message) => {
     const { settings, problems } = read(`[large_image]\n# c\n${line}\n`);
     expect(problems).toEqual([{ key: line.split(' ')[0], source: '[large_image], line 2', message }]);
     expect(settings).toEqual(defaultSettings(32 * gibibyte));

@@ -86,7 +86,7 @@ describe('validateConfig', () => {
     expect(validateConfig(`[a]\nx0 = 1\n${levels.join('')}`)).toEqual([{ line: 0, message: 'General error' }]);
   });
 
-  it('reports the value that no server configuration may hold', () => {
+  it('reports a value that no server configuration may contain', () => {
     const path = sampleFile('sample.cfg');
     if (path === null) return;
     const text = readFileSync(path, 'utf8');

@@ -19,7 +19,7 @@ afterAll(() => rm(directory, { recursive: true }));
 beforeEach(() => void (clock = vi.spyOn(performance, 'now').mockReturnValue(1000)));
 afterEach(() => clock.mockRestore());
 
-it('answers for a file in use without waiting, and has noticed soon after that it was replaced', async () => {
+it('answers for a file in use without waiting, and soon notices that it was replaced', async () => {
   const changed: string[] = [];
   const stamps = new FileStamps({ pathOf: async () => path, changed: async (id) => void changed.push(id) });
   const first = await stamps.of('file');

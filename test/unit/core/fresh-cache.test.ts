@@ -33,7 +33,7 @@ describe('a cache of short-lived answers', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
-  it('believes nothing that is older than its lifetime, counted from the question', async () => {
+  it('trusts no answer older than its lifetime, counted from the request', async () => {
     const { ask } = numbered();
     const cache = made();
     const slow = async () => {
@@ -51,7 +51,7 @@ describe('a cache of short-lived answers', () => {
     expect(await cache.get('a', ask)).toEqual({ number: 2 });
   });
 
-  it('does not keep an answer that was forgotten while it was given', async () => {
+  it('does not keep an answer that was invalidated before it arrived', async () => {
     const { ask } = numbered();
     const cache = made();
     const under = cache.get('a', ask);

@@ -13,7 +13,7 @@ describe('grouped calls', () => {
     expect(groups).toEqual([[1], [2, 3, 4]]);
   });
 
-  it('wait for company after a group, and never make a larger one than allowed', async () => {
+  it('wait for others after a group, and never form a larger one than allowed', async () => {
     const groups: number[] = [];
     const same = grouped(
       async (inputs: readonly number[]) => {
@@ -33,7 +33,7 @@ describe('grouped calls', () => {
     expect(groups.reduce((sum, size) => sum + size, 0)).toBe(96);
   });
 
-  it('are not affected by the faults of others', async () => {
+  it('are not affected by the errors of others', async () => {
     const parse = grouped(async (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as unknown));
     const results = await Promise.allSettled(['1', '{', '"x"'].map((each) => parse(each)));
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

@@ -37,23 +37,23 @@ describe('JSON parsed in slices', () => {
   it.each([
     ['cut off', list.slice(0, -1)],
     ['cut off in a string', `{"a":${list},"b`],
-    ['another bracket', `${list.slice(0, -1)}}`],
+    ['a mismatched bracket', `${list.slice(0, -1)}}`],
     ['two values', `${list}${list}`],
-    ['text behind', `${list} 1`],
+    ['text after', `${list} 1`],
     ['text before', `1 ${list}`],
     ['a comma too many', `[${list},]`],
     ['nothing between commas', `[1,,${list}]`],
     ['nothing before a comma', `[,${list}]`],
     ['no comma', `[${list}${list}]`],
     ['a value before', `[1${list}]`],
-    ['a value behind', `[${list}1]`],
+    ['a value after', `[${list}1]`],
     ['no name', `{${list}}`],
     ['a name without colon', `{"a"${list}}`],
     ['two names', `{"a":"b":${list}}`],
-    ['a name that is none', `{a:${list}}`],
+    ['a name without quotes', `{a:${list}}`],
     ['a comma too many in an object', `{"a":${list},}`],
     ['a member without value', `{"b","a":${list}}`],
-    ['a character that no string may hold', `["\n",${list}]`],
+    ['a character that no string may contain', `["\n",${list}]`],
   ])('refuses invalid JSON: %s', async (_what, text) => {
     await expect(parse(text)).rejects.toThrow(SyntaxError);
   });

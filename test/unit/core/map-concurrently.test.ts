@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mapConcurrently } from '../../../src/core/concurrency/map-concurrently.js';
 
 describe('work on many items', () => {
-  it('is done for so many at a time, and gives the results in order', async () => {
+  it('is done for a limited number at a time, and returns the results in order', async () => {
     let running = 0;
     let most = 0;
     const results = await mapConcurrently([5, 4, 3, 2, 1], 2, async (item) => {
@@ -15,7 +15,7 @@ describe('work on many items', () => {
     expect(most).toBe(2);
   });
 
-  it('ends with the first failure, after which nothing further is begun', async () => {
+  it('ends with the first failure, after which nothing else is started', async () => {
     const begun: number[] = [];
     const failing = mapConcurrently([1, 2, 3, 4], 1, async (item) => {
       begun.push(item);

@@ -27,7 +27,7 @@ describe('temporary failures', () => {
     new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('read ECONNRESET'), noResult),
     new mongo.MongoBulkWriteError({ message: 'interrupted at shutdown', code: 11600 }, noResult),
     Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),
-  ])('is the database: %s', (error) => {
+  ])('include failures of the database: %s', (error) => {
     for (const seen of [error, wrapped(error)]) {
       expect(isDatabaseOutage(seen)).toBe(true);
       expect(outageOf(seen)).toMatchObject({
@@ -41,7 +41,7 @@ describe('temporary failures', () => {
     ['ECONNRESET', 'read'],
     ['EPIPE', 'write'],
     ['ETIMEDOUT', 'read'],
-  ])('are the database when a socket of the driver ends with %s, but not as the cause of another error', (code, syscall) => {
+  ])('include a socket of the driver that ends with %s, but not as the cause of another error', (code, syscall) => {
     const error = Object.assign(withCode(code), { syscall });
     expect(isDatabaseOutage(error)).toBe(true);
     expect(isDatabaseOutage(wrapped(error))).toBe(false);
@@ -91,7 +91,7 @@ describe('temporary failures', () => {
     expect(isCollision(error)).toBe(false);
   });
 
-  it('ends with circular causes', () => {
+  it('are searched without a loop through circular causes', () => {
     const error = new Error('round');
     error.cause = error;
     expect(outageOf(error)).toBeNull();

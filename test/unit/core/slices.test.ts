@@ -42,7 +42,7 @@ describe('work in slices', () => {
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(6);
   });
 
-  it('requests that come together begin in their order, in several turns between which other work continues', async () => {
+  it('starts simultaneous requests in order, in several turns between which other work continues', async () => {
     const order: (number | string)[] = [];
     const goOn = (async () => {
       for (let i = 0; i < 3; i += 1) {

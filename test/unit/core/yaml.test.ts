@@ -24,8 +24,8 @@ describe('values of YAML 1.1', () => {
     ['two documents', '--- a\n--- b\n', 'single document'],
     ['a key twice', 'a: 1\na: 2', 'duplicated mapping key (line 2, column 1)'],
     ['an object of a language', 'a: !!python/object:os.system x', 'unknown tag'],
-    ['bytes', '!!binary aGVsbG8=', 'unknown tag'],
-    ['a circle', 'a: &a [*a]', 'contains itself'],
+    ['binary data', '!!binary aGVsbG8=', 'unknown tag'],
+    ['a circular alias', 'a: &a [*a]', 'contains itself'],
     ['deep nesting', `${'['.repeat(5000)}${']'.repeat(5000)}`, 'nest'],
     [
       'aliases of aliases',
@@ -58,7 +58,7 @@ describe('written values', () => {
     expect(writeYaml({ b: [1, { z: 'yes', y: 2 }], a: 'é' })).toBe("a: é\nb:\n  - 1\n  - 'y': 2\n    z: 'yes'\n");
   });
 
-  it('read as they were', () => {
+  it('are read back unchanged', () => {
     const texts = [
       'yes',
       'y',

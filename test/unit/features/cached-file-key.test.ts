@@ -10,7 +10,7 @@ import {
 } from '../../../src/features/cached-files/cached-file-key.js';
 import { regionEntry } from '../../../src/features/cached-files/cached-pictures.js';
 
-describe('key of a cached file', () => {
+describe('the key of a cached file', () => {
   it.each([
     [{ width: 160, height: 100, encoding: 'PNG' }, '{"encoding":"PNG","height":100,"width":160}'],
     [{ width: 8, imageKey: 'label' }, '{"imageKey":"label","width":8}'],
@@ -72,7 +72,7 @@ describe('key of a cached file', () => {
     expect(() => parseSpecList(`[${'1,'.repeat(1000)}1]`)).toThrow(/more than 1000 entries/);
   });
 
-  it('tells the image key, and knows foreign texts', () => {
+  it('contains the image key, and is distinguished from other texts', () => {
     expect(['{"imageKey":"label"}', '{"width":1}', 'k4', '[1]', 'null'].map(imageKeyOf)).toEqual([
       'label',
       null,

@@ -44,16 +44,16 @@ const queued = { status: jobStatus.queued, run: { ticket: 't', starter: processN
 const running = { status: jobStatus.running, run: { owner: 'machine:1', beat: 1, attempts: 1, maxAttempts: 3, resumable: true } };
 const released = { status: jobStatus.running, run: { ...queued.run, beat: 1, attempts: 1, maxAttempts: 3, resumable: true } };
 
-it('queues a job again when its entry was taken by a process that never started it', async () => {
+it('a job is queued again when its entry was taken by a process that never started it', async () => {
   expect(await sweptAfter(queued, sweepMs)).toBe(6000);
 });
 
-it('a job that was taken from a dead process is queued again as soon', async () => {
+it('a job that was taken from a dead process is queued again as quickly', async () => {
   expect(await sweptAfter(released, sweepMs)).toBe(6000);
   expect(await sweptAfter(released, sweepMs, 'waiting')).toBeNull();
 });
 
-it('a job whose entry waits for a place is left alone', async () => {
+it('a job whose entry waits for a slot is left alone', async () => {
   expect(await sweptAfter(queued, sweepMs, 'waiting')).toBeNull();
 });
 
@@ -61,7 +61,7 @@ it('a running job is taken from a process that was silent for a lease', async ()
   expect(await sweptAfter(running, sweepMs)).toBe(16_000);
 });
 
-it('finds abandoned jobs even when every sweep is late', async () => {
+it('abandoned jobs are found even when every sweep is late', async () => {
   expect(await sweptAfter(queued, 10_000)).toBe(30_000);
   expect(await sweptAfter(running, 10_000)).toBe(80_000);
 });

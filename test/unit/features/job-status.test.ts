@@ -36,7 +36,7 @@ describe('job status transitions', () => {
     });
   }
 
-  it.each([99, -1, 6, 1.5, 825])('know no status %s', (status) => {
+  it.each([99, -1, 6, 1.5, 825])('refuse the unknown status %s', (status) => {
     expect(() => checkTransition('jobs._local', 0, status)).toThrow(`Invalid job status ${status}.`);
   });
 

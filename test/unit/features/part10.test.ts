@@ -17,7 +17,7 @@ async function read(...args: Parameters<typeof bytesOf>): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-describe('a file of DICOM that is made while it is sent', () => {
+describe('a DICOM file that is generated while it is sent', () => {
   const length = 2 ** 24 + 1;
   /** More than 4 GiB of frames, each filled with its number. */
   const large = {
@@ -29,7 +29,7 @@ describe('a file of DICOM that is made while it is sent', () => {
     frame: (number: number) => Promise.resolve(new Uint8Array(length).fill(number % 256)),
   };
 
-  it('has tables of 64-bit offsets and lengths when encoded frames exceed 4 GiB, and answers ranges behind that', async () => {
+  it('has tables of 64-bit offsets and lengths when encoded frames exceed 4 GiB, and answers ranges beyond that', async () => {
     const file = await part10(large);
     const head = file.head.toString('latin1');
     const [offsets, lengths] = ['\xe0\x7f\x01\x00OV', '\xe0\x7f\x02\x00OV'].map((tag) => head.indexOf(tag) + 12);

@@ -56,13 +56,13 @@ describe('requestedRange', () => {
     ['bytes=2-5', 10, whole, '"other"'],
     ['bytes=20-', 10, whole, '"other"'],
     ['bytes=2-5', 10, whole, 'Thu, 26 Nov 2026 10:00:00 GMT'],
-  ])('takes %j of %d bytes for %j', (range, size, expected, condition) => {
+  ])('reads %j of %d bytes as %j', (range, size, expected, condition) => {
     const find = () => requestedRange({ range, 'if-range': condition }, { size, tag });
     if (expected === none) expect(find).toThrow(UnsatisfiableRangeError);
     else expect(find()).toEqual(expected === whole ? whole : { start: expected[0], end: expected[1] });
   });
 
-  it('meets no condition when the content has no entity tag', () => {
+  it('treats every condition as unmet when the content has no entity tag', () => {
     expect(requestedRange({ range: 'bytes=2-5', 'if-range': tag }, { size: 10, tag: null })).toBe(null);
     expect(requestedRange({ range: 'bytes=2-5' }, { size: 10, tag: null })).toEqual({ start: 2, end: 6 });
   });

@@ -42,7 +42,7 @@ describe('a table of routes', () => {
   });
 
   it.each(['//item/1/files', '/item//1///files', '/item/1/files/', '/ITEM/1/Files', '/Item//1/FILES//'])(
-    'does not look at case, empty segments and the slash at the end of %s',
+    'ignores case, empty segments and the trailing slash of %s',
     (path) => {
       expect(find('GET', path)).toEqual(['get /item/:id/files', { id: '1' }]);
     },
@@ -57,7 +57,7 @@ describe('a table of routes', () => {
     ['/item/:id', ':id'],
     ['/item/a;b=c&d', 'a;b=c&d'],
     [`/item/${'x'.repeat(15_000)}`, 'x'.repeat(15_000)],
-  ])('takes the parameter of %s as it was meant', (path, itemId) => {
+  ])('decodes the parameter of %s', (path, itemId) => {
     expect(find('GET', path)).toEqual(['get /item/:itemId', { itemId }]);
   });
 
@@ -71,7 +71,7 @@ describe('a table of routes', () => {
     '/%69tem/1',
     '/item/1/fil%65s',
     '/annotation/%FF',
-  ])('has nothing for %s', (path) => {
+  ])('finds no route for %s', (path) => {
     expect(find('GET', path)).toBe(null);
   });
 

@@ -14,11 +14,11 @@ it.each([
   ['https://app.example.org:8080', 'https://app.example.org*', true],
   ['https://app.example.org', '*://*example*', true],
   ['https://[::1]:80', 'https://[::1]:80', true],
-])('the origin %s and the entry %s: %s', (origin, entry, expected) => {
+])('the origin %s matches the entry %s: %s', (origin, entry, expected) => {
   expect(isAllowed(origin, entry)).toBe(expected);
 });
 
-it('ends with an origin and an entry that are made to take as long as possible', () => {
+it('finishes for an origin and an entry that are crafted to take as long as possible', () => {
   expect(isAllowed(`${'a'.repeat(299)}`, `${'*a'.repeat(140)}b`)).toBe(false);
   expect(isAllowed('a'.repeat(1_000_000), '*a*a*a*a*a*b')).toBe(false);
 });

@@ -80,7 +80,7 @@ describe('MONGODB_URI', () => {
     expect(database.uri).toBe(uri);
   });
 
-  it('that does not answer is an error that names the host and not the password, and no other engine is started', async () => {
+  it('leads to an error with the host but not the password when it does not answer, and no other engine is started', async () => {
     const port = await freePort();
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const env = { MONGODB_URI: `mongodb://ann:s3cret@127.0.0.1:${port}/x`, PATH: bin };
@@ -175,7 +175,7 @@ describe('the download', () => {
     mirror = undefined;
   });
 
-  it('is followed while it moves, and its mongod is started; the second time nothing is fetched', async () => {
+  it('is awaited while it progresses, and its mongod is started; the second time nothing is downloaded', async () => {
     await mkdir(join(work, 'mongodb', 'bin'), { recursive: true });
     // mongodb-memory-server takes a small program for a broken one.
     const program = `${mongodProgram(runningServer())}//${' '.repeat(2 << 20)}`;
@@ -208,7 +208,7 @@ describe('the download', () => {
     expect(requests).toBe(after);
   });
 
-  it('is abandoned when the other side accepts and sends nothing', async () => {
+  it('is abandoned when the server accepts the connection and sends nothing', async () => {
     const http = createHttpServer(() => undefined);
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
@@ -253,7 +253,7 @@ describe('mongo-java-server', () => {
     return { ...rest, ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ''])), PATH: bin };
   };
 
-  it.skipIf(reason)('is the last step, and not durable', async () => {
+  it.skipIf(reason)('is the last resort, and not durable', async () => {
     const database = await startDatabase({ env: await env(), directory: join(work, 'data') });
     expect(database.durable).toBe(false);
     expect(database.engine).toContain('memory');

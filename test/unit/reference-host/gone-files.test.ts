@@ -10,7 +10,7 @@ function file(index: number) {
   return { _id: new Types.ObjectId(), itemId: new Types.ObjectId(), name: `${index}`, size: 100, storage };
 }
 
-describe('files that are gone', () => {
+describe('missing served files', () => {
   it('are found by inode without reading them, and otherwise by their digest', async () => {
     const gone = new GoneFiles();
     const files = Array.from({ length: 100_000 }, (_, index) => file(index));
@@ -39,7 +39,7 @@ describe('files that are gone', () => {
     expect(await gone.take(facts)).toBeNull();
   });
 
-  it('go with the other records of the same file', async () => {
+  it('are found together with the other records of the same file', async () => {
     const gone = new GoneFiles();
     const [one, copy, other] = [file(1), file(1), file(2)];
     for (const each of [one, copy, other]) gone.add(each);

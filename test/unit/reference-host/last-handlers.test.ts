@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-it('answers 503 when the database is away for the middleware in front of all routes', async () => {
+it('answers 503 when middleware in front of all routes cannot reach the database', async () => {
   const answer = await fetch(`${server.url}/away`);
   expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
   expect(await answer.json()).toMatchObject({ message: 'The database cannot be reached at the moment. Try again later.' });
 });
 
-it('tells nothing of other errors, and logs them without tokens', async () => {
+it('reveals nothing about other errors, and logs them without tokens', async () => {
   logged.length = 0;
   const answer = await fetch(`${server.url}/broken/t/secret`);
   const { uid, ...body } = (await answer.json()) as { uid: string };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { sortableNames } from '../../../src/reference-host/tree/names/checked-name.js';
 
-it('orders names as people count', () => {
+it('sorts numbers in names by their value', () => {
   const names = [
     'a',
     'a 1',

@@ -16,7 +16,7 @@ function crowd(hasher: PasswordHasher, size: number) {
 }
 
 describe('hashing of passwords', () => {
-  it('knows a password by its hash, and says no without one', async () => {
+  it('verifies a password by its hash, and refuses it without one', async () => {
     const hasher = new PasswordHasher(8);
     const kept = await hasher.hash('the password', 'known');
     expect(kept).toMatch(/^\$argon2id\$v=19\$m=8,t=2,p=1\$/);
@@ -32,7 +32,7 @@ describe('hashing of passwords', () => {
     expect(await new PasswordHasher().hash('the password', 'known')).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
-  it('lets users pass a crowd of strangers', async () => {
+  it('lets known users overtake a crowd of strangers', async () => {
     // Each takes long beside what a busy machine makes a thread wait.
     const hasher = new PasswordHasher(16_384);
     const strangers = crowd(hasher, 25);
@@ -41,7 +41,7 @@ describe('hashing of passwords', () => {
     await strangers.all;
   });
 
-  it('leaves threads for files while a crowd is waiting in both lines', async () => {
+  it('leaves threads for files while a crowd is waiting in both queues', async () => {
     const hasher = new PasswordHasher(16_384);
     const strangers = crowd(hasher, 25);
     const users = Array.from({ length: 25 }, () => hasher.hash('a password', 'known'));

@@ -72,7 +72,7 @@ describe('a patient server', () => {
     expect(received()).toContain('did not arrive in time');
   });
 
-  it('takes an address as long as a style of 256 bands', async () => {
+  it('accepts an address as long as a style of 256 bands', async () => {
     const { socket, received, closed } = await open(
       await start((request, response) => void response.end(`got ${request.url!.length}`), patient),
     );
@@ -81,7 +81,7 @@ describe('a patient server', () => {
     expect(received()).toContain('got 60001');
   });
 
-  it('takes a body that comes slowly, for longer than it waits for a body that has stopped', async () => {
+  it('accepts a slow body for longer than it waits for one that has stopped', async () => {
     const { socket, received, closed } = await open(await start(countBody, { ...patient, requestMs: 60_000, stallMs: 3000 }));
     socket.write(head(18));
     for (let sent = 0; sent < 18; sent += 1) {
@@ -92,7 +92,7 @@ describe('a patient server', () => {
     expect(received()).toContain('got 18');
   });
 
-  it('lets an answer take long to be made, and events be rare', async () => {
+  it('allows answers that take long to make, and rare events', async () => {
     const port = await start((request, response) => {
       request.resume();
       response.write('first ');
@@ -125,7 +125,7 @@ describe('a patient server', () => {
     await closed;
   });
 
-  it('ends a connection whose heads, or whose bodies, come a byte at a time for too long', async () => {
+  it('ends a connection whose heads or bodies arrive a byte at a time for too long', async () => {
     const port = await start(countBody, { ...short, requestMs: longMs });
     const trickle = async (begin: string) => {
       const { socket, received, closed } = await open(port);
@@ -139,7 +139,7 @@ describe('a patient server', () => {
     expect(answers).toEqual([expect.stringContaining('408'), expect.stringContaining('408')]);
   });
 
-  it('ends a connection that does not take its answer', async () => {
+  it('ends a connection that does not read its answer', async () => {
     let end = () => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
     const port = await start((request, response) => {
@@ -155,7 +155,7 @@ describe('a patient server', () => {
     expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('answers a client that reads only when it has sent all, although the connection is to close', async () => {
+  it('answers a client that reads only after sending everything, even if the connection then closes', async () => {
     const port = await start((_request, response) => void response.writeHead(413).end('too long'), {
       ...patient,
       lingerMs: 60_000,
@@ -171,7 +171,7 @@ describe('a patient server', () => {
     expect(received()).toMatch(/^HTTP\/1.1 413 [^]*too long/);
   });
 
-  it('does not read on for ever after its answer', async () => {
+  it('does not read forever after its answer', async () => {
     const port = await start((_request, response) => void response.writeHead(413).end('too long'), { ...patient, lingerMs: 300 });
     const { socket, received, closed } = await open(port);
     socket.write(head(1_000_000));
@@ -191,7 +191,7 @@ describe('a patient server', () => {
   it.each([
     [90, 90],
     [1500, 100],
-  ])('of %i requests sent together it begins %i', async (sent, begun) => {
+  ])('with %i requests sent together, starts %i', async (sent, begun) => {
     let count = 0;
     const port = await start((_request, response) => {
       count += 1;

@@ -4,7 +4,7 @@ import { RunningHost } from '../../../src/reference-host/start/running-host.js';
 import { until } from '../../support/run/until.js';
 
 describe('RunningHost', () => {
-  it('serves no request before the preparation is done, once', async () => {
+  it('prepares once, and serves no request before', async () => {
     const happened: string[] = [];
     const note = (what: string) => async () => void happened.push(what);
     const asking: (() => void)[] = [];

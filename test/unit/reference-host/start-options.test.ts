@@ -109,7 +109,7 @@ describe('the command line and the environment', () => {
     [[], { BRAND: 'two words' }, 'BRAND is "two words"'],
     [[], { BRAND: '$where' }, 'BRAND is "$where"'],
     [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL is "loud"'],
-  ])('%j with %j is refused in words', (words, env, message) => {
+  ])('are refused with a message: %j with %j', (words, env, message) => {
     expect(() => readOptions(words, env, '1.0.0')).toThrow(UsageError);
     expect(() => readOptions(words, env, '1.0.0')).toThrow(message);
   });
@@ -146,7 +146,7 @@ describe("the caller's own files", () => {
     ]);
   });
 
-  it('end although a link leads back, and leave out links to nothing', async () => {
+  it('are found without a loop through links that lead back, and without links to nothing', async () => {
     const slides = join(work, 'slides');
     await mkdir(slides);
     await writeFile(join(slides, 'a.tif'), '');
@@ -198,7 +198,7 @@ describe("the caller's own files", () => {
   );
 });
 
-describe('the kept password', () => {
+describe('the stored password', () => {
   it('is made once, and readable by its owner only', async () => {
     const first = await keptPassword(work);
     expect(first.password.length).toBeGreaterThanOrEqual(16);
@@ -215,7 +215,7 @@ describe('the kept password', () => {
 });
 
 describe('listening', () => {
-  it('answers 503 until there is something to serve, then serves it, then closes', async () => {
+  it('answers 503 until there is something to serve, then serves it, and then closes', async () => {
     const server = await listen('127.0.0.1', 0);
     const early = await fetch(server.url);
     expect(early.status).toBe(503);

@@ -6,7 +6,7 @@ import { whileDatabaseIsAway } from '../../../src/reference-host/database/while-
 const uri = 'mongodb://ann:s3cret@127.0.0.1:1/x';
 const away = () => new mongo.MongoNetworkError('connect ECONNREFUSED mongodb://ann:s3cret@127.0.0.1:1');
 
-describe('a database that is away while a server starts', () => {
+describe('a database that is unreachable while a server starts', () => {
   it('is awaited, which is reported once', async () => {
     const report = vi.fn<(text: string) => void>();
     const work = vi

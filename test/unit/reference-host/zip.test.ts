@@ -8,7 +8,7 @@ async function* entries(count: number): AsyncGenerator<ZipEntry> {
   for (let i = 0; i < count; i += 1) yield { path: `folder/${i}.txt`, date: new Date(2026, 1, 3), content: `text ${i}` };
 }
 
-it('an archive of very many entries is made without holding the event loop', async () => {
+it('an archive of very many entries is made without blocking the event loop', async () => {
   const pieces: Buffer[] = [];
   const slices = await slicesOf(async () => {
     for await (const piece of zipStream(entries(20_000), { open: none })) pieces.push(piece as Buffer);
@@ -20,7 +20,7 @@ it('an archive of very many entries is made without holding the event loop', asy
   expect(archive.readUInt16LE(archive.length - 22 + 10)).toBe(20_000);
 });
 
-it('dates that an archive cannot express are its first and last ones', async () => {
+it('dates that an archive cannot express become the earliest or latest that it can', async () => {
   async function* old(): AsyncGenerator<ZipEntry> {
     yield { path: 'a', date: new Date(0), content: 'a' };
     yield { path: 'b', date: new Date(4e14), content: 'b' };

@@ -12,7 +12,7 @@ it.each([
   '(abc)+',
   '(a{3})+',
   'a+?b',
-])('%s may be given to a database', (expression) => {
+])('allows a query with the expression %s', (expression) => {
   expect(expressionProblem(expression)).toBeNull();
 });
 
@@ -32,6 +32,6 @@ it.each([
   ['a{101}', 'more than 100 times'],
   ['a?'.repeat(21), 'more than 20'],
   ['(a|a)'.repeat(21), 'more than 20'],
-])('%s may not', (expression, problem) => {
+])('refuses a query with the expression %s', (expression, problem) => {
   expect(expressionProblem(expression)).toContain(problem);
 });

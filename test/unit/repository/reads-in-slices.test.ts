@@ -8,7 +8,7 @@ const modules = readdirSync(source, { recursive: true, encoding: 'utf8' }).filte
   (name) => name.endsWith('.ts') && !name.startsWith('viewer') && !name.startsWith('configuration-text'),
 );
 
-it('documents come one by one only in code that yields the event loop in between', () => {
+it('documents are read one by one only in code that yields the event loop in between', () => {
   const using = modules.filter((name) => readFileSync(join(source, name), 'utf8').includes('.cursor('));
   expect(using).toEqual(['core/database/read-limits.ts']);
 });

@@ -51,11 +51,11 @@ const killed = new Set(
     .map((step) => step.replace(/#\d+$/, '')),
 );
 
-it('are the same in the sources and the documentation', async () => {
+it('the steps of killed writes are the same in the sources and the documentation', async () => {
   expect(await documented()).toEqual(await named());
 });
 
-it('are all killed at, and no others', async () => {
+it('tests kill at every step, and at no others', async () => {
   const names = await named();
   expect(names.filter((name) => ![...killed].some((step) => matches(name, step)))).toEqual([]);
   expect([...killed].filter((step) => !names.some((name) => matches(name, step)))).toEqual([]);

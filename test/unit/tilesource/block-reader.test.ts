@@ -27,7 +27,7 @@ function fileOf(cache: BlockCache, { byHand = false } = {}) {
 }
 
 describe('a file that is read in blocks', () => {
-  it('gives the requested bytes at any position, and fetches adjacent blocks together', async () => {
+  it('returns the requested bytes at any position, and fetches adjacent blocks together', async () => {
     const { file, ranges } = fileOf(new BlockCache(16 * block));
     for (const [offset, length] of [
       [10, 20],
@@ -50,7 +50,7 @@ describe('a file that is read in blocks', () => {
     await expect(file.read(-1, 5)).rejects.toThrow('not a range of a file');
   });
 
-  it('gives bytes that the caller can change', async () => {
+  it('returns bytes that the caller can change', async () => {
     const { file } = fileOf(new BlockCache(16 * block));
     (await file.read(0, 100)).fill(7);
     expect(await file.read(0, 100)).toEqual(content.slice(0, 100));
@@ -87,7 +87,7 @@ describe('a file that is read in blocks', () => {
     await expect(short).rejects.toThrow(`ends at byte ${block + 99}; according to its record it has ${content.length} bytes`);
   });
 
-  it('keeps no more than it may, and nothing of one opening for another', async () => {
+  it('keeps no more than its limit, and shares nothing between two openings', async () => {
     const cache = new BlockCache(2 * block);
     const { file, fetches } = fileOf(cache);
     await file.read(0, content.length);

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { TileSourceError } from '../../../src/errors.js';
 import { openFileReader } from '../../../src/tilesource/byte-reader.js';
 
-it('a file stays open for the reads that are under way, and is read no more afterwards', async () => {
+it('a file stays open for the reads that are under way, and is no longer read afterwards', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'byte-reader-'));
   try {
     const path = join(folder, 'file');

@@ -113,7 +113,7 @@ describe('files that libvips alone reads keep their samples when they are conver
   });
 });
 
-it('the sample without a value counts in no mean, and remains one in a lossless copy', async () => {
+it('a sample without a value is left out of means, and is kept in a lossless copy', async () => {
   const [side, none] = [512, 201];
   const samples = Buffer.from(
     Array.from({ length: side * side }, (_, at) => ((at + Math.floor(at / side)) % 2 === 0 ? none : 100)),
@@ -139,7 +139,7 @@ it('the sample without a value counts in no mean, and remains one in a lossless 
 });
 
 describe('the resolution of a picture', () => {
-  it.each(['jpeg', 'png'] as const)('%s: is kept in every pass, unless it is that of a screen', async (format) => {
+  it.each(['jpeg', 'png'] as const)('is kept in every pass from %s, unless it is that of a screen', async (format) => {
     for (const [name, long, density] of [
       ['small', 40, 2000],
       ['long', width, 2000],

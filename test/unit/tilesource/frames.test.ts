@@ -163,7 +163,7 @@ describe('covering frames with textures', () => {
     expect(info.minLevel).toBe(0);
   });
 
-  it('iterates an axis given as base', async () => {
+  it('iterates an axis passed as base', async () => {
     const info = await quadInfo(wireMetadata({ ...small, frames: stack({ C: 3, Z: 5 }) }), { frameBase: 'c', frameStride: 'c' });
     expect(Object.keys(info).sort()).toEqual(['metadata', 'options', 'src']);
     expect(info.src.map((src) => src.frameList)).toEqual([

@@ -14,7 +14,7 @@ const made = (kind: number, keys: Record<string, number>) => ({
   ...keys,
 });
 
-describe('agrees with PROJ on projections', () => {
+describe('projections', () => {
   it.each<[string, Record<string, number>, [x: number, y: number], [longitude: number, latitude: number]]>([
     ['Antarctic', named(3031), [1419227.92, 819391.62], [60, -75]],
     ['Arctic', named(3995), [-1267152.62, -1510133.68], [-40, 72]],
@@ -24,9 +24,14 @@ describe('agrees with PROJ on projections', () => {
     ['oblique, counted from its middle', named(2056), [2658121.84, 1183485.73], [8.2, 46.8]],
     ['feet', named(2263), [1011978.08, 194321.17], [-73.9, 40.7]],
     ['Krovak, to the south and west', named(5513), [1084718.43, 670165.15], [15.5, 49.8]],
-    ['zone 33 beside its geographic system', { ...named(32_633), GeographicTypeGeoKey: 4326 }, [428333.55, 5539109.82], [14, 50]],
     [
-      "a system of one's own in feet",
+      'zone 33 next to its geographic system',
+      { ...named(32_633), GeographicTypeGeoKey: 4326 },
+      [428333.55, 5539109.82],
+      [14, 50],
+    ],
+    [
+      'a custom system in feet',
       made(1, {
         ProjLinearUnitsGeoKey: 9003,
         ProjNatOriginLongGeoKey: 20,
@@ -54,7 +59,7 @@ describe('agrees with PROJ on projections', () => {
       [482027.53, 4452779.63],
       [10, 40],
     ],
-  ])('%s', (_name, keys, [x, y], [longitude, latitude]) => {
+  ])('agree with PROJ: %s', (_name, keys, [x, y], [longitude, latitude]) => {
     const definition = projectionOfKeys(keys);
     expect(definition).not.toBeNull();
     const place = transformer(definition!, 'EPSG:4326')({ x, y });
@@ -66,7 +71,7 @@ describe('agrees with PROJ on projections', () => {
     ['units that the library has wrong', named(24_370)],
     ['a kind that proj4 does not know', named(6244)],
     ['longitudes in radians', { GTModelTypeGeoKey: 2, GeographicTypeGeoKey: 4326, GeogAngularUnitsGeoKey: 9101 }],
-  ])('or are refused: %s', (_name, keys) => {
+  ])('are refused for %s', (_name, keys) => {
     expect(projectionOfKeys(keys)).toBeNull();
   });
 });
@@ -87,7 +92,7 @@ const degrees = (west: number, width: number) => {
   return rasterSource(picture, { geo });
 };
 
-describe('longitudes come again after a turn', () => {
+describe('longitudes that repeat after a full turn', () => {
   const tile = (source: ReturnType<typeof degrees>['source'], level: number, x: number, y: number) =>
     projectToWebMercator(source).source.readTile({ level, x, y, frame: 0 });
 

@@ -47,11 +47,11 @@ function averagedPyramid(raster: Raster): { source: TileSource; read: { level: n
 const checkered = (side: number, dtype: Raster['dtype'] = 'uint8') =>
   paint({ width: side, height: side, bands: 1, dtype }, (x, y) => ((x + y) % 2 === 0 ? 64 : 192));
 
-describe('facts are of samples that the file holds', () => {
+describe('statistics of the samples in a file', () => {
   it.each([
     ['one level', (side: number) => rasterSource(checkered(side), { tileWidth: 256, tileHeight: 256 }).source],
     ['averaged levels', (side: number) => averagedPyramid(checkered(side)).source],
-  ])('bands, histogram and bounds of styles, small and large, with %s', async (_name, make) => {
+  ])('agree in bands, histogram and bounds of styles, small and large, with %s', async (_name, make) => {
     for (const side of [300, 2100]) {
       const image = openLargeImage(make(side));
       expect((await image.bands({}))['1']).toMatchObject({ min: 64, max: 192, mean: 128, stdev: 64 });
@@ -74,12 +74,12 @@ describe('facts are of samples that the file holds', () => {
     }
   });
 
-  it('mixes pixels in a histogram on request', async () => {
+  it('mix pixels in a histogram on request', async () => {
     const image = openLargeImage(averagedPyramid(checkered(600)).source);
     expect((await image.histogram({ width: 100, height: 100, resample: 1 }))[0]).toMatchObject({ min: 128, max: 128 });
   });
 
-  it('finds the brightest spot of a large image by its coarser levels, and reads a bounded part of it', async () => {
+  it('find the brightest spot of a large image by its coarser levels, and read a bounded part of it', async () => {
     const spots = paint({ width: 6000, height: 4000, bands: 1, dtype: 'uint16' }, (x, y) =>
       x >= 5701 && x < 5721 && y >= 901 && y < 921 ? 40_000 : x >= 3 && x < 19 && y >= 3801 && y < 3820 ? 7 : 100 + (x % 3),
     );
@@ -92,7 +92,7 @@ describe('facts are of samples that the file holds', () => {
     expect((await image.histogram({}))[0]).toMatchObject({ min: 7, max: 40_000, range: [7, 40_001] });
   });
 
-  it('infinite and missing samples of floats do not count', async () => {
+  it('leave out infinite and missing samples of floats', async () => {
     const values = [NaN, Infinity, -Infinity, -2.5, 7.5];
     const image = openLargeImage(
       rasterSource(paint({ width: 50, height: 10, bands: 1, dtype: 'float32' }, (x) => values[x % 5]!)).source,

@@ -106,7 +106,7 @@ describe('colors and filters of shapes', () => {
       },
       false,
     ],
-  ])('decide whether %j takes a shape', (filter, expected) => {
+  ])('decide whether %j matches a shape', (filter, expected) => {
     const shape = element({ user: { score: 3 }, group: 'tumor' });
     expect(takes(filter, shape, { '/score': 'number', '/other': 'number', group: 'text' })).toBe(expected);
   });

@@ -52,7 +52,7 @@ describe('nice steps', () => {
   });
 });
 
-describe('numbers in words', () => {
+describe('formatted numbers', () => {
   it.each([
     [0, '0 B'],
     [999, '999 B'],

@@ -104,7 +104,7 @@ describe('the language of the page', () => {
   });
   afterEach(() => useLanguage('en'));
 
-  it('has the texts of a translation, and English ones for those that are left out or no texts', async () => {
+  it('uses the texts of a translation, and English ones where they are missing or not text', async () => {
     await useLanguage('fr');
     expect([commonTexts.cancel, commonTexts.close, commonTexts.copy]).toEqual(['Annuler', 'Close', 'Copy']);
     expect(browseTexts.sorts).toEqual({ name: 'Nom', newest: 'Newest first', largest: 'Largest first' });
@@ -130,7 +130,7 @@ describe('the language of the page', () => {
     expect(currentLanguage()).toBe(language);
   });
 
-  it('is English if its texts cannot be loaded, and the one that was asked for last', async () => {
+  it('is English if its texts cannot be loaded, and otherwise the one that was requested last', async () => {
     addTranslation('xx', () => Promise.reject(new Error('offline')));
     addTranslation('yy', () => new Promise((resolve) => setTimeout(resolve, 20, { commonTexts: { cancel: 'Yy' } })));
     await useLanguage('fr');
@@ -163,7 +163,7 @@ describe('the German texts', () => {
     expect(missing.map(([path]) => path)).toEqual([]);
   });
 
-  it('use what the functions are given', () => {
+  it('use all parameters of their functions', () => {
     const other = flat(currentTexts).filter(([path, count]) => typeof count === 'number' && translated.get(path) !== count);
     expect(other.map(([path]) => path)).toEqual([]);
   });
@@ -199,7 +199,7 @@ describe('the sources of the page', () => {
     expect(found).toEqual([]);
   });
 
-  it('have every file with texts in the catalogue', () => {
+  it('have every file with texts in the catalog', () => {
     const catalogue = readFileSync(`${root}languages/catalogue.ts`, 'utf8');
     const files = sources.filter((name) => /^[^/]*texts\.ts$/.test(name));
     expect(files.length).toBeGreaterThan(4);

@@ -26,7 +26,7 @@ it('merges patches without gaps, in the order of the annotation', () => {
   expect(idsOf(patches.within(box(12, 0, 20, 10)))).toEqual([7]);
 });
 
-it('drops the least recently near elements when there are too many', () => {
+it('drops the elements that were near least recently when there are too many', () => {
   const patches = new Patches();
   const many = (from: number, x: number) => Array.from({ length: 5000 }, (_, index) => square(from + index, x, 5));
   for (let part = 0; part < 6; part += 1) {
@@ -46,7 +46,7 @@ it('drops the least recently near elements when there are too many', () => {
   expect(patches.missing(patch.box)).toEqual([patch.box]);
 });
 
-it('after a change known shapes keep their places, new ones come last, and nothing is known of elsewhere', () => {
+it('after a change known shapes keep their order, new ones come last, and other regions are forgotten', () => {
   const patches = new Patches();
   patches.add(patchOf(box(0, 0, 10, 10), [square(1, 5, 5), square(3, 6, 5)]));
   patches.add(patchOf(box(50, 0, 60, 10), [square(9, 55, 5)]));

@@ -22,7 +22,7 @@ describe('polygons in the viewer', () => {
     ['a circle', { type: 'circle', center: [50, 50, 3], radius: 10 }, Math.PI * 100],
     ['an ellipse', { type: 'ellipse', center: [50, 50, 3], width: 20, height: 10, rotation: 1 }, Math.PI * 50],
     ['a rectangle', { type: 'rectangle', center: [50, 50, 3], width: 20, height: 10, rotation: 1 }, 200],
-  ] as const)('gives %s the outline of its area', (_name, shape, area) => {
+  ] as const)('turns %s into the outline of its area', (_name, shape, area) => {
     const element = { id: 'a', group: 'g', ...shape } as unknown as Element;
     const polygon = polygonOf(element)!;
     expect(areaOf(polygon) / area).toBeCloseTo(1, 2);
@@ -32,7 +32,7 @@ describe('polygons in the viewer', () => {
     expect(Object.keys(made).toSorted()).toEqual(['closed', 'group', 'id', 'points', 'type']);
   });
 
-  it('has no polygon for lines and points', () => {
+  it('makes no polygons of lines and points', () => {
     expect(polygonOf(line([0, 0, 0], [1, 1, 0]))).toBeNull();
     expect(polygonOf({ id: 'p', type: 'point', center: [0, 0, 0] })).toBeNull();
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { accountTexts } from '../../../src/viewer/texts.js';
 
-it.each([413, 429, 431, 502, 503, 504, 507])('%i of a proxy is a sentence without its number', (status) => {
+it.each([413, 429, 431, 502, 503, 504, 507])('describes %i of a proxy in a sentence without the number', (status) => {
   expect(accountTexts.status(status)).toMatch(/^[A-Z]\D*\.$/);
 });
 

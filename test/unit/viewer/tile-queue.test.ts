@@ -47,7 +47,7 @@ it('cancels tiles of hidden styles, and requests them again when shown', async (
   for (const job of old) expect(job.finish).toHaveBeenCalledOnce();
 });
 
-it('an unavailable tile fails, an aborted one says nothing', async () => {
+it('an unavailable tile is reported as failed, and an aborted one is not', async () => {
   let answer = Promise.reject<void>(new Error('gone'));
   const queue = new TileQueue(() => answer);
   const source = {};

@@ -10,7 +10,7 @@ import { sampleOf } from '../../../support/run/sample.js';
 /** Requests sent at the same time. */
 const atOnce = 8;
 
-describe('bodies of annotations that cannot be used', () => {
+describe('unusable bodies of annotations', () => {
   let at: Annotated;
   let connection: mongoose.Connection;
   let id: string;
@@ -38,7 +38,7 @@ describe('bodies of annotations that cannot be used', () => {
   const post = (body: Uint8Array | string, headers: Record<string, string> = {}) =>
     at.admin.send('POST', '/annotation', { query: { itemId: at.item }, body, headers });
 
-  it('with unpaired surrogates are kept as they came, and list their groups as they are read later', async () => {
+  it('with unpaired surrogates are stored unchanged, and list the same groups that are read back', async () => {
     const made = await at.annotate({ name: 'n', elements: ['\ud800', '\udc00', 'a'].map((group) => point(1, { group })) });
     const read = await at.admin.ok('GET', `/annotation/${made._id}`);
     expect(read.annotation).toEqual(made.annotation);
@@ -152,7 +152,7 @@ describe('bodies of annotations that cannot be used', () => {
       next();
     });
 
-  it('may come in pieces of any length without saying how long they are', async () => {
+  it('may arrive in pieces of any length without a declared length', async () => {
     const text = JSON.stringify({ name: 'pieces', elements: [point(1), point(2)] });
     const { status, text: answer } = await sendPieces(text);
     expect([status, (JSON.parse(answer) as { _elementCount: number })._elementCount]).toEqual([200, 2]);
@@ -165,7 +165,7 @@ describe('bodies of annotations that cannot be used', () => {
       (text: string) =>
         `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":"${text}"},"geometry":{"type":"Point","coordinates":[1,2]}}]}`,
     ],
-  ])('are refused as invalid JSON when %s is, also long ones', async (_what, body) => {
+  ])('are refused as invalid JSON when %s is, even if it is long', async (_what, body) => {
     for (const length of [1, 2_000_000]) {
       const answer = await at.admin.send('POST', '/annotation', {
         query: { itemId: at.item },

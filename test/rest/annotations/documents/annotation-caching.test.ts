@@ -67,7 +67,7 @@ describe('client caching of annotations', () => {
     }
   });
 
-  it('is for one caller: others get no 304 for a tag that is not theirs, and nothing they may not read', async () => {
+  it('is separate for each caller: others get no 304 for a tag that is not theirs, and nothing they may not read', async () => {
     for (const path of paths()) {
       const tag = (await get(at.admin, path)).headers.get('etag')!;
       expect([path, (await get(at.reader, path, { 'If-None-Match': tag })).status]).toEqual([path, 200]);

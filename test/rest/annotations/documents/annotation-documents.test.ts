@@ -29,7 +29,7 @@ describe('annotation documents', () => {
     expect(await at.host.anonymous.ok('GET', '/annotation/schema')).toEqual(schemaFor('girder'));
   });
 
-  it('creates one, with ids for its elements, and gives it back', async () => {
+  it('creates a document with ids for its elements, and returns it', async () => {
     const json = {
       name: 'first',
       attributes: { $where: 1, 'a.b': [null] },
@@ -61,7 +61,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('names one without a name, but not an empty one', async () => {
+  it('names a document without a name, but not an empty one', async () => {
     const name = expect.stringMatching(/^Annotation \d{4}-\d\d-\d\d \d\d:\d\d$/) as unknown;
     for (const json of [{ name: '' }, { name: null }, { elements: [] }, { description: 'x' }]) {
       expect((await at.annotate(json)).annotation).toMatchObject({ name });
@@ -69,7 +69,7 @@ describe('annotation documents', () => {
     expect((await at.annotate({})).annotation).not.toHaveProperty('name');
   });
 
-  it('takes GeoJSON of every form as one annotation, and gives it back', async () => {
+  it('accepts GeoJSON of every form as one annotation, and returns it', async () => {
     const feature = (x: number, properties: Json = {}) => ({
       type: 'Feature',
       geometry: { type: 'Point', coordinates: [x, x] },
@@ -165,7 +165,7 @@ describe('annotation documents', () => {
     expect(await countAll()).toBe(before);
   });
 
-  it('refuses items that are missing, not named or not for the caller', async () => {
+  it('refuses items that are missing, unnamed or inaccessible to the caller', async () => {
     const send = (who: typeof at.admin, itemId?: string) =>
       who.fails('POST', '/annotation', { query: itemId === undefined ? {} : { itemId }, json: {} });
     expect(await send(at.admin)).toMatchObject({ status: 400, message: 'No ID parameter passed: itemId', type: 'rest' });
@@ -189,7 +189,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('leaves nothing of a body that stops half way', async () => {
+  it('stores nothing of a body that stops halfway', async () => {
     const before = await countAll();
     const { hostname, port } = new URL(at.host.url);
     const socket = connect(Number(port), hostname);
@@ -214,7 +214,7 @@ describe('annotation documents', () => {
     const get = (query: Record<string, string | number>) => at.stranger.send('GET', `/annotation/${id}`, { query });
     const xs = (body: unknown) => elementsOf(body).map(({ center }) => (center as number[])[0]);
 
-    it('gives those in a region, by size, in pages, within a budget', async () => {
+    it('returns those in a region, by size, in pages, within a budget', async () => {
       const region = await get({ left: 95, right: 131, top: 95, bottom: 131, bbox: 'true' });
       expect(xs(region.body)).toEqual([100, 110, 120, 130]);
       expect(region.body._elementQuery).toEqual({
@@ -242,7 +242,7 @@ describe('annotation documents', () => {
       expect((await get({ left: 1e6 })).body._elementQuery).toMatchObject({ returned: 0 });
     });
 
-    it('gives centroids: 28 bytes an element between two zero bytes', async () => {
+    it('returns centroids: 28 bytes an element between two zero bytes', async () => {
       const answer = await get({ centroids: 'true', left: 95, right: 131, top: 95, bottom: 131 });
       expect(answer.headers.get('content-type')).toBe('application/octet-stream');
       const { json, records } = parseCentroids(answer);
@@ -298,7 +298,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('says 404 for annotations that do not exist, 400 for invalid ids', async () => {
+  it('answers 404 for annotations that do not exist, 400 for invalid ids', async () => {
     expect(await at.admin.fails('GET', `/annotation/${unknownId}`)).toMatchObject({
       status: 404,
       message: 'Annotation not found',

@@ -59,7 +59,7 @@ describe('formats of annotations', () => {
     }
   });
 
-  it.each(['geojson', 'qupath'])('%s brings every element back that it gave', async (format) => {
+  it.each(['geojson', 'qupath'])('%s restores every element that it exported', async (format) => {
     const more = { label: { value: 'a' }, group: 'g', user: { a: [1] } };
     const elements = Object.values(fullElements).map((element) => ({ ...element, ...more }));
     const overlaid = elements.map((element) => ('serviceId' in element ? { ...element, serviceId: shown } : element));
@@ -159,7 +159,7 @@ describe('formats of annotations', () => {
     expect(changed[2]).not.toHaveProperty('id');
   });
 
-  it('writes a feature of very many parts as one, with the facts of a long annotation', async () => {
+  it('writes a feature of very many parts as one, with long attributes of the annotation', async () => {
     const polygons = Array.from({ length: 3000 }, (_, i) => [
       Array.from({ length: 20 }, (_point, at) => [i * 10 + at, i + (at % 19) ** 2]).map((position, at, all) =>
         at === 19 ? all[0]! : position,
@@ -202,14 +202,14 @@ describe('formats of annotations', () => {
       },
       /None of the 1 features of the GeoJSON has a shape/,
     ],
-    ['a number that is none', { type: 'Point', coordinates: [1, null] }, /position of finite numbers/],
+    ['a position with null', { type: 'Point', coordinates: [1, null] }, /position of finite numbers/],
     [
       'another format',
       { type: 'Topology', objects: {} },
       /Additional properties are not allowed \("type", "objects" were unexpected/,
     ],
-    ['features of no collection', { type: 'Collection', features: [] }, /"type", "features" were unexpected/],
-    ['features that are no list', { type: 'FeatureCollection', features: {} }, /features: must be an array/],
+    ['features in an unknown type of collection', { type: 'Collection', features: [] }, /"type", "features" were unexpected/],
+    ['features that are not a list', { type: 'FeatureCollection', features: {} }, /features: must be an array/],
   ])('refuses %s', async (_what, json, message) => {
     const answer = await at.admin.fails('POST', '/annotation', { query: { itemId: at.item }, json });
     expect(answer).toMatchObject({ status: 400, message: expect.stringMatching(message) });

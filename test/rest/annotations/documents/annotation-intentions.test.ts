@@ -6,7 +6,7 @@ import { Client, startHost } from '../../../support/hosts/reference-host.js';
 import { newFolder } from '../../../support/images/images.js';
 import { until } from '../../../support/run/until.js';
 
-it('continues for annotations whose list was not changed since', async () => {
+it('resumes a change of permissions for annotations whose list has not changed since', async () => {
   const started = await startHost();
   const connection = await new Mongoose().createConnection(started.databaseUri).asPromise();
   const log: { event: string; fields: object }[] = [];

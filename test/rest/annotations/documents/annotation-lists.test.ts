@@ -5,7 +5,7 @@ import type { Client } from '../../../support/hosts/reference-host.js';
 type Json = Record<string, unknown>;
 const unknownId = 'f'.repeat(24);
 
-describe('lists, rights and the life of annotations', () => {
+describe('the routes of annotations', () => {
   let at: Annotated;
   let a: string;
   let b: string;
@@ -21,7 +21,7 @@ describe('lists, rights and the life of annotations', () => {
   const names = (body: unknown) => (body as { annotation: { name: string } }[]).map(({ annotation }) => annotation.name);
   const find = (who: Client, query: Json = {}) => who.send('GET', '/annotation', { query: query as Record<string, string> });
 
-  it('finds readable annotations by item, creator, name and words, sorted and in pages', async () => {
+  it('find readable annotations by item, creator, name and words, sorted and in pages', async () => {
     expect(names((await find(at.admin)).body)).toEqual(['Alpha nuclei', 'Beta', 'Secret nuclei']);
     const seen = await find(at.host.anonymous);
     expect([names(seen.body), seen.headers.get('girder-total-count')]).toEqual([['Alpha nuclei', 'Beta'], '2']);
@@ -67,7 +67,7 @@ describe('lists, rights and the life of annotations', () => {
     ]);
   });
 
-  it('counts by item, also by POST with an overriding method', async () => {
+  it('count by item, also by POST with an overriding method', async () => {
     const items = `${at.item},${at.privateItem}`;
     expect(await at.admin.ok('GET', '/annotation/counts', { query: { items } })).toEqual({ [at.item]: 2, [at.privateItem]: 1 });
     const headers = { 'X-HTTP-Method-Override': 'GET' };
@@ -82,7 +82,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await at.admin.fails('GET', '/annotation/counts')).toMatchObject({ message: 'Parameter "items" is required.' });
   });
 
-  it('says which items overlays of readable annotations show', async () => {
+  it('name the items that overlays of readable annotations show', async () => {
     const overlay = { type: 'image', girderId: at.item, transform: { xoffset: 5 } };
     const { _id } = await at.annotate({ name: 'overlay', elements: [overlay] }, { as: at.writer, on: at.privateItem });
     const counts = (who: Client) => who.ok('GET', '/annotation/counts', { query: { items: at.item } });
@@ -97,7 +97,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await counts(at.reader)).not.toHaveProperty('referenced');
   });
 
-  it('lists annotated items, by words of their names', async () => {
+  it('list annotated items, by words of their names', async () => {
     const images = async (who: Client, query: Json = {}) => {
       const { body, headers } = await who.send('GET', '/annotation/images', { query: query as Record<string, string> });
       return [(body as unknown as { name: string }[]).map(({ name }) => name), headers.get('girder-total-count')];
@@ -110,7 +110,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await images(at.admin, { limit: 1, offset: 1 })).toEqual([['slide one.svs'], '2']);
   });
 
-  it('starts with the access of the folder, and is independent of it then', async () => {
+  it('give an annotation the access of its folder, which may differ later', async () => {
     const access = await at.writer.ok('GET', `/annotation/${secret}/access`);
     expect(
       (access as unknown as { users: Json[] }).users.map(({ login, level }) => `${String(login)} ${String(level)}`).toSorted(),
@@ -173,7 +173,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.admin.ok('PUT', `/annotation/${secret}/access`, { query: { access: JSON.stringify(restored), public: false } });
   });
 
-  it('grants by group, and forgets groups and users that are removed', async () => {
+  it('grant access by group, and forget removed groups and users', async () => {
     const group = await at.admin.create('/group', { name: 'annotators' });
     const member = await at.host.register('member');
     await at.admin.ok('POST', `/group/${group}/invitation`, { query: { userId: member.id!, force: true } });
@@ -197,7 +197,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await at.admin.ok('DELETE', `/annotation/${_id}`)).toBeNull();
   });
 
-  it('lets the holder of a flag annotate without writing to items', async () => {
+  it('let the holder of a flag annotate without write access to items', async () => {
     const folder = await at.admin.create('/folder', {
       parentType: 'folder',
       parentId: at.publicFolder,
@@ -217,7 +217,7 @@ describe('lists, rights and the life of annotations', () => {
     expect((await at.reader.send('POST', '/annotation', { query: { itemId: on }, json: {} })).status).toBe(403);
   });
 
-  it('copies with elements and ids, as a new annotation of the caller', async () => {
+  it('copy with elements and ids, as a new annotation of the caller', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'target' });
     const source = await at.admin.ok('GET', `/annotation/${secret}`);
     const copied = await at.admin.ok('POST', `/annotation/${secret}/copy`, { query: { itemId: item } });
@@ -235,7 +235,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(elementsOf(await at.admin.ok('GET', `/annotation/${secret}`))).toHaveLength(1);
   });
 
-  it('merges and removes metadata as a new version', async () => {
+  it('merge and remove metadata as a new version', async () => {
     const path = `/annotation/${b}/metadata`;
     const put = await at.admin.ok('PUT', path, { json: { a: 1, x: { c: [1] } } });
     expect(put.annotation).toEqual({ name: 'Beta', attributes: { k: 1, a: 1, x: { c: [1] } }, elements: [] });
@@ -268,7 +268,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.admin.ok('DELETE', `/annotation/${dotted._id}`);
   });
 
-  it('reads, adds and deletes all annotations of an item, all or none', async () => {
+  it('read, add and delete all annotations of an item, all or none', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'many' });
     const path = `/annotation/item/${item}`;
     expect(await at.admin.ok('GET', path)).toEqual([]);
@@ -318,7 +318,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await at.admin.fails('GET', '/annotation/item/x')).toMatchObject({ status: 400, message: 'Invalid ObjectId: x' });
   });
 
-  it('lists, opens and deletes the annotations of a folder that the caller administers', async () => {
+  it('list, share and delete the annotations of a folder that the caller administers', async () => {
     const path = `/annotation/folder/${at.privateFolder}`;
     const top = `/annotation/folder/${at.publicFolder}`;
     const mine = await at.writer.send('GET', path);
@@ -353,7 +353,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.writer.ok('PUT', `/annotation/${secret}/history/revert`);
   });
 
-  it("keeps creators' permissions on request when the new list gives them access", async () => {
+  it("keep creators' permissions on request when the new list gives them access", async () => {
     const folder = await at.admin.create('/folder', { parentType: 'folder', parentId: at.publicFolder, name: 'shared' });
     const item = await at.admin.create('/item', { folderId: folder, name: 'shared.svs' });
     const group = await at.admin.create('/group', { name: 'Lab', public: true });
@@ -403,7 +403,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.admin.ok('DELETE', `/folder/${folder}`);
   });
 
-  it('goes with its item: copied, and deleted', async () => {
+  it('copy and delete annotations with their item', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'goes' });
     const made = await at.annotate({ name: 'goes', elements: [point(7)] }, { on: item });
     const plain = await at.admin.ok('POST', `/item/${item}/copy`, { query: { copyAnnotations: 'FALSE' } });
@@ -418,7 +418,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(elementsOf(await at.admin.ok('GET', `/annotation/${String(copied!._id)}`))).toHaveLength(1);
   });
 
-  it('notifies creators and restorers', async () => {
+  it('notify users who create or restore annotations', async () => {
     const since = new Date(Date.now() - 1000).toISOString();
     const { _id } = await at.annotate({ name: 'told' }, { as: at.writer, on: at.privateItem });
     await at.writer.ok('PATCH', `/annotation/${_id}`, { json: [] });
@@ -434,7 +434,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(a).toMatch(/^[0-9a-f]{24}$/);
   });
 
-  it("reports changes of an item's annotations as they happen, to callers who can see them", async () => {
+  it("report changes of an item's annotations as they happen, to callers who can see them", async () => {
     const path = `${at.reader.url}/api/v1/annotation/events?itemId=${at.item}`;
     const refused = await fetch(path.replace(at.item, at.privateItem));
     expect(refused.status).toBe(401);

@@ -84,7 +84,7 @@ describe('annotations of thousands of items', () => {
     expect(page.body.map((item) => (item as { name: string }).name)).toEqual([0, 1, 2].map((i) => `many ${items / 2 + i}`));
   });
 
-  it('are opened and deleted by folder', async () => {
+  it('are shared and deleted by folder', async () => {
     const [subfolder] = await at.admin.ok('GET', '/folder', { query: { parentType: 'folder', parentId: at.publicFolder } });
     const path = `/annotation/folder/${String((subfolder as { _id: unknown })._id)}`;
     const access = JSON.stringify({ users: [{ id: at.writer.id, level: 2 }], groups: [] });

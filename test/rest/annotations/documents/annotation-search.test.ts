@@ -55,7 +55,7 @@ describe('the search mode li_annotation_metadata', () => {
     expect(await search(q)).toEqual(expected(at));
   });
 
-  it('answers an empty list when there is nothing to look for', async () => {
+  it('answers an empty list when there is nothing to search for', async () => {
     expect((await send('key:stain', at.admin)).body).toEqual([]);
   });
 
@@ -68,7 +68,7 @@ describe('the search mode li_annotation_metadata', () => {
     expect(await search('eosin', at.reader, { level: 1 })).toEqual([]);
   });
 
-  it('pages, and searches items only', async () => {
+  it('returns pages, and searches items only', async () => {
     expect(await search('eosin', at.admin, { limit: 1 })).toEqual([at.item]);
     expect(await search('eosin', at.admin, { limit: 1, offset: 1 })).toEqual([at.privateItem]);
     for (const types of ['["folder"]', '["item","folder"]', '[]']) {

@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 /** Every how many-th mutant is sent: a number without a common factor with the number of routes. */
 const step = isFull ? 149 : 307;
 
-describe('every route that takes elements judges them as the tables of the format do', () => {
+describe('every route that takes elements', () => {
   let at: Annotated;
   let annotation: string;
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('every route that takes elements judges them as the tables of the forma
     },
   ];
 
-  it('all ways, all types', async () => {
+  it('accepts and refuses them, of all types, as the tables of the format say', async () => {
     const differences: string[] = [];
     const verdicts = { accepted: 0, refused: 0 };
     let number = 0;
@@ -77,7 +77,7 @@ describe('every route that takes elements judges them as the tables of the forma
     expect(Math.min(verdicts.accepted, verdicts.refused)).toBeGreaterThan(isFull ? 10 : 2);
   });
 
-  it('control characters are not white space', async () => {
+  it('does not treat control characters as white space', async () => {
     const text = JSON.stringify({ elements: [point(1), point(2)] });
     for (const place of ['[{', '},{', '}]}'] as const) {
       for (const control of ['\v', '\f', '\0', '\u00a0', '\ufeff']) {

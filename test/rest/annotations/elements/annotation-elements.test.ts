@@ -136,7 +136,7 @@ describe('edits of single elements', () => {
     expect(new Set(versions).size).toBe(versions.length);
   });
 
-  it('lets one of two replacements at the same time through, and tells the other', async () => {
+  it('accepts one of two simultaneous replacements, and refuses the other', async () => {
     const { _id } = await make();
     const taken: IncomingMessage[] = [];
     // The channel is documented to carry it.

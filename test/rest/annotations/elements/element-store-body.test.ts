@@ -123,7 +123,7 @@ describe('a body', () => {
     expect(geo.annotationOf(geo.value)).toEqual({ name: 'geo' });
   });
 
-  it('that is wrong answers 400 and keeps nothing', async () => {
+  it('that is invalid gets 400, and nothing is stored', async () => {
     await store.sweep(() => Promise.resolve([]));
     expect(await stored()).toEqual([0, 0, 0, 0]);
     const point = '{"type":"point","center":[1,2,3]}';
@@ -217,7 +217,7 @@ describe('a body', () => {
     expect(await stored()).toEqual([0, 0, 0, 0]);
   });
 
-  it('is kept when a publishing fails for reasons that leave its fate open, and removed when it was refused', async () => {
+  it('is kept when publishing fails with an unknown outcome, and removed when it is refused', async () => {
     const write = async (error: Error) =>
       (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit(() => Promise.reject(error));
     await expect(write(new LargeImageError('conflict', 'someone was first'))).rejects.toThrow('someone was first');

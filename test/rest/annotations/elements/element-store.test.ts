@@ -126,7 +126,7 @@ async function expectSameAnswers(
 }
 
 describe('stored elements', () => {
-  it('answer every query as going through all of them does', async () => {
+  it('answer every query like a scan of all of them', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, fc.array(queryParameters, { minLength: 3, maxLength: 6 }), async (list, queries) => {
         const stored = await (await store.write(sent(list))).commit(publish);
@@ -145,7 +145,7 @@ describe('stored elements', () => {
     );
   });
 
-  it('say the same when scanned, found by id, or told by their packs', async () => {
+  it('are the same when scanned, found by id, or read from their packs', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, queryParameters, async (list, parameters) => {
         const stored = await (await store.write(sent(list))).commit(publish);
@@ -266,7 +266,7 @@ describe('stored elements', () => {
     );
   });
 
-  it('are stored whole by a change of more than waits in memory', async () => {
+  it('are stored completely by a change that is larger than the buffer in memory', async () => {
     const list = (user: string) => Array.from({ length: 300 }, (_, i) => ({ type: 'point', center: [i, 1, 0], user: { user } }));
     const stored = await (await store.write(list('a'))).commit(publish);
     const ids = (await readAll(stored)).map(({ id }) => id);

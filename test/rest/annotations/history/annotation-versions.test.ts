@@ -14,7 +14,7 @@ describe('versions of annotations', () => {
   const versionsOf = async (id: string) =>
     (await at.admin.ok('GET', `/annotation/${id}/history`)) as unknown as (Json & { _version: number })[];
 
-  it('lists them newest first, without access; reads each with its elements', async () => {
+  it('are listed newest first, without access, and read with their elements', async () => {
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'two', elements: [point(2), point(3)] } });
     await at.admin.ok('PATCH', `/annotation/${_id}`, { json: [{ op: 'replace', path: 'name', value: 'three' }] });
@@ -36,7 +36,7 @@ describe('versions of annotations', () => {
     expect(page.map((entry) => ((entry as Json).annotation as Json).name)).toEqual(['two']);
   });
 
-  it('gives pages of them in every order, the current one in its place', async () => {
+  it('are returned in pages in every order, with the current one in its place', async () => {
     const counts = [3, 1, 2, 2, 0];
     const elements = (count: number) => Array.from({ length: count }, (_, i) => point(i));
     const { _id } = await at.annotate({ name: 'v0', elements: elements(counts[0]!) });
@@ -62,7 +62,7 @@ describe('versions of annotations', () => {
     expect(await names({ sort: 'updated', sortdir: 1, limit: 2 })).toBe('v0,v1');
   });
 
-  it('are sent again only when there is another one', async () => {
+  it('are sent again only when there is a newer one', async () => {
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'two' } });
     const path = `/annotation/${_id}/history`;
@@ -78,7 +78,7 @@ describe('versions of annotations', () => {
     expect((await again({ 'If-None-Match': tag })).status).toBe(200);
   });
 
-  it('reverts the document only, by a new version', async () => {
+  it('revert only the document, as a new version', async () => {
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     const path = `/annotation/${_id}`;
     await at.admin.ok('PUT', path, { json: { name: 'two', elements: [] } });
@@ -107,7 +107,7 @@ describe('versions of annotations', () => {
     expect(await at.admin.fails('GET', '/annotation/x/history')).toMatchObject({ status: 400, message: 'Invalid ObjectId: x' });
   });
 
-  it('hides the history from callers who cannot read, and requires WRITE to revert', async () => {
+  it('are hidden from callers who cannot read, and require WRITE to revert', async () => {
     const { _id } = await at.annotate({ name: 'secret' }, { on: at.privateItem });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'secret 2' } });
     const [now] = await versionsOf(_id);
@@ -119,7 +119,7 @@ describe('versions of annotations', () => {
     expect((await at.writer.send('PUT', `/annotation/${_id}/history/revert`)).status).toBe(200);
   });
 
-  it('keeps none while the setting is off, and releases the elements', async () => {
+  it('are not kept while the setting is off, and release their elements', async () => {
     await at.admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value: 'false' } });
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { elements: [point(2)] } });
@@ -137,7 +137,7 @@ describe('versions of annotations', () => {
     await at.admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value: 'true' } });
   });
 
-  it('counts and removes old versions of each annotation, keeping the newest', async () => {
+  it('are counted and removed for each annotation, except for the newest', async () => {
     const { _id } = await at.annotate({ name: 'aged', elements: [point(1)] });
     for (const n of [2, 3, 4])
       await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: `aged ${n}`, elements: [point(n)] } });
@@ -170,7 +170,7 @@ describe('versions of annotations', () => {
     });
   });
 
-  it('removes packs that nothing refers to, when history is off', async () => {
+  it('leave no unreferenced packs when history is off', async () => {
     await at.host.host.settings.set('large_image.annotation_history', false);
     const db = at.host.host.context.models.item.db;
     const packs = async () => {

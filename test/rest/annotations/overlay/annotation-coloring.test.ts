@@ -119,7 +119,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     },
   );
 
-  it.each(Object.values(levels))('show the shapes that a filter takes as if there were no others, at level %i', async (z) => {
+  it.each(Object.values(levels))('show the shapes that match a filter as if there were no others, at level %i', async (z) => {
     const filter = {
       and: [
         { column: '/score', gte: 300, lte: 420 },
@@ -165,26 +165,23 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     }
   });
 
-  it.each(Object.values(levels))(
-    'colors only the given groups, and shapes of others stay as they are, at level %i',
-    async (z) => {
-      const colors = [
-        ['a', '#0000ff'],
-        [null, '#00ff00'],
-      ];
-      const chosen = new Map<unknown, number[]>([
-        ['a', [0, 0, 255]],
-        [undefined, [0, 255, 0]],
-      ]);
-      for (const query of [{ colors }, { colors, filter: { column: '/score', gte: -1 } }]) {
-        const { cell: pixelOf } = await tile(z, query);
-        for (const { cell, i } of inFirst(z)) {
-          if ('filter' in query && scoreOf(cell) === undefined) expect(pixelOf(i)[3]).toBe(0);
-          else expect(pixelOf(i).slice(0, 3)).toEqual(chosen.get(cell.group) ?? [255, 0, 0]);
-        }
+  it.each(Object.values(levels))('color only the given groups, and leave other shapes unchanged, at level %i', async (z) => {
+    const colors = [
+      ['a', '#0000ff'],
+      [null, '#00ff00'],
+    ];
+    const chosen = new Map<unknown, number[]>([
+      ['a', [0, 0, 255]],
+      [undefined, [0, 255, 0]],
+    ]);
+    for (const query of [{ colors }, { colors, filter: { column: '/score', gte: -1 } }]) {
+      const { cell: pixelOf } = await tile(z, query);
+      for (const { cell, i } of inFirst(z)) {
+        if ('filter' in query && scoreOf(cell) === undefined) expect(pixelOf(i)[3]).toBe(0);
+        else expect(pixelOf(i).slice(0, 3)).toEqual(chosen.get(cell.group) ?? [255, 0, 0]);
       }
-    },
-  );
+    }
+  });
 
   it.each([levels.counted, levels.overview, levels.coarsest])('make heat maps of numbers and means at level %i', async (z) => {
     const square = 4 * scaleOf(z);
@@ -218,7 +215,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     }
   });
 
-  it('explain their colors', async () => {
+  it('describe their colors in a legend', async () => {
     const legend = async (query: Query) => (await send('', query)).body.coloring as Legend;
     const number = await legend({ colorBy: '/score', filter: { column: 'group', in: ['a'] } });
     expect(number).toMatchObject({
@@ -307,15 +304,15 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     ['an unknown column', { colorBy: '/nothing' }, /no column "\/nothing"/],
     ['ids', { colorBy: 'id' }, /different value for each shape/],
     ['a text where a number is needed', { colorBy: 'group', heat: 'mean' }, /does not contain numbers/],
-    ['a mean of nothing', { heat: 'mean' }, /needs a numeric column/],
+    ['a mean without a column', { heat: 'mean' }, /needs a numeric column/],
     ['a number of shapes by a column', { heat: 'number', colorBy: '/score' }, /cannot be combined/],
     ['a reversed range', { colorBy: '/score', low: 2, high: 1 }, /after its end/],
     ['a reversed range of a heat map', { heat: 'number', low: 2, high: 1 }, /after its end/],
-    ['a range that is no number', { colorBy: '/score', low: 'NaN' }, /numeric parameter low/],
+    ['a range that is not a number', { colorBy: '/score', low: 'NaN' }, /numeric parameter low/],
     ['an infinite range', { colorBy: '/score', high: '1e999' }, /numeric parameter high/],
     ['an unknown palette', { colorBy: '/score', palette: 'constructor' }, /no palette named/],
-    ['colors that are no pairs', { colorBy: 'group', colors: ['a'] }, /pairs/],
-    ['colors that are none', { colorBy: 'group', colors: [['a', 'url(x)']] }, /pairs/],
+    ['colors that are not pairs', { colorBy: 'group', colors: ['a'] }, /pairs/],
+    ['invalid colors', { colorBy: 'group', colors: [['a', 'url(x)']] }, /pairs/],
     ['too many colors', { colorBy: 'group', colors: Array.from({ length: 1001 }, (_, i) => [`${i}`, '#fff']) }, /more than 1000/],
     ['a deep filter', { filter: nested(8) }, /deeper than 8/],
     ['a filter of another column', { filter: { column: 'none', gte: 1 } }, /no column/],

@@ -154,7 +154,7 @@ describe('the overlay of stored elements', () => {
     expect(covered(await overlay.draw(stored, beside, style))).toBe(0);
   });
 
-  it('tells the colors that elements are seen in, and how many a group has, of few elements and of many', async () => {
+  it('reports the visible colors and the number of elements of each group, for few elements and for many', async () => {
     const { overlay } = overlayOf(model);
     const few = await kept(
       await store.write([

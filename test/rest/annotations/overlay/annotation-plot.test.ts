@@ -9,7 +9,7 @@ interface Rows {
   data: unknown[][];
 }
 
-describe('data to plot', () => {
+describe('the route for plot data', () => {
   let at: Annotated;
   let open: string;
   let secret: string;
@@ -137,7 +137,7 @@ describe('data to plot', () => {
     expect(await at.stranger.fails('POST', path('list', at.privateItem))).toMatchObject({ status: 403 });
   });
 
-  it('answers rows of elements with the values of annotation and item, without incomplete ones', async () => {
+  it('returns rows of elements with the values of annotation and item, without incomplete ones', async () => {
     const form = { annotations: JSON.stringify([open]), sources: 'item,annotation,annotationelement' };
     const { columns, data: rows } = await data({
       ...form,
@@ -172,7 +172,7 @@ describe('data to plot', () => {
     ]);
   });
 
-  it('honors the sources, reads files of values, and finds elements by their boxes', async () => {
+  it('uses only the requested sources, reads data files, and finds elements by their boxes', async () => {
     const ofFiles = keysOf(await list({ annotations: all, sources: 'datafile' }));
     expect(ofFiles).toEqual(['data.area.0', 'data.note.0', 'bbox.x1', 'bbox.y1', 'bbox.x0', 'bbox.y0']);
     expect(keysOf(await list({ sources: 'folder' }))).toEqual(['data.cohort', 'data.slides.0.grade']);

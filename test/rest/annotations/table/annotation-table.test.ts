@@ -163,7 +163,7 @@ describe('the table of the elements of an annotation', () => {
     ]);
   });
 
-  it('gives rows by filters', async () => {
+  it('returns filtered rows', async () => {
     const all = elements.map((_, i) => i);
     const cases: [unknown, (i: number) => boolean][] = [
       [undefined, () => true],
@@ -214,7 +214,7 @@ describe('the table of the elements of an annotation', () => {
     for (const [filter, takes] of cases) expect(await rowsOf(filter), JSON.stringify(filter)).toEqual(all.filter(takes));
   });
 
-  it('gives pages in the order of any column, elements without a value last', async () => {
+  it('returns pages in the order of any column, with elements without a value last', async () => {
     const page = async (query: Json) => rowsOf(undefined, { limit: 3, ...query });
     expect(await page({ sort: '/score', sortdir: -1 })).toEqual([298, 296, 294]);
     expect(await page({ sort: '/score', offset: 149 })).toEqual([298, 1, 3]);
@@ -228,7 +228,7 @@ describe('the table of the elements of an annotation', () => {
     expect(total).toBe(100);
   });
 
-  it('counts in bins, of one column and of two, by category', async () => {
+  it('counts rows in bins of one or two columns, by category', async () => {
     const one = await get('/histogram', { x: '/score', bins: 3, low: 0, high: 198 });
     expect(one.categories).toEqual([{ value: null, counts: [33, 33, 34], nulls: 150, outside: 50 }]);
     const two = await get('/histogram', { x: 'order', low: 0, high: 299, y: '/nucleus/area', bins: 2, ybins: 3, by: 'group' });
@@ -260,7 +260,7 @@ describe('the table of the elements of an annotation', () => {
     ]);
   });
 
-  it('gives ids for a brush', async () => {
+  it('returns the ids of brushed rows', async () => {
     const filter = {
       and: [
         { column: '/score', gte: 0 },
@@ -278,7 +278,7 @@ describe('the table of the elements of an annotation', () => {
     expect(await at.admin.ok('POST', `${path}/ids`, { json: {} })).toMatchObject({ count: 300 });
   });
 
-  it('gives comma-separated values that other programs read', async () => {
+  it('returns comma-separated values that other programs read', async () => {
     const { bytes, headers } = await at.admin.send('GET', `${path}.csv`);
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
     const rows = parse(bytes, { columns: true }) as Record<string, string>[];
@@ -297,7 +297,7 @@ describe('the table of the elements of an annotation', () => {
     expect(some.bytes.toString().split('\r\n').sort()).toEqual(['', '0,0', '1,t1', 'order,/mixed']);
   });
 
-  it('gives Arrow streams and Parquet files of all rows or those of a filter', async () => {
+  it('returns Arrow streams and Parquet files of all rows or of filtered ones', async () => {
     const { bytes, headers } = await at.admin.send('GET', `${path}.arrow`);
     expect(headers.get('content-type')).toBe('application/vnd.apache.arrow.stream');
     const all = tableFromIPC(bytes);
@@ -342,7 +342,7 @@ describe('the table of the elements of an annotation', () => {
     });
   });
 
-  it('is that of the newest version, and says 304 to those who have it', async () => {
+  it('belongs to the newest version, and answers 304 to clients that have it', async () => {
     const made = await at.annotate({ name: 'edited', elements: elements.slice(0, 20) });
     const own = `/annotation/${made._id}`;
     const scores = async () => {
@@ -368,7 +368,7 @@ describe('the table of the elements of an annotation', () => {
     expect((rows as unknown[]).at(-1)).toEqual([20, '5', null]);
   });
 
-  it('refuses bad questions with a sentence', async () => {
+  it('refuses invalid requests with a sentence', async () => {
     const deep = (levels: number): unknown => (levels === 0 ? { column: 'area', gte: 1 } : { not: deep(levels - 1) });
     const cases: [string, Record<string, unknown>, RegExp][] = [
       ['/rows', { filter: deep(8) }, /nested deeper than 8 levels/],

@@ -103,7 +103,7 @@ describe('creating an annotation from a table of shapes', () => {
     }
   });
 
-  it('answers with the number of annotations below item, and takes a name', async () => {
+  it('answers the route below the item with the number of annotations, and accepts a name', async () => {
     const headers = { 'Content-Type': parquetType };
     const sending = { query: { name: 'from "a" table' }, body: geoParquet([point, null]), headers };
     const made = await at.admin.send('POST', `/annotation/item/${at.item}`, sending);
@@ -137,7 +137,7 @@ describe('creating an annotation from a table of shapes', () => {
     ]);
   });
 
-  it('makes the same elements of the table of an annotation', async () => {
+  it('makes the same elements from the exported table of an annotation', async () => {
     const line = [
       [0, 0, 0],
       [3, 4, 0],
@@ -165,7 +165,7 @@ describe('creating an annotation from a table of shapes', () => {
     expect(elementsOf(again.body)).toEqual(elements);
   });
 
-  it('refuses bad shapes with a sentence and makes nothing', async () => {
+  it('refuses invalid shapes with a sentence, and creates nothing', async () => {
     const before = await at.admin.ok('GET', '/annotation', { query: { itemId: at.item, limit: 0 } });
     const [good] = [geojsonToWkb(point)];
     const refusals: [string, string, Uint8Array, string][] = [

@@ -54,7 +54,7 @@ describe('the summary of the images of a folder', () => {
     });
   });
 
-  it('takes the elements of a filter, also where an annotation lacks its columns, and has pages', async () => {
+  it('summarizes the elements that match a filter, even if an annotation lacks its columns, and has pages', async () => {
     const filter = {
       or: [
         { column: '/score', gte: 3, lte: 10 },
@@ -75,7 +75,7 @@ describe('the summary of the images of a folder', () => {
     expect((await summary({ offset: 5 })).body).toMatchObject({ total: 2, images: [] });
   });
 
-  it('includes folders below only when it is told to, and those that the caller may read', async () => {
+  it('includes subfolders only on request, and only those that the caller may read', async () => {
     const below = await at.admin.create('/folder', { parentType: 'folder', parentId: at.privateFolder, name: 'below' });
     await at.annotate(
       { name: 'd', elements: [point(1)] },

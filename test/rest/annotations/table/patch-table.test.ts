@@ -148,7 +148,7 @@ describe('setting values of elements from a table', () => {
     ['an empty body', 'csv', '', 'no body'],
   ];
 
-  it('refuses bad tables with a sentence and changes nothing', async () => {
+  it('refuses invalid tables with a sentence, and changes nothing', async () => {
     const made = await annotate();
     for (const [what, type, body, says] of refusals) {
       const { status, body: answer } = await patch(made._id, type, body);
@@ -178,7 +178,7 @@ describe('setting values of elements from a table', () => {
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('LZ4')]);
   });
 
-  it('needs the right to change the annotation and the version that If-Match names', async () => {
+  it('requires permission to change the annotation, and the version that If-Match names', async () => {
     const made = await annotate();
     const body = `id,a\n${ids[0]},1\n`;
     const as = (client: Annotated['admin']) =>
@@ -189,7 +189,7 @@ describe('setting values of elements from a table', () => {
     expect((await patch(made._id, 'csv', body, { 'If-Match': version })).status).toBe(412);
   });
 
-  it('changes more elements than are edited in their packs in one version', async () => {
+  it('changes so many elements that packs are rewritten, as one version', async () => {
     const count = 2500;
     const elements = Array.from({ length: count }, (_, i) => point(i, { id: elementId(i + 1), user: { i } }));
     const made = await at.annotate({ name: 'many', elements });

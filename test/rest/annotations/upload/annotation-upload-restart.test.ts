@@ -11,7 +11,7 @@ interface Told {
   data: Json;
 }
 
-describe('uploads that wait for others, over a restart of the server', () => {
+describe('uploads that wait for others across a restart of the server', () => {
   let at: Annotated;
   /** The server after the restart. */
   let restarted: TestHost;
@@ -60,7 +60,7 @@ describe('uploads that wait for others, over a restart of the server', () => {
     await at?.close();
   });
 
-  it('are made when the last one comes', async () => {
+  it('become annotations when the last one arrives', async () => {
     const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: '#123' } })
       .png()
       .toBuffer();
@@ -74,7 +74,7 @@ describe('uploads that wait for others, over a restart of the server', () => {
     await until('the file to go', async () => (await admin.send('GET', `/file/${files.found}`)).status === 400);
   });
 
-  it('are given up after a day: job, message and file say so', async () => {
+  it('are abandoned after a day, as job, message and file say', async () => {
     const file = files['given up']!;
     const job = await until('the last job to end', async () => {
       const [, last] = await jobsOf(admin, file);
@@ -91,7 +91,7 @@ describe('uploads that wait for others, over a restart of the server', () => {
   });
 });
 
-it('an upload whose annotation a killed process had sent to the database, where it came late, is read', async () => {
+it('an upload is read although its annotation is already stored by a late write of a killed process', async () => {
   const at = await startAnnotated();
   try {
     const { models } = at.host.host.host.models.item.db;

@@ -10,7 +10,7 @@ const identifier = 'LargeImageAnnotationUpload';
 const maxBytes = 200_000;
 const queued = [0, 1, 2];
 
-describe('uploaded files of annotations', () => {
+describe('the job that reads uploaded annotations', () => {
   let at: Annotated;
   const env = { LARGE_IMAGE_MAX_ANNOTATION_INPUT_FILE_LENGTH: String(maxBytes) };
 
@@ -64,7 +64,7 @@ describe('uploaded files of annotations', () => {
     to: { parentType: 'item', parentId: itemId },
   });
 
-  it('makes an annotation of one document, owned by the uploader, and removes the file beside the image', async () => {
+  it('creates an annotation from a document, owned by the uploader, and removes the file next to the image', async () => {
     const item = await newItem('one');
     const file = await upload({ name: 'nuclei', elements: [point(1), point(2)] }, target(item));
     const job = await ended(file);
@@ -94,14 +94,14 @@ describe('uploaded files of annotations', () => {
     return { file, job, removals };
   }
 
-  it('is restarted when the database was too busy to remove the file, and makes nothing twice', async () => {
+  it('is restarted when the database was too busy to remove the file, and creates nothing twice', async () => {
     const { file, job } = await removedWhileBusy(false);
     const again = 'The database was too busy for a part of the work; the job is restarted.\n';
     expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([again]) });
     expect(await exists(file)).toBe(false);
   });
 
-  it('ends well when the database is too busy each time to remove the file, which is kept', async () => {
+  it('succeeds and keeps the file when the database is always too busy to remove it', async () => {
     const { file, job, removals } = await removedWhileBusy(true);
     expect(removals, String(job.log)).toBe(3);
     expect(job).toMatchObject({ status: 3 });
@@ -150,7 +150,7 @@ describe('uploaded files of annotations', () => {
     await Promise.all(sent);
   });
 
-  it('keeps a file that was put elsewhere', async () => {
+  it('keeps a file that was uploaded elsewhere', async () => {
     const item = await newItem('target');
     const to = { parentType: 'folder', parentId: at.publicFolder };
     const file = await upload({ name: 'elsewhere' }, { reference: { identifier: `my${identifier}`, itemId: item }, to });
@@ -229,7 +229,7 @@ describe('uploaded files of annotations', () => {
     expect(await annotationsOf(at.privateItem)).toMatchObject([{ creatorId: at.writer.id }]);
   });
 
-  it('leaves uploads alone that say nothing of annotations', async () => {
+  it('ignores uploads that do not refer to annotations', async () => {
     const item = await newItem('plain');
     const references = ['', 'text', '{', '[]', '5', 'null', '{"identifier": 5}', '{"identifier": "Other"}', `"${identifier}"`];
     const files: { _id: string }[] = [];
@@ -241,7 +241,7 @@ describe('uploaded files of annotations', () => {
     expect(await annotationsOf(item)).toEqual([]);
   });
 
-  describe('that refer to other uploads', () => {
+  describe('with documents that refer to other uploads', () => {
     const overlay = (girderId: string) => ({ type: 'image', girderId, transform: { xoffset: 5 } });
     const picture = () =>
       sharp({ create: { width: 40, height: 30, channels: 3, background: '#123' } })
@@ -249,7 +249,7 @@ describe('uploaded files of annotations', () => {
         .toBuffer();
     const folder = () => ({ parentType: 'folder', parentId: at.publicFolder });
 
-    it('finds those that came before by uuid and identifier, and makes them large images', async () => {
+    it('finds earlier uploads by uuid and identifier, and makes them large images', async () => {
       const item = await newItem('overlaid');
       const uuid = 'batch-1';
       const image = await upload(await picture(), {
@@ -274,7 +274,7 @@ describe('uploaded files of annotations', () => {
       expect(elementsOf(boxed)[1]).toMatchObject({ _bbox: { lowx: 5, highx: 45, highy: 30 } });
     });
 
-    it('waits for those that come later, and is not misled by other users', async () => {
+    it('waits for later uploads, and is not misled by other users', async () => {
       const item = await newItem('waiting');
       const uuid = 'batch-2';
       const file = await upload({ elements: [overlay('late'), overlay('later')] }, target(item, { uuid }));

@@ -27,7 +27,7 @@ const square = (low: number, high: number) => ring([low, low], [high, low], [hig
 const filled = { closed: true, fillColor: 'rgb(255, 0, 0)', lineWidth: 0 } as const;
 
 describe('drawing elements', () => {
-  it('covers whole pixels wholly, parts of pixels in part, and nothing else', () => {
+  it('covers whole pixels fully, parts of pixels partly, and nothing else', () => {
     const { at, area } = drawn([{ type: 'polyline', points: square(10.5, 20), ...filled }]);
     expect(at(15, 15)).toEqual([255, 0, 0, 255]);
     expect(at(10, 15)).toEqual([255, 0, 0, 128]);
@@ -40,7 +40,7 @@ describe('drawing elements', () => {
   it.each([
     ['the same way', square(20, 30)],
     ['the other way', square(20, 30).toReversed()],
-  ])('leaves holes open that turn %s', (_, hole) => {
+  ])('leaves holes open whose vertices turn %s', (_, hole) => {
     const { at, area } = drawn([{ type: 'polyline', points: square(10, 40), holes: [hole], ...filled }]);
     expect(at(25, 25)).toEqual([0, 0, 0, 0]);
     expect(at(15, 25)).toEqual([255, 0, 0, 255]);
@@ -176,7 +176,7 @@ describe('drawing elements', () => {
     expect(surface.at(7, 5)[0]).toBeLessThan(145);
   });
 
-  it('draws a heatmap whose points reach the color of their value in the middle', () => {
+  it('draws a heatmap whose points reach the color of their value at the center', () => {
     const { at } = drawn([
       {
         type: 'heatmap',

@@ -31,7 +31,7 @@ describe('cells of a density', () => {
     );
   });
 
-  it('are a quarter each in cells of twice the side, next to those of the neighboring tiles', () => {
+  it('merge four by four into cells of twice the side, next to those of the neighboring tiles', () => {
     const parent = new DensityCells();
     // The right tile of the lower pair: class 3, row 255 and 254, column 2 and 3.
     const cells = new DensityCells();
@@ -50,7 +50,7 @@ describe('cells of a density', () => {
     ]);
   });
 
-  it('come class by class', () => {
+  it('are listed class by class', () => {
     const cells = new DensityCells();
     for (const key of [5, 65_536 * 4000 + 65_535, 65_536 * 4000, 7]) cells.add(key, key % 10);
     const classes: unknown[] = [];

@@ -129,7 +129,7 @@ describe('densities', () => {
     expect([...counted(none).pyramid()].map(areas)).toEqual([]);
   });
 
-  it('survive packing to within three per cent for each cell, and far closer in sum', () => {
+  it('survive packing to within three percent for each cell, and far closer in sum', () => {
     for (const level of counted(shapes(2000)).pyramid()) {
       for (const cells of level.tiles.values()) {
         const unpacked = new Map<number, number>();

@@ -24,7 +24,7 @@ function frame(type: 'raw' | 'reserved'): Uint8Array {
 const threads = new CodecThreads();
 const decode = (bytes: Uint8Array) => threads.decode({ codec: 'zstd', bytes, size: samples.length }, 'a tile');
 
-it('decode as before when their library was reloaded after many corrupt files', async () => {
+it('threads still decode after many corrupt files made them reload their library', async () => {
   // More failures than a thread takes before it loads its library anew, in each of the threads.
   const refused = await Promise.allSettled(Array.from({ length: 200 }, () => decode(frame('reserved'))));
   expect(refused.filter(({ status }) => status !== 'rejected')).toEqual([]);

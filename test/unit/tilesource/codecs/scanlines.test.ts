@@ -62,7 +62,7 @@ const samplePath = join(folder, 'sample.bmp');
 writeFileSync(samplePath, bmp(1100, 700, 24));
 describeTileSource(() => scanlinesSource, samplePath, { describe, it });
 
-describe.runIf(fixtures !== null)('pictures in rows that others have written', () => {
+describe.runIf(fixtures !== null)('pictures in rows written by other programs', () => {
   for (const { name, width, height, bands, dtype, frames } of fixtures?.manifest ?? []) {
     it(`${name} has the pixels that its reader sees`, async () => {
       const source = await scanlinesSource.open(fileInput(join(written, name)));
@@ -112,7 +112,7 @@ describe('pictures in rows', () => {
     ['a TGA larger than its bytes', 'a.tga', tga.subarray(0, 100), 'Truncated'],
     ['a packed TGA that ends too early', 'a.tga', packedTga.subarray(0, -1), 'Truncated'],
     [
-      'a packed TGA whose pixels begin behind its end',
+      'a packed TGA whose pixels begin past its end',
       'a.tga',
       Buffer.from(packedTga).subarray(0, 100).fill(255, 0, 1),
       'Truncated',
@@ -149,14 +149,14 @@ describe('palettes and depths', () => {
     return { white: source.metadata.white, samples: [...data] };
   };
 
-  it('TGA palettes of 16 bits, from any first index', async () => {
+  it('are read from TGA palettes of 16 bits, from any first index', async () => {
     const head = Buffer.from([0, 1, 1, 2, 0, 2, 0, 16, 0, 0, 0, 0, 4, 0, 1, 0, 8, 0]);
     const palette = Buffer.from([0x00, 0x7c, 0xe0, 0x83]);
     const { samples } = await samplesOf(Buffer.concat([head, palette, Buffer.from([2, 3, 0, 255])]), 'a.tga');
     expect(samples).toEqual([255, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0]);
   });
 
-  it('BMP indexes beyond the palette are black', async () => {
+  it('are black for BMP indexes beyond the palette', async () => {
     const head = Buffer.alloc(54);
     head.write('BM');
     head.writeUInt32LE(62, 10);
@@ -169,7 +169,7 @@ describe('palettes and depths', () => {
     expect((await samplesOf(file, 'a.bmp')).samples).toEqual([3, 2, 1, 6, 5, 4, 0, 0, 0, 0, 0, 0]);
   });
 
-  it('Netpbm of more than 8 bits is as stored, and states its white', async () => {
+  it('are kept as stored in Netpbm of more than 8 bits, with their white', async () => {
     const words = Buffer.from([0, 0, 3, 255, 1, 244, 255, 255]);
     const file = Buffer.concat([Buffer.from('P5 4 1 1000\n'), words]);
     expect(await samplesOf(file, 'a.pgm')).toEqual({ white: 1000, samples: [0, 1000, 500, 1000] });

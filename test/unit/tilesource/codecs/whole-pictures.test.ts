@@ -138,7 +138,7 @@ for (const [source, name, bytes] of samples) {
   describe(`the source ${source.name}`, () => describeTileSource(() => source, path, { describe, it }));
 }
 
-describe.runIf(fixtures !== null)('pictures that others have written', () => {
+describe.runIf(fixtures !== null)('pictures written by other programs', () => {
   for (const { name, source: reader, raw, tolerance, width, height, bands, dtype } of fixtures?.manifest ?? []) {
     it(`${name} has the pixels that its writer was given`, async () => {
       const source = await sources[reader]!.open(fileInput(join(fixtures!.folder, name)));
@@ -222,7 +222,7 @@ describe('pictures that are decoded as a whole', () => {
     ['a JPEG XL that ends too early', jpegXlSource, jpegXl.subarray(0, 60), 'JPEG XL'],
     ['a JPEG XR that ends too early', jpegXrSource, jpegXr.subarray(0, 180), 'is not a complete JPEG XR picture'],
     ['a JPEG XR of 4 000 megapixels', jpegXrSource, hugeJpegXr(), 'are more than the 67108864'],
-    ['a HEIC of which the data are gone', heifSource, heic.subarray(0, 430), 'HEIF'],
+    ['a HEIC without its data', heifSource, heic.subarray(0, 430), 'HEIF'],
     ['a HEIC whose picture has no size', heifSource, withoutSize(), 'a picture of 0 by 0 pixels'],
     ['an icon whose picture lies outside', icoSource, icon.subarray(0, 60), 'outside the file'],
     [

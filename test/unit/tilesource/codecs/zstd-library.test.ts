@@ -4,7 +4,7 @@ import { newZstd } from '../../../../src/tilesource/codecs/zstd-library.js';
 
 const samples = Uint8Array.from({ length: 65_536 }, (_, i) => (i * 7919) >> 3);
 
-it('compresses rightly after its modules were loaded again', async () => {
+it('compresses correctly after its modules were loaded again', async () => {
   const { decompress } = await newZstd();
   for (let copy = 0; copy < 3; copy += 1) {
     vi.resetModules();

@@ -37,7 +37,7 @@ const missing = Number.NaN;
 
 describe('averageSamples', () => {
   for (const dtype of types) {
-    it.each([1, 2, 3, 4, 5, 7])(`gives the mean of blocks of ${dtype} with %i bands`, async (bands) => {
+    it.each([1, 2, 3, 4, 5, 7])(`returns the mean of blocks of ${dtype} with %i bands`, async (bands) => {
       for (const [width, height, factor] of [
         [24, 16, 2],
         [24, 16, 8],
@@ -56,7 +56,7 @@ describe('averageSamples', () => {
     });
   }
 
-  it('counts pixels by the area that is covered', async () => {
+  it('weights pixels by the area that is covered', async () => {
     const raster = paint({ width: 5, height: 1, bands: 1, dtype: 'float64' }, (x) => x * 10);
     const { data } = await averageSamples(raster, { width: 2, height: 1 });
     // 0, 10 and half of 20; half of 20, 30 and 40.
@@ -78,17 +78,14 @@ describe('averageSamples', () => {
     expect([...data]).toEqual(wanted);
   });
 
-  it.each<SampleType>(['uint8', 'uint16', 'int16', 'uint32'])(
-    'counts colours of %s as much as they are opaque',
-    async (dtype) => {
-      const [least, full] = [leastValue(dtype), fullValue(dtype)];
-      const data = new sampleArrays[dtype]([100, 110, 120, full, 50, 60, 70, least]);
-      const { data: made } = await averageSamples({ data, width: 2, height: 1, bands: 4, dtype }, { width: 1, height: 1 });
-      expect([...made]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
-    },
-  );
+  it.each<SampleType>(['uint8', 'uint16', 'int16', 'uint32'])('weights colors of %s by their opacity', async (dtype) => {
+    const [least, full] = [leastValue(dtype), fullValue(dtype)];
+    const data = new sampleArrays[dtype]([100, 110, 120, full, 50, 60, 70, least]);
+    const { data: made } = await averageSamples({ data, width: 2, height: 1, bands: 4, dtype }, { width: 1, height: 1 });
+    expect([...made]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
+  });
 
-  it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s also where samples have no value', async (dtype) => {
+  it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s even where samples have no value', async (dtype) => {
     const [least, full] = [leastValue(dtype), fullValue(dtype)];
     // Alpha is never without a value, even where it has the sample of no data.
     const data = new sampleArrays[dtype]([100, 7, 120, full, 50, 60, 70, least, 20, 30, 7, full, 7, 7, 7, full]);

@@ -67,9 +67,9 @@ describe('a corrupt strip', () => {
   it.each([
     ['the first', 0, 1, { left: 0, top: 0, right: 256, bottom: 16 }],
     ['one in the middle', 5, 1, { left: 0, top: 80, right: 256, bottom: 96 }],
-    ['one of a turned image', 5, 3, { left: 0, top: 160, right: 256, bottom: 176 }],
-    ['one of an image turned by a quarter', 5, 6, { left: 160, top: 0, right: 176, bottom: 256 }],
-  ] as const)('is a hole in the others, where the tiles are small or large: %s', async (_, broken, orientation, hole) => {
+    ['one of a rotated image', 5, 3, { left: 0, top: 160, right: 256, bottom: 176 }],
+    ['one of an image rotated by 90°', 5, 6, { left: 160, top: 0, right: 176, bottom: 256 }],
+  ] as const)('is a hole in the picture, with small tiles and with large ones: %s', async (_, broken, orientation, hole) => {
     for (const maxSmallImageSize of [64, 4096]) {
       const source = await openStrips(broken, { maxSmallImageSize, orientation });
       const image = openLargeImage(source);
@@ -89,7 +89,7 @@ describe('a corrupt strip', () => {
   });
 });
 
-describe('a corrupt tile of a source of an image made of others', () => {
+describe('a corrupt tile in a part of a combined image', () => {
   const registry = new TileSourceRegistry().register(tiffSource, multiSource);
   const open = async (sources: object[]) => {
     const files = {
@@ -117,7 +117,7 @@ describe('a corrupt tile of a source of an image made of others', () => {
     await source.close();
   });
 
-  it('is a hole where its source is turned', async () => {
+  it('is a hole where its part is rotated', async () => {
     const source = await open([{ path: 'a.tif', position: { x: 256, y: 0, s11: 0, s12: -1, s21: 1, s22: 0 } }]);
     const image = openLargeImage(source);
     const whole = (await image.region({ encoding: 'PNG' })) as EncodedPicture;

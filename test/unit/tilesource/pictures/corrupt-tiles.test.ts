@@ -46,7 +46,7 @@ describe('a tile that cannot be read', () => {
 
   it.each([
     ['the disk', systemError],
-    ['the disk, as a source tells it', new TileSourceError('The bytes could not be read.', { cause: systemError })],
+    ['the disk, as reported by a source', new TileSourceError('The bytes could not be read.', { cause: systemError })],
     [
       'a file that cannot be opened',
       new TileSourceError('The source cannot be read.', { cause: new FailedReadError('No file.') }),
@@ -118,7 +118,7 @@ describe('a picture of several tiles of which one is corrupt', () => {
       expect(await image.pixel({ left: 5, top: 5 })).toMatchObject(shape.bands < 3 ? { l: gray } : { r: gray });
     });
 
-    it(`does not count in facts of ${shape.bands} bands of ${shape.dtype}`, async () => {
+    it(`leaves the hole out of statistics of ${shape.bands} bands of ${shape.dtype}`, async () => {
       const image = brokenImage(shape);
       const bands = await image.bands({});
       expect(bands['1']).toMatchObject({ min: shape.value, max: shape.value, mean: shape.value });

@@ -55,7 +55,7 @@ describe('samples without a value', () => {
     expect(before).not.toEqual([100]);
   });
 
-  it.each<SampleType>(['float32', 'float64'])('of %s that are no numbers count in no picture', async (dtype) => {
+  it.each<SampleType>(['float32', 'float64'])('of %s that are not numbers count in no picture', async (dtype) => {
     for (const nothing of [NaN, Infinity, -3.4028234663852886e38]) {
       const image = openLargeImage(rasterSource(checkered(dtype, nothing)).source);
       for (const size of sizes) expect(await samplesOf(await image.region({ ...size, encoding: 'PNG' }))).toEqual([100]);

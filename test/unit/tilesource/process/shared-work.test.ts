@@ -46,7 +46,7 @@ describe('SharedWork', () => {
     expect(begun).toHaveLength(2);
   });
 
-  it('breaks nothing off that is done', async () => {
+  it('does not abort finished work', async () => {
     const shared = new SharedWork<string>();
     const { begun, work } = manual();
     const waiting = shared.join('a', work);

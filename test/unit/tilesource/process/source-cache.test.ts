@@ -164,7 +164,7 @@ describe('SourceCache', () => {
     expect(opened).toHaveLength(1);
   });
 
-  it('closes all on clear, each once, and tells of closings that fail', async () => {
+  it('closes all on clear, each once, and reports closings that fail', async () => {
     const { cache, open, opened, touch, closeErrors } = makeCache();
     await touch('a');
     await cache.use('b', open(), (handle) => {
@@ -180,7 +180,7 @@ describe('SourceCache', () => {
     expect(opened[0]?.closings).toBe(1);
   });
 
-  it('keeps none open if it must keep none', async () => {
+  it('keeps none open when its limit is 0', async () => {
     const { cache, opened, touch } = makeCache({ maxEntries: 0 });
     await touch('a');
     await touch('a');

@@ -174,7 +174,7 @@ describe('CZI', () => {
     await plain.close();
   });
 
-  it('puts a reduced layer to its place within a twentieth of a pixel, whatever its reduction and offset', async () => {
+  it('places a reduced layer to within a twentieth of a pixel, whatever its reduction and offset', async () => {
     // Half black, half white: the edge lies at 1350 of 2700 pixels.
     const edge = (scale: number, left: number): WrittenBlock => {
       const [width, height] = [Math.ceil(900 / scale), 4];

@@ -74,7 +74,7 @@ describe('Deep Zoom in a ZIP file', () => {
 
   it.each([
     ['one read', 0, 1],
-    ['two reads where more than usual stands before it', 1000, 2],
+    ['two reads when a longer header than usual precedes it', 1000, 2],
   ])('reads a tile in %s', async (_name, extra, expected) => {
     const picture = await tilePicture(64);
     const input = memoryInput(writeZip({ 'a.dzi': usual, 'a_files/7/0_0.jpg': picture }, { extra }).file, 'a.zip');

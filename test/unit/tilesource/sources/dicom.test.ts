@@ -127,7 +127,7 @@ const real = sampleFile('dicom_test_image.dcm');
 if (real !== null) describeTileSource(() => dicomSource, real, { describe, it });
 
 describe('DICOM', () => {
-  it('shows a slide of JPEG tiles, and hands the stored ones on', async () => {
+  it('shows a slide of JPEG tiles, and passes the stored ones on', async () => {
     const source = await dicomSource.open(memoryInput(writeDicom(slide).file, 'slide.dcm'));
     expect(source.metadata).toMatchObject({ sizeX: 128, sizeY: 100, tileWidth: 64, levels: 2, bandCount: 3 });
     const at = { level: 1, x: 1, y: 1, frame: 0 };
@@ -157,8 +157,8 @@ describe('DICOM', () => {
     ['JPEG Lossless', { transferSyntax: '1.2.840.10008.1.2.4.70' }, 'JPEG Lossless'],
     ['files deflated as a whole', { transferSyntax: '1.2.840.10008.1.2.1.99' }, 'deflated'],
     ['samples of odd depths', { bits: 12 }, '12 bits'],
-    ['frames behind the end of the pixels', { rows: 4000, columns: 4000 }, 'beyond the end'],
-    ['more frames than are', { claimedFrames: 9_000_000 }, 'planes'],
+    ['frames past the end of the pixels', { rows: 4000, columns: 4000 }, 'beyond the end'],
+    ['more frames than it has', { claimedFrames: 9_000_000 }, 'planes'],
   ])('refuses %s with a clear message', async (_name, change, message) => {
     await expectRefused(dicomSource, memoryInput(writeDicom({ ...plain, ...change }).file, 'bad.dcm'), message);
   });

@@ -44,7 +44,7 @@ afterAll(() => Promise.all(opened.map((source) => source.close())));
 const near = (value: number, digits = 6) => expect.closeTo(value, digits);
 
 describe('an affine transform', () => {
-  it('leads back where it came from', () => {
+  it('is undone by its inverse', () => {
     const transform: Affine = [500, 2, 0.3, -40, 0.1, -1.5];
     const back = toModel(inverseOf(transform)!, toModel(transform, { x: 12, y: 34 }));
     expect(back).toEqual({ x: near(12), y: near(34) });
@@ -86,9 +86,9 @@ describe('measurements of the earth', () => {
   });
 });
 
-describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
+describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
   it.each(written.map((file) => [file.name, file] as const))(
-    '%s lies where its writer says',
+    'places %s where its writer does',
     async (name, { corners, width, height }) => {
       const source = await open(name);
       const metadata = openLargeImage(source).metadata();
@@ -120,7 +120,7 @@ describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
   });
 
   it.each(written.map((file) => [file.name, file] as const))(
-    '%s finds pixels by longitude and latitude',
+    'finds pixels of %s by longitude and latitude',
     async (name, { centre }) => {
       const image = openLargeImage(await open(name));
       const [left, top] = centre;
@@ -146,7 +146,7 @@ describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
     await expect((async () => plain.region({ ...own, units: 'EPSG:4326' }))()).rejects.toThrow('not georeferenced');
   });
 
-  it.each(written.map((file) => [file.name, file] as const))('%s shows in EPSG:3857 what GDAL shows', async (name, file) => {
+  it.each(written.map((file) => [file.name, file] as const))('shows %s in EPSG:3857 as GDAL does', async (name, file) => {
     const original = await open(name);
     const { source, bounds } = projectToWebMercator(original);
     const { levels, bandCount } = source.metadata;

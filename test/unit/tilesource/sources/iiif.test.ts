@@ -74,7 +74,7 @@ describe('planIiif', () => {
     expect(found.canonical.split('/')[1]).toBe(canonical);
   });
 
-  it('gives the largest allowed size as `max` when the image is larger', () => {
+  it('returns the largest allowed size for `max` when the image is larger', () => {
     const large = { ...image, sizeX: 100_000, sizeY: 50_000 };
     const { output, canonical } = plan({}, large);
     expect(output.width * output.height).toBeLessThanOrEqual(maxArea);
@@ -172,7 +172,7 @@ describe('planIiif', () => {
     }
   });
 
-  it('knows the tiles of the pyramid among the regions', () => {
+  it('recognizes the tiles of the pyramid among the regions', () => {
     expect(plan({ region: '256,0,256,256', size: '256,256' }).tile).toEqual({ level: 2, x: 1, y: 0 });
     expect(plan({ region: '0,0,512,512', size: '256,' }).tile).toEqual({ level: 1, x: 0, y: 0 });
     expect(plan({ region: '256,0,256,256', size: 'max', file: 'gray.jpg' }).tile).toBeNull();

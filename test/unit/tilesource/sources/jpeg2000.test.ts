@@ -58,7 +58,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
   it.each([
     ['ramp-tiled.j2k', 0.5],
     ['ramp-untiled.j2k', 0.95],
-  ])('puts reduced levels of %s in their place', async (name, share) => {
+  ])('places reduced levels of %s correctly', async (name, share) => {
     const source = await jpeg2000Source.open(fileInput(pathOf(name)));
     const { sizeX, sizeY, levels } = source.metadata;
     const full = samplesOf(readFileSync(pathOf(`${name}.raw`)), 'uint16');
@@ -187,7 +187,7 @@ describe('JPEG 2000 files written by the tests', () => {
     ]);
   }
 
-  it('meet mutations with clear errors only', async () => {
+  it('fail with clear errors only when mutated', async () => {
     // Small, since most of the time goes into pixels, and little of what is mutated is about them.
     const width = 64;
     const tiled = joinTiles(await Promise.all([0, 85, 170].map((from) => tileOf(from, 3, { width }))), width);

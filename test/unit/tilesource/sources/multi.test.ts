@@ -69,7 +69,7 @@ async function refusal(description: unknown, further?: Record<string, Uint8Array
 }
 
 describe('an image that combines others', () => {
-  it('has a frame for each place on its axes, channels changing fastest', async () => {
+  it('has a frame for each position on its axes, with channels changing fastest', async () => {
     const source = await open(`
       # A comment first.
       tileWidth: 256
@@ -99,7 +99,7 @@ describe('an image that combines others', () => {
   });
 
   it.each([
-    ['each source behind the former, where it says nothing', [{ path: 'a.png' }, { path: 'b.png' }], { IndexZ: 2 }],
+    ['sources one after another, by default', [{ path: 'a.png' }, { path: 'b.png' }], { IndexZ: 2 }],
     ['values of an axis', [{ path: 'a.png', tValues: [2] }], { IndexT: 3 }],
     ['an axis that is set', [{ path: 'a.png', xySet: 1, z: 0 }], { IndexXY: 2 }],
     [
@@ -110,14 +110,14 @@ describe('an image that combines others', () => {
       ],
       { IndexC: 2 },
     ],
-    ['files that fit a pattern, by steps', [{ path: '.', pathPattern: '^[ab]\\.png$', tStep: 2 }], { IndexT: 3 }],
-    ['axes of its own', [{ path: 'a.png', i: 3 }], { IndexI: 4 }],
+    ['files that match a pattern, by steps', [{ path: '.', pathPattern: '^[ab]\\.png$', tStep: 2 }], { IndexT: 3 }],
+    ['custom axes', [{ path: 'a.png', i: 3 }], { IndexI: 4 }],
   ])('counts %s', async (_what, sources, IndexRange) => {
     const source = await open({ axes: ['i'], sources });
     expect(wireMetadata(source.metadata).IndexRange).toEqual(IndexRange);
   });
 
-  it('takes places and names from the names of files', async () => {
+  it('takes positions and names from the names of files', async () => {
     const pictures = Object.fromEntries(
       await Promise.all([2, 1, 3].map(async (n) => [`plane_DAPI_${n}.png`, await png(70, 64, 1, shade(n * 20))])),
     ) as Record<string, Uint8Array>;
@@ -175,7 +175,7 @@ describe('an image that combines others', () => {
     expect(pixel(await whole(turned), 59 - 20, 33)).toEqual([33 * 3, 20 * 3, 40]);
   });
 
-  it('bends sources so that landmarks come to their places', async () => {
+  it('warps sources so that landmarks reach their positions', async () => {
     const marks = {
       src: [
         [10, 10],
@@ -215,7 +215,7 @@ describe('an image that combines others', () => {
     expect(pixel(raster, 100, 10)).toEqual([90, 90, 90, 255]);
   });
 
-  it('changes samples as it says', async () => {
+  it('changes samples as described', async () => {
     const scaled = await open({ dtype: 'uint16', sources: [{ path: 'gray.png', sampleOffset: 10, sampleScale: 0.5 }] });
     expect(scaled.metadata.dtype).toBe('uint16');
     expect(pixel(await whole(scaled), 3, 3)).toEqual([200]);
@@ -228,7 +228,7 @@ describe('an image that combines others', () => {
     expect(pixel(await whole(styled), 3, 3)).toEqual([90, 0, 0]);
   });
 
-  it('makes coarser tiles of coarser tiles of its sources, and opens those only that a tile shows', async () => {
+  it('makes coarser tiles from coarser tiles of its sources, and opens only those that a tile shows', async () => {
     const many = Array.from({ length: 16 }, (_, i) => ({
       path: i % 2 === 0 ? 'a.png' : 'b.png',
       z: 0,
@@ -289,10 +289,10 @@ describe('an image that combines others', () => {
   });
 });
 
-describe('a description that is wrong', () => {
+describe('an invalid description', () => {
   const one = (entry: object) => ({ sources: [{ path: 'a.png', ...entry }] });
   it.each([
-    ['text that is no description', '<svg>sources</svg>', /no "sources"/],
+    ['text that is not a description', '<svg>sources</svg>', /no "sources"/],
     ['other JSON', { type: 'FeatureCollection', features: [] }, /no "sources"/],
     ['broken YAML', 'sources: [\n - {', /not valid YAML.*line/],
     ['no sources', { sources: [] }, /sources must NOT have fewer than 1/],
@@ -303,14 +303,14 @@ describe('a description that is wrong', () => {
     ['an address', one({ path: 'http://127.0.0.1/a.png' }), /is not allowed/],
     ['an item by its id', one({ path: 'girder://0123456789abcdef01234567' }), /is not allowed/],
     ['a drive', one({ path: 'C:\\a.png' }), /is not allowed/],
-    ['a file that is not there', one({ path: 'none.png' }), /are missing: none\.png/],
-    ['a pattern that nothing fits', one({ path: '.', pathPattern: 'zzz' }), /matches the pathPattern/],
-    ['a pattern that is none', one({ path: '.', pathPattern: '(' }), /pathPattern "\(" cannot be used/],
+    ['a missing file', one({ path: 'none.png' }), /are missing: none\.png/],
+    ['a pattern that nothing matches', one({ path: '.', pathPattern: 'zzz' }), /matches the pathPattern/],
+    ['an invalid pattern', one({ path: '.', pathPattern: '(' }), /pathPattern "\(" cannot be used/],
     ['a pattern in a folder above', one({ path: '../', pathPattern: '.' }), /is not allowed/],
     ['itself', one({ path: 'multi.yaml' }), /multi\.yaml contains itself/],
     ['a matrix without inverse', one({ position: { s11: 0, s22: 0 } }), /no inverse/],
-    ['a scale that is no number', 'sources: [{path: a.png, position: {scale: .nan}}]', /sources\.0\.position\.scale must be/],
-    ['a place that is too far', one({ position: { x: 1e10 } }), /must be <= 1000000000/],
+    ['a scale that is not a number', 'sources: [{path: a.png, position: {scale: .nan}}]', /sources\.0\.position\.scale must be/],
+    ['a position that is too far', one({ position: { x: 1e10 } }), /must be <= 1000000000/],
     ['too many frames', { sources: [{ path: 'a.png', z: 9999, t: 9999 }] }, /100000000 frames; at most 100000/],
     ['a frame that is too far', one({ frame: 1e9 }), /must be <= 100000/],
     ['too many sources', { sources: Array.from({ length: 10_001 }, () => ({ path: 'a.png' })) }, /more than 10000 items/],
@@ -334,9 +334,9 @@ describe('a description that is wrong', () => {
       }),
       /on one line/,
     ],
-    ['warps of other counts', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /same number/],
+    ['warps with different numbers of points', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /same number/],
     ['parameters of sources', one({ params: { maxLevel: 3 } }), /params must NOT have more than 0/],
-    ['a file that is no image', one({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
+    ['a file that is not an image', one({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
     ['an image without pixels', one({ position: { x: -100 } }), /which is impossible/],
   ])('is refused for %s', async (_what, description, message) => {
     const error = await refusal(description, { 'bad.png': Buffer.from('no picture') });
@@ -370,7 +370,7 @@ describe('a description that is wrong', () => {
   });
 });
 
-it('gives a clear error or an image for descriptions that are broken in any way', async () => {
+it('opens a description that is broken in any way, or refuses it with a clear error', async () => {
   const description = {
     axes: ['i'],
     channels: ['one', 'two'],

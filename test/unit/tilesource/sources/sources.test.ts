@@ -39,7 +39,7 @@ const ramp = Buffer.from(Uint8Array.from({ length: 300 * 200 * 3 }, (_, at) => (
 const raw = { raw: { width: 300, height: 200, channels: 3 as const } };
 
 /** libvips shows tiles black that it cannot decode, and reports no error. */
-it('no source reads a TIFF whose tiles are compressed in a way that none decodes', async () => {
+it('no source opens a TIFF whose compression none can decode', async () => {
   const lzma = { ...grayTags(64, 64, 64), 259: { short: [34_925] } };
   const path = write('lzma.tif', writeTiff([{ tags: lzma, chunks: [Buffer.alloc(100, 7)] }]));
   const registry = new TileSourceRegistry().register(tiffSource, sharpSource);
@@ -197,7 +197,7 @@ describe('the sharp source', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('says once that a profile is unusable and shows the image without it', async () => {
+  it('reports once that a profile is unusable, and shows the image without it', async () => {
     const source = await open(write('plain.png', await sharp(ramp, raw).png().toBuffer()));
     const warnings: string[] = [];
     const image = openLargeImage(
@@ -418,7 +418,7 @@ describe('the registry', () => {
     expect(first?.name).toBe(source);
   });
 
-  it('compares names with expressions of operators in time that grows with the name alone', () => {
+  it('compares names with expressions of operators in time that depends only on the name', () => {
     // Minutes where an expression may go back.
     const registry = new TileSourceRegistry({ ignoredNames: '(a+)+$' }).register(testSource);
     expect(registry.candidates({ name: `${'a'.repeat(5000)}!` })).toEqual([]);

@@ -5,7 +5,7 @@ import { slicesOf } from '../../../support/run/slices.js';
 const length = 2_000_000;
 const filled = (part: string) => `<svg xmlns="http://www.w3.org/2000/svg">${part.repeat(length / part.length)}`;
 
-describe('drawings of any text', () => {
+describe('drawings', () => {
   it.each([
     [
       'a link with many attributes',
@@ -17,12 +17,12 @@ describe('drawings of any text', () => {
     ['unclosed addresses', filled('url(#'), 3],
     ['tags without an end', filled('<a-'), 3],
     ['white space', filled(' '), 3],
-  ])('are looked through without holding the others up: %s', async (_name, text, least) => {
+  ])('are scanned without blocking the event loop: %s', async (_name, text, least) => {
     const slices = await slicesOf(() => checkSvg(Buffer.from(text)).catch(() => undefined));
     expect(slices).toBeGreaterThanOrEqual(least);
   });
 
-  it('with a reference behind two million characters are refused', async () => {
+  it('are refused with a reference after two million characters', async () => {
     await expect(checkSvg(Buffer.from(`${filled('<g/>')}<image href="a.png"/></svg>`))).rejects.toThrow(
       'SVG that refers to other files is not read: a.png',
     );

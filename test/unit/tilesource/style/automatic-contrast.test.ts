@@ -35,7 +35,7 @@ describe('automatic contrast', () => {
     ['float32', 3.4e38],
     ['float64', 1e300],
     ['float64', -1e300],
-  ] as const)('of %s samples from 0 to 1 is not led astray by a few of %d', async (dtype, hot) => {
+  ] as const)('of %s samples from 0 to 1 is not distorted by a few of %d', async (dtype, hot) => {
     const [min, max] = await rangeOf(line(dtype, 100_000, (at) => (at % 20_000 === 7 ? hot : (at % 1000) / 1000)));
     expect(min).toBeGreaterThanOrEqual(0);
     expect(min).toBeLessThan(0.01);
@@ -43,7 +43,7 @@ describe('automatic contrast', () => {
     expect(max).toBeGreaterThan(0.99);
   });
 
-  it.each(['uint32', 'int32'] as const)('of %s samples up to 1000 is not led astray by a few large ones', async (dtype) => {
+  it.each(['uint32', 'int32'] as const)('of %s samples up to 1000 is not distorted by a few large ones', async (dtype) => {
     const [min, max] = await rangeOf(line(dtype, 100_000, (at) => (at % 20_000 === 7 ? 2e9 : at % 1000)));
     expect([min, max]).toEqual([1, 999]);
   });
@@ -115,7 +115,7 @@ describe('automatic contrast', () => {
     );
   });
 
-  it('of each band of several is its own', async () => {
+  it('is separate for each of several bands', async () => {
     const raster = createRaster({ width: 500, height: 20, bands: 3, dtype: 'int32' });
     for (let at = 0; at < raster.data.length; at += 1) {
       raster.data[at] = at % 3 === 1 ? ((at % 3000) - 1) * 1000 : (at % 3) * 100 + (Math.floor(at / 3) % 10);
@@ -126,7 +126,7 @@ describe('automatic contrast', () => {
     expect(await rangeOf(raster, { index: 2, ...share })).toEqual([200, 209]);
   });
 
-  it('of more samples than are sorted rests on evenly picked ones', async () => {
+  it('of more samples than can be sorted is based on evenly picked ones', async () => {
     const rows = Array.from({ length: 3 }, () => line('float32', 2 ** 21, (at) => at % 1021));
     const style = (await parseStyle({ min: 'min:0.001', max: 'max:0.001' }))!;
     const range = await resolveRange(style.bands[0]!, { index: 0, dtype: 'float32' }, () =>

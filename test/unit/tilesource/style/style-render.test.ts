@@ -86,7 +86,7 @@ function inputsOf(raster: Raster) {
   };
 }
 
-describe('styles, against the rule pixel by pixel', () => {
+describe('styles, compared with the rule for each pixel', () => {
   it('gives every pixel its color, with tables and without, with alpha and without', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ dtype, samples, bands, large }) => {
@@ -169,7 +169,7 @@ describe('styles, against the rule pixel by pixel', () => {
     },
   );
 
-  it('leaves alpha out only if everything is opaque', async () => {
+  it('omits alpha only if everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
     const bands = async (style: object) =>
       (await styleRaster((await parseStyle(style))!, inputsOf(raster), { opaque: true })).bands;

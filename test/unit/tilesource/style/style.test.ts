@@ -46,7 +46,7 @@ describe('colors', () => {
     },
   );
 
-  it('hexadecimal notation is read back as it was written', () => {
+  it('hexadecimal notation is read back unchanged', () => {
     const byte = fc.integer({ min: 0, max: 255 });
     fc.assert(
       fc.property(byte, byte, byte, byte, (...color) => {
@@ -288,7 +288,7 @@ describe('styles', () => {
     await expect(parseStyle(text)).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('any JSON is either understood or refused on purpose', async () => {
+  it('any JSON is either understood or refused with a clear error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         try {

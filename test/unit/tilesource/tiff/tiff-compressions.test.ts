@@ -32,7 +32,7 @@ const readers = {
   Float32Array: (bytes: Buffer) => new Float32Array(new Uint8Array(bytes).buffer),
 };
 
-describe.skipIf(vipsVersion === null)('files of the vips program are the pixels that it reads', () => {
+describe.skipIf(vipsVersion === null)('files written by the vips program have the pixels that it reads', () => {
   let folder: string;
   const vips = (...words: string[]) => run('vips', words);
 
@@ -150,8 +150,8 @@ function zstdFrame(bytes: Uint8Array, repeated: { byte: number; count: number })
   ]);
 }
 
-describe('files made by hand', () => {
-  it('zstd', async () => {
+describe('files written by the tests', () => {
+  it('are read with zstd', async () => {
     const half = ramp.subarray(0, ramp.length / 2);
     const frame = zstdFrame(half, { byte: 77, count: ramp.length / 2 });
     const source = await openBytes({ ...gray, 259: { short: [50000] } }, frame);
@@ -160,7 +160,7 @@ describe('files made by hand', () => {
     await expect(cut.readTile({ level: 0, x: 0, y: 0, frame: 0 })).rejects.toMatchObject({ code: 'tile-source' });
   });
 
-  it('JPEG 2000 as Aperio writes it: RGB under 33005, YCbCr under 33003', async () => {
+  it('are read with JPEG 2000 as Aperio writes it: RGB under 33005, YCbCr under 33003', async () => {
     const colors = pattern(side, side, 3);
     const stored = await writeJpeg2000({ data: colors, width: side, height: side, components: 3 });
     const plain = await openBytes({ ...rgb, 259: { short: [33005] } }, stored);
@@ -184,7 +184,7 @@ describe('files made by hand', () => {
     expect([side * side * 3, 'tile-source']).toContain(outcome);
   });
 
-  it('JPEG 2000 with alpha', async () => {
+  it('are read with JPEG 2000 and alpha', async () => {
     const colors = pattern(side, side, 4);
     const tags = { ...rgb, 277: { short: [4] }, 258: { short: [8, 8, 8, 8] }, 338: { short: [2] }, 259: { short: [33005] } };
     const source = await openBytes(tags, await writeJpeg2000({ data: colors, width: side, height: side, components: 4 }));
@@ -196,12 +196,12 @@ describe('files made by hand', () => {
     ['of five samples', { 277: { short: [5] }, 258: { short: [8, 8, 8, 8, 8] } }, '5 samples per pixel is not supported'],
     ['with planes stored apart', { 284: { short: [2] } }, 'planes stored apart'],
     ['of L*a*b*', { 262: { short: [8] } }, 'photometric interpretation 8'],
-  ])('JPEG 2000 %s is refused at once', async (_what, tags, message) => {
+  ])('are refused at once with JPEG 2000 %s', async (_what, tags, message) => {
     const chunks = [0, 1, 2].map(() => Buffer.alloc(100));
     await expect(openBytes({ ...rgb, 259: { short: [34_712] }, ...tags }, ...chunks)).rejects.toThrow(message);
   });
 
-  it('L*a*b* of 16 bits as libvips shows it, and of 8 bits as the same colors', async () => {
+  it('show L*a*b* of 16 bits as libvips does, and of 8 bits as the same colors', async () => {
     const shallow = pattern(side, side, 3);
     const deep = Int16Array.from(shallow, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));
     const lab = (bits: number) => ({ ...rgb, 258: { short: [bits, bits, bits] }, 262: { short: [8] } });
@@ -216,7 +216,7 @@ describe('files made by hand', () => {
     );
   });
 
-  it('CCITT group 3, and group 4 of libvips', async () => {
+  it('are read with CCITT group 3, and with group 4 of libvips', async () => {
     // White and black runs of T.4 for rows of 32 pixels: 16 white, 16 black; or 32 white.
     const [eol, half, white] = ['000000000001', '101010' + '0000010111', '00011011'];
     const rows = Array.from({ length: side }, (_, y) => eol + (y % 2 === 0 ? half : white));
@@ -235,7 +235,7 @@ describe('files made by hand', () => {
     expect(await wholeLevel(await tiffSource.open(memoryInput(group4)))).toEqual(expected);
   });
 
-  it('floats under their predictor', async () => {
+  it('are read with floats under their predictor', async () => {
     const samples = Float32Array.from(ramp, (value, i) => value * 0.37 - i);
     const view = new DataView(samples.buffer);
     const bytes = Buffer.alloc(samples.length * 4);
@@ -253,7 +253,7 @@ describe('files made by hand', () => {
     expect(await wholeLevel(source)).toEqual([...samples]);
   });
 
-  it('planes stored apart, each compressed, of 8 and 16 bits', async () => {
+  it('are read with separate planes, each compressed, of 8 and 16 bits', async () => {
     const planes = [0, 60, 120].map((offset) => Buffer.from(ramp.map((value) => (value + offset) & 255)));
     const expected = Array.from(ramp, (_, i) => planes.map((plane) => plane[i]!)).flat();
     const apart = { ...rgb, 259: { short: [8] }, 284: { short: [2] } };

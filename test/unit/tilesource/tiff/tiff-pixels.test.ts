@@ -20,7 +20,7 @@ async function open(bytes: Uint8Array): Promise<TileSource> {
 
 const tile = { tile: true, tileWidth: 64, tileHeight: 64 } as const;
 
-describe('tiles written by libvips are the pixels that libvips reads', () => {
+describe('tiles written by libvips have the pixels that libvips reads', () => {
   const eightBit: [string, number, TiffOptions][] = [
     ['jpeg', 3, { ...tile, pyramid: true, compression: 'jpeg' }],
     ['jpeg in BigTIFF', 3, { ...tile, compression: 'jpeg', bigtiff: true }],
@@ -60,7 +60,7 @@ describe('tiles written by libvips are the pixels that libvips reads', () => {
   });
 });
 
-describe('formats that libvips does not write', () => {
+describe('reads formats that libvips does not write:', () => {
   const gray = (from: (x: number, y: number) => number, size = 32): number[] =>
     Array.from({ length: size * size }, (_, i) => from(i % size, Math.floor(i / size)));
   const ramp = gray((x, y) => x * 5 + y);
@@ -129,7 +129,7 @@ describe('formats that libvips does not write', () => {
     await expect(wholeLevel(cut)).rejects.toThrow('PackBits');
   });
 
-  it('planes stored apart, of any number', async () => {
+  it('separate planes, of any number', async () => {
     const planes = [3, 50, 90, 130, 200].map((offset) => Buffer.from(ramp.map((value) => (value + offset) & 255)));
     const five = { ...tags, 258: { short: [8, 8, 8, 8, 8] }, 277: { short: [5] }, 284: { short: [2] } };
     const source = await open(writeTiff([{ tags: five, chunks: planes }]));
@@ -195,7 +195,7 @@ describe('formats that libvips does not write', () => {
     }
   });
 
-  it('a tile that was never written, as zeros', async () => {
+  it('tiles that were never written, as zeros', async () => {
     const file = writeTiff([{ tags: grayTags(64, 32, 32), chunks: [Buffer.alloc(1024, 9), null] }]);
     const source = await open(file);
     const [written, missing] = [

@@ -108,7 +108,7 @@ describe('large images in strips', () => {
   it.each([
     ['plain', false],
     ['compressed', true],
-  ])('of single rows are read as seldom as large ones: %s', async (_, deflate) => {
+  ])('of single rows are read in as few reads as large ones: %s', async (_, deflate) => {
     const raster = samplesOf('uint8');
     const count = async (rows: number) => {
       const input = memoryInput(file(raster, { rows, deflate }), 'strips.tif');

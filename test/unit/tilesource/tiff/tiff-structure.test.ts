@@ -114,7 +114,7 @@ describe('OME-TIFF', () => {
     expect((await open(file)).metadata).toMatchObject({ dtype: 'uint16', white: 4095 });
   });
 
-  it('is described as existing clients know the sample', async () => {
+  it('is described as existing clients expect', async () => {
     const path = sampleFile('multi-channel-z-series.ome.tif');
     if (path === null) return;
     const source = await tiffSource.open(fileInput(path));
@@ -134,8 +134,8 @@ describe('OME-TIFF', () => {
   });
 });
 
-describe('other writers', () => {
-  it('SVS: magnification, pixel size and associated images', async () => {
+describe('TIFF of other writers', () => {
+  it('reads magnification, pixel size and associated images of SVS', async () => {
     const path = sampleFile('CMU-1-Small-Region.svs');
     if (path === null) return;
     const source = await tiffSource.open(fileInput(path));
@@ -154,7 +154,7 @@ describe('other writers', () => {
     expect(await source.internalMetadata?.()).toMatchObject({ aperio_version: 'Aperio Image Library v11.2.1' });
   });
 
-  it("the frames and channels that Girder's converter writes", async () => {
+  it("reads the frames and channels that Girder's converter writes", async () => {
     const describe0 = JSON.stringify({
       large_image_converter: {},
       channels: ['a', 'b'],
@@ -178,7 +178,7 @@ describe('other writers', () => {
     expect(await firstSample(source, 1, 0)).toBe(3);
   });
 
-  it('believes microscope resolutions, not those of screens, and none without a unit', async () => {
+  it('trusts microscope resolutions, not those of screens, and none without a unit', async () => {
     const resolution = (perUnit: number, unit: number): Record<number, TagValue> => ({
       282: { rational: [[perUnit, 1]] },
       283: { rational: [[perUnit, 1]] },

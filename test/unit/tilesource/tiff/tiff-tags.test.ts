@@ -174,7 +174,7 @@ describe('a tag without a meaning is ignored', () => {
   });
 });
 
-describe('samples of any depth', () => {
+describe('reads samples of any depth:', () => {
   const pack = (samples: readonly number[], bits: number): Buffer => {
     const digits = samples.map((sample) => (sample >>> 0).toString(2).padStart(32, '0').slice(-bits)).join('');
     return Buffer.from(digits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));

@@ -9,7 +9,7 @@ import { readOme } from '../../../src/tilesource/sources/tiff/ome.js';
 import { random } from '../../support/images/fuzz.js';
 import { memoryInput } from '../../support/images/memory-input.js';
 
-describe('formats that nothing here reads', () => {
+describe('unsupported formats', () => {
   it.each([
     ['Photoshop', '8BPS\0\x01\0\0'],
     ['OpenEXR', '\x76\x2f\x31\x01\x02\0\0\0'],
@@ -31,8 +31,8 @@ describe('formats that nothing here reads', () => {
   });
 });
 
-describe('metadata that people look for', () => {
-  it('has the keys of Aperio by their usual names', () => {
+describe('common metadata', () => {
+  it('includes the keys of Aperio by their usual names', () => {
     const description =
       'Aperio Image Library v11.2.1 \r\n46000x32914 [0,100 46000x32814] (256x256) JPEG/RGB Q=30|AppMag = 20|MPP = 0.4990|ScanScope ID = SS1|Date = 12/29/09';
     expect(vendorProperties(description, readDescription(description))).toEqual({
@@ -48,7 +48,7 @@ describe('metadata that people look for', () => {
     expect(vendorProperties('ImageJ=1.53', readDescription('ImageJ=1.53'))).toEqual({});
   });
 
-  it('has the colors of the channels of OME-TIFF', () => {
+  it('includes the colors of the channels of OME-TIFF', () => {
     const channels =
       '<Channel ID="1" Name="DAPI" Color="65535"/><Channel ID="2" Name="FITC" Color="-16776961"/><Channel ID="3" Name="X"/>';
     const { planes } = readOme(
@@ -57,7 +57,7 @@ describe('metadata that people look for', () => {
     expect(planes.map(({ metadata }) => metadata.color)).toEqual(['#0000ff', '#ff0000', undefined]);
   });
 
-  it('has the content of OME-XML under its names, with images and channels as lists', () => {
+  it('includes the content of OME-XML under its names, with images and channels as lists', () => {
     const { info } = readOme(
       '<?xml version="1.0"?><OME UUID="urn"><Image ID="Image:0"><Description>A text</Description><Pixels DimensionOrder="XYCZT" SizeX="8" SizeY="6" SizeC="1" SizeZ="1" SizeT="1" Type="uint8"><Channel Name="DAPI"/><TiffData IFD="0"><UUID FileName="a.tif">urn</UUID></TiffData></Pixels></Image></OME>',
     );
@@ -73,7 +73,7 @@ describe('metadata that people look for', () => {
     });
   });
 
-  it('marks a magnification that was computed', async () => {
+  it('includes a mark on a magnification that was computed', async () => {
     const image = { sizeX: 8, sizeY: 8, tileWidth: 8, tileHeight: 8, levels: 1, dtype: 'uint8', bandCount: 1 } as const;
     expect(wireMetadata({ ...image, magnification: null, mmX: 0.0005, mmY: 0.0005 })).toMatchObject({
       magnification: 20,
@@ -83,7 +83,7 @@ describe('metadata that people look for', () => {
     expect(wireMetadata({ ...image, magnification: null, mmX: null, mmY: null })).not.toHaveProperty('magnificationComputed');
   });
 
-  it('has EXIF and XMP of a picture', async () => {
+  it('includes EXIF and XMP of a picture', async () => {
     const xmp = '<?xpacket begin=""?><x:xmpmeta xmlns:x="adobe:ns:meta/"/><?xpacket end="w"?>';
     const bytes = await sharp({ create: { width: 16, height: 16, channels: 3, background: '#345' } })
       .withExif({ IFD0: { Make: 'Zenit', Software: 'x' }, IFD2: { DateTimeOriginal: '2026:11:22 10:00:00', FNumber: '28/10' } })
@@ -99,7 +99,7 @@ describe('metadata that people look for', () => {
     await source.close();
   });
 
-  it('reads corrupt EXIF as far as possible', async () => {
+  it('includes corrupt EXIF as far as possible', async () => {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#345' } })
       .withExif({ IFD0: { Make: 'Zenit', Software: 'x'.repeat(50) }, IFD2: { FNumber: '28/10' } })
       .jpeg()
