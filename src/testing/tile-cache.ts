@@ -21,17 +21,15 @@ async function readAll(cache: TileCache, count: number): Promise<number> {
 
 const mebibyte = 1024 * 1024;
 
-/** Declares a test with a cache of its own. */
+/** Declares a test with its own cache. */
 type TestEach = (name: string, test: (cache: TileCache) => Promise<void>, maxBytes?: number) => unknown;
 
 /**
- * Declares the tests that every tile cache has to pass. `makeCache` gives an empty cache that takes at most `maxBytes` bytes; every
- * cache that was made is closed before the next.
+ * Declares the tests that every tile cache has to pass. `makeCache` returns an empty cache that can store at most `maxBytes`
+ * bytes; every cache that was made is closed before the next.
  *
- * ```ts
- * import { afterAll, beforeAll, describe, it } from 'vitest';
- * describeTileCache(({ maxBytes }) => new MyTileCache(maxBytes), { describe, it, beforeAll, afterAll });
- * ```
+ * ```ts import { afterAll, beforeAll, describe, it } from 'vitest'; describeTileCache(({ maxBytes }) => new
+ * MyTileCache(maxBytes), { describe, it, beforeAll, afterAll }); ```
  */
 export function describeTileCache(
   makeCache: (options: { maxBytes: number }) => TileCache | Promise<TileCache>,
@@ -114,7 +112,7 @@ function testTiles(each: TestEach): void {
   });
 }
 
-/** How much a cache holds, and what it lets go. */
+/** Tests of the capacity of a cache, and of what it evicts. */
 function testSize(each: TestEach): void {
   each('reports what it holds, and nothing after a clear', async (cache) => {
     const empty = await cache.report();

@@ -10,9 +10,9 @@ export interface LinkLimits {
 }
 
 /**
- * Somebody without an account who opens the page of one image by a link. They have the rights of the link's maker, but only to read
- * this image. Only routes that are declared for them (`forLinks`) accept them, and the checks of permissions on items and annotations
- * compare with `only`.
+ * Somebody without an account who opens the page of one image by a link. They have the rights of the link's creator, but only to
+ * read this image. Only routes that are declared for them (`forLinks`) accept them, and the checks of permissions on items and
+ * annotations compare with `only`.
  */
 export interface LinkHolder extends Caller {
   only: LinkLimits;

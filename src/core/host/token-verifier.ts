@@ -31,7 +31,10 @@ export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller
     });
 }
 
-/** Wherever a request contains the token, it looks the same to all strategies, so that one verdict is valid for all places. */
+/**
+ * All strategies find the token in the same place, wherever the request has it, so that one verdict is valid for all of these
+ * places.
+ */
 function requestWith(token: string): object {
   return { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, query: {}, body: {}, cookies: {} };
 }

@@ -124,7 +124,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
         reject(error as Error);
       }
     });
-    // If a file ends half way, its stream emits an error too, which would end the process without a listener.
+    // If a file ends halfway, its stream emits an error too, which would end the process without a listener.
     parser.on('file', (_name, stream) => stream.on('error', () => undefined).resume());
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());

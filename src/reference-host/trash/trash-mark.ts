@@ -18,19 +18,21 @@ export interface RestoredPlace {
 export interface TrashMark {
   /** The folder or item that was put into the trash, with everything in it. */
   root: Types.ObjectId;
-  /** The members below exist only on that one: when this was, */
+  /** When the root was put into the trash. Only the mark of the root has this and the following members. */
   entry?: Date;
-  /** who did it, */
+  /** Who put it into the trash. */
   by?: Types.ObjectId | null;
-  /** the path that it had, */
+  /** The path that it had. */
   path?: string;
-  /** what was put into the trash with it, */
+  /** Number of folders that were put into the trash with it. */
   folders?: number;
+  /** Number of items that were put into the trash with it. */
   items?: number;
+  /** Size of the files that were put into the trash with it, in bytes. */
   size?: number;
-  /** where it is being restored, */
+  /** Where it is being restored. */
   restoring?: RestoredPlace;
-  /** and whether it is being removed for good. */
+  /** Whether it is being removed for good. */
   removing?: boolean;
 }
 

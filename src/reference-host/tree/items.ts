@@ -267,8 +267,8 @@ export interface ItemCopy {
 }
 
 /**
- * Copies an item with its files, its metadata and the fields of the plugin. If that takes longer than clients wait, because it has very many annotations,
- * it goes on after this returns.
+ * Copies an item with its files, its metadata and the fields of the plugin. If that takes longer than clients wait, because it
+ * has very many annotations, it continues after this returns.
  */
 export function copyItem(
   context: HostContext,

@@ -48,8 +48,8 @@ export class Journal {
   }
 
   /**
-   * Like {@link undertake}, for a copy that may take longer than clients wait: returns what there is of it by then, and goes on. If it fails later, it is
-   * undone.
+   * Like {@link undertake}, for a copy that may take longer than clients wait: returns the unfinished copy by then, and
+   * continues. If it fails later, it is undone.
    *
    * @param begun gives the copy once it exists; `null` before.
    */

@@ -21,7 +21,10 @@ const maxStoredTiles = 2 ** 18;
 /** Minimum number of stored tiles that are worth decoding together, and maximum of their bytes. */
 const leastMosaic = 4;
 const maxEncodedBytes = 2 ** 28;
-/** Stored tiles read at the same time: they are neither decoded nor large, and each read waits for a turn of the event loop. */
+/**
+ * Number of stored tiles that are read at the same time. They are small and not decoded, and each read waits for a turn of the
+ * event loop.
+ */
 const storedReads = 32;
 
 /** Maximum number of corrupt tiles that are remembered for each image. */

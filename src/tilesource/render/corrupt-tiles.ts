@@ -82,7 +82,7 @@ export class CorruptTiles {
       areas.push({ box: made.box, holds });
       this.add(named, { box: made.box, holds }, `${made.name ?? ''}:${key}`);
     }
-    // More of the other image is read than is shown, so that its good tiles need not be seen.
+    // More of the other image is read than is shown, so its good tiles may not be visible.
     if (areas.length === 0) this.#good += other.#good;
     else if (pointsOf(made.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
   }

@@ -1,7 +1,7 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 
-/** Number of frames that are looked at between two checks of the time. */
+/** Number of examined frames between two checks of the time. */
 const runLength = 16_384;
 
 /** The frames that differ from a frame at most in one axis, in their order, with their place on it. They include the frame itself. */

@@ -182,7 +182,7 @@ export class RegionMaker {
     return scalePicture(await this.#renderer.box(where, appearance, signal), scaling, signal);
   }
 
-  /** The picture of a prepared region, scaled, without what it is completed with. */
+  /** The picture of a prepared region, scaled, without padding. */
   picture(prepared: PreparedRegion, corrupt: CorruptTiles, signal?: AbortSignal): Promise<Picture> {
     return this.#drawn(prepared, corrupt, signal);
   }

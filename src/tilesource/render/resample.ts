@@ -34,7 +34,7 @@ const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => num
   lanczos3: (x) => (x < 3 ? sinc(x) * sinc(x / 3) : 0),
 };
 
-/** How far beyond a window pixels are needed, in pixels of the source, when so many of them become one. */
+/** How far beyond a window pixels are needed, in pixels of the source, when this many of them become one. */
 export function reach(kernel: Scale, ratio: number): number {
   return kernel === 'nearest' || kernel === 'average' ? 0 : supports[kernel] * Math.max(1, ratio);
 }

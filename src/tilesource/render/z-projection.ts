@@ -22,12 +22,12 @@ const planesAtOnce = 4;
 /** Number of projections of an image that are remembered, and of stacks of each. */
 const keptProjections = 8;
 const keptStacks = 64;
-/** Number of samples that are looked at between two checks of the time. */
+/** Number of processed samples between two checks of the time. */
 const runLength = 16_384;
 
 const methods = ['max', 'mean', 'min'] as const;
 
-/** How the planes of a stack become one: by which value of each sample, and from which plane to which. */
+/** How the planes of a stack are combined: the value that is taken of each sample, and the range of planes. */
 export interface ZProjection {
   method: (typeof methods)[number];
   from: number;
@@ -35,7 +35,7 @@ export interface ZProjection {
 }
 
 /**
- * The projection that a request asks for; `null` if it asks for none.
+ * The projection of a request; `null` if it has none.
  *
  * @throws BadValueError
  */

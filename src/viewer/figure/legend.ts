@@ -3,7 +3,7 @@ import { clipped } from '../format.js';
 import { figureTexts } from '../figure-texts.js';
 import { inkOf, rectangle, widthOf, type Mark } from './marks.js';
 
-/** Maximum number of entries. More would need more room than the image. */
+/** Maximum number of entries. More would take more space than the image. */
 const maxEntries = 40;
 /** Number of colors that show a scale. */
 const scaleSteps = 24;

@@ -8,7 +8,7 @@ const methods = ['max', 'mean', 'min'] as const;
 /** Maximum number of planes that the server combines. */
 const maxPlanes = 256;
 
-/** How the planes of z are shown as one: by which value of each sample, and from which plane to which. */
+/** How the planes of z are shown as one: the value that is taken of each sample, and the range of planes. */
 export interface Projection {
   method: (typeof methods)[number];
   from: number;

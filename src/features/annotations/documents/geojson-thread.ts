@@ -42,7 +42,7 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
   const known = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
   const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => known.of(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
-  // Not a `Buffer`, because bytes that are moved must fill their memory.
+  // This is not a `Buffer`, because bytes that are transferred must fill their buffer.
   return { text: new TextEncoder().encode(text), written };
 }
 

@@ -231,7 +231,7 @@ export interface TableSegment {
   header: SegmentHeader;
   /** Ranges of the rows whose elements are still the same: first row, and the one after the last. */
   live: readonly (readonly [from: number, to: number])[];
-  /** The bytes of columns of the header, in the order asked for; see `decodeNumbers` and `decodeTexts`. */
+  /** The bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
   load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
 }
 

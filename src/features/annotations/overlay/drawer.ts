@@ -19,7 +19,10 @@ const onLoop = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
-/** Densities that take about this many milliseconds are added up on the event loop, in slices: to start a thread takes longer. */
+/**
+ * Densities that take about this many milliseconds are added up on the event loop, in slices, because starting a thread takes
+ * longer.
+ */
 const densitiesInSlices = 64;
 /** Maximum number of elements that are counted on the event loop. */
 const countedOnLoop = 1000;

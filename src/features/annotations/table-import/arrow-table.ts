@@ -7,7 +7,7 @@ import { geoColumns } from './coordinate-system.js';
 import { requireColumns, requireRows, type ImportColumn, type ImportRows, type IncomingTable } from './incoming-table.js';
 
 const chunkBytes = 1024 * 1024;
-/** Most bytes of one compressed buffer, when decompressed. */
+/** Maximum size of one buffer after decompression, in bytes. */
 const maxBufferBytes = 1024 ** 3;
 /** Continuation mark and length zero, which end a stream. */
 const endMark = 'ffffffff00000000';
@@ -26,7 +26,10 @@ function bytesAt(file: number, position: number, length: number): Buffer {
   return bytes.subarray(0, readSync(file, bytes, 0, length, Math.max(0, position)));
 }
 
-/** Opens an Arrow stream. Batches compressed with Zstandard can be read; LZ4 frames are refused, because no kept library reads them. */
+/**
+ * Opens an Arrow stream. Batches compressed with Zstandard can be read; LZ4 frames are refused, because no maintained library
+ * reads them.
+ */
 export async function openArrow(path: string): Promise<IncomingTable> {
   const file = openSync(path, 'r');
   try {

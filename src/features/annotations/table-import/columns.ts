@@ -16,7 +16,7 @@ export const computedColumns: ReadonlySet<string> = new Set(
 
 const fields = new Set(['group', 'label', 'fillColor', 'lineColor', 'lineWidth'] as const);
 
-/** Ending of the second column of a name with numbers and other values, which has the numbers. */
+/** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 /** pandas stores the labels of rows in such columns. */
 const rowLabels = /^__index_level_\d+__$/;
@@ -26,7 +26,7 @@ export interface ReadColumn {
   name: string;
   /** Position in the table. */
   at: number;
-  /** Position of the second column of a name with numbers and other values. */
+  /** Position of the column with the numbers, if the name has both numbers and other values. */
   numbersAt: number | null;
   target: ColumnTarget;
 }

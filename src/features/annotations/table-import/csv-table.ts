@@ -6,7 +6,7 @@ import { quoted, requireColumns, requireRows, type ImportRows, type IncomingTabl
 
 /** Longest row in bytes. */
 const maxRowBytes = 16 * 1024 * 1024;
-/** Rows that are handed over together. */
+/** Number of rows that are passed on together. */
 const rowsAtOnce = 4096;
 
 type Row = (string | null)[];
@@ -31,14 +31,14 @@ const noNumbers = new Map([
   ['-Infinity', -Infinity],
 ]);
 
-/** A number, or `undefined` for a text that is not one, or that a double does not hold exactly, as long whole numbers. */
+/** A number, or `undefined` for a text that is not one, or that a double does not hold exactly, such as a long whole number. */
 function numberOf(text: string): number | undefined {
   if (!numberForm.test(text)) return noNumbers.get(text);
   const value = Number(text);
   return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(value) ? undefined : value;
 }
 
-/** The values of a column have the most special type that all of them fit. */
+/** Determines the most specific type that all values of a column fit. */
 class ColumnType {
   #isNumber: boolean;
   #isTruth = true;
@@ -108,7 +108,7 @@ async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   }
 }
 
-/** Opens comma-separated values. All values are looked at first, so that a column has values of one type. */
+/** Opens comma-separated values. All values are read once before, to determine one type for each column. */
 export async function openCsv(path: string): Promise<IncomingTable> {
   let names: string[] | null = null;
   let types: ColumnType[] = [];

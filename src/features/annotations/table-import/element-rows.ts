@@ -15,16 +15,16 @@ import { RowFile, textsOfRows } from './row-file.js';
 
 type Json = Record<string, unknown>;
 
-/** A table of shapes, after it was read: an annotation document with their elements in a file. */
+/** The result of reading a table of shapes: a file with an annotation document. */
 export interface ElementTable {
   /** Name of the file in the directory. */
   file: string;
   rows: number;
-  /** Rows without a shape, which gave no element. */
+  /** Number of rows without a shape, which were skipped. */
   skipped: number;
 }
 
-/** Rows whose texts are put in order together. */
+/** Number of rows whose texts are sorted together. */
 const rowsAtOnce = 16_384;
 const end = ']}';
 
@@ -115,7 +115,7 @@ class RowCells {
       const parsed: unknown = JSON.parse(String(text));
       if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Json;
     } catch {
-      // The error is the same for all other values.
+      // Text that is not JSON gets the same error as other wrong values.
     }
     throw new BadParameterError(`Row ${this.row}: "properties" must be a JSON object.`);
   }
@@ -129,7 +129,7 @@ function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReade
   if (!columns.isOwn) return shapes;
   const properties = cells.properties();
   for (const shape of shapes) {
-    // Whether an open line says that it is open is among the properties.
+    // If the original line had `closed: false`, the properties contain it.
     if (shape.type === 'polyline' && shape.closed === false) delete shape.closed;
     for (const [name, value] of Object.entries(properties)) if (!ownMembers.has(name)) shape[name] = value;
   }
@@ -232,7 +232,7 @@ export async function elementRows(
   return { file: 'sorted', ...found };
 }
 
-/** Elements of another program have ids of another form, which are measurements. */
+/** Ids of another form come from other programs and are kept as measurements. */
 function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   if (id === null) return;
   const text = typeof id === 'string' ? id.toLowerCase() : '';
@@ -241,7 +241,7 @@ function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   else if (isFirst) element.id = text;
 }
 
-/** Writes the elements once more, in the order of numbers. Rows with equal ones stay in their order. */
+/** Rewrites the elements in the order of some numbers. Rows with equal numbers keep their order. */
 async function sortRows(
   directory: string,
   beginning: string,

@@ -8,13 +8,13 @@ import { readError, type IncomingTable, type TableKind } from './incoming-table.
 import { openParquet } from './parquet-table.js';
 import { patchRows } from './patch-rows.js';
 
-/** A table that was refused: only the message of an error arrives from a thread. */
+/** A refused table. Of an error in a thread, only the message arrives. */
 export interface Refusal {
   refused: string;
   code: ErrorCode;
 }
 
-/** A table that was sent, in a temporary file. */
+/** A received table in a temporary file. */
 export interface TableInput {
   path: string;
   kind: TableKind;

@@ -7,21 +7,21 @@ export type TableKind = 'csv' | 'parquet' | 'arrow';
 /** The formats as they are named in messages. */
 const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
 
-/** Most columns of a table: those of a table of 1000 columns that was made here, and those of shapes. */
+/** Maximum number of columns of a table: those of an exported table with 1000 columns, and those of shapes. */
 const maxColumns = 1100;
-/** Most rows of a table. */
+/** Maximum number of rows of a table. */
 const maxRows = 10_000_000;
-/** Longest name of a column, as in tables that are sent. */
+/** Longest name of a column, as in exported tables. */
 const maxNameLength = 1100;
 /** Longest text of a cell in UTF-16 units. */
 const maxTextLength = 1024 * 1024;
 /** Longest part of a name or text that a message repeats. */
 const quotedLength = 100;
 
-/** A cell: `null` is no value. */
+/** A cell; `null` means that it has no value. */
 export type ImportCell = string | number | boolean | null;
 
-/** A column of a table that was sent. */
+/** A column of a received table. */
 export interface ImportColumn {
   name: string;
   /** `nested`: lists, structures and types that have no value in JSON; `binary`: bytes, such as geometries. */
@@ -30,14 +30,14 @@ export interface ImportColumn {
   isNumber: boolean;
 }
 
-/** Rows that follow each other. */
+/** Consecutive rows. */
 export interface ImportRows {
   count: number;
   /** The values of the requested columns, column by column, see {@link cellOf}. */
   columns: ArrayLike<unknown>[];
 }
 
-/** A table that was sent, as a file. */
+/** A received table, as a file. */
 export interface IncomingTable {
   columns: readonly ImportColumn[];
   /** Coordinate systems of columns of shapes by name: `undefined` if the file is silent about it. */

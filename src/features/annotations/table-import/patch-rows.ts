@@ -5,10 +5,10 @@ import { RowFile, type RowPlaces } from './row-file.js';
 import { IdList, type SortedIds } from './row-ids.js';
 import type { ColumnTarget } from './user-columns.js';
 
-/** Most ids that a message names. */
+/** Maximum number of ids in a message. */
 export const mostNamedIds = 10;
 
-/** A table with values for elements, after it was read: the cells of each row are a JSON list in a file. */
+/** The result of reading a table with values for elements: a file with the cells of each row as a JSON list. */
 export interface PatchTable {
   count: number;
   targets: ColumnTarget[];

@@ -1,10 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { LargeImageError } from '../../../errors.js';
 
-/** Most bytes of the texts of all rows. */
+/** Maximum total size of the texts of all rows. */
 const maxBytes = 4 * 1024 ** 3;
 const flushBytes = 1024 * 1024;
-/** Texts that are farther apart than this, or more bytes than this together, are read separately. */
+/** Texts are read together if the gap between them is at most this long, and the read is not longer than the limit below. */
 const maxGapBytes = 8 * 1024;
 const maxReadBytes = 4 * 1024 * 1024;
 

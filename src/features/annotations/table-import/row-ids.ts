@@ -1,6 +1,6 @@
 import { idWord } from '../elements/packs/ids.js';
 
-/** Ids of rows, sorted, three numbers each, and the rows that they belong to. */
+/** Sorted ids of rows, as three numbers each, and the rows that they belong to. */
 export interface SortedIds {
   words: Uint32Array;
   rows: Uint32Array;
@@ -21,7 +21,7 @@ export class IdList {
     this.count += 1;
   }
 
-  /** The ids in order, and at most so many of those that are there more than once. */
+  /** The ids in order, and at most this many of the repeated ones. */
   sorted(mostRepeated: number): SortedIds & { repeated: string[] } {
     const { count } = this;
     const all = this.#words;

@@ -25,11 +25,11 @@ import { saveBody } from './save-body.js';
 
 const timeoutMs = 30 * 60_000;
 const memoryMiB = 2048;
-/** Tables that wait for a thread. */
+/** Maximum number of tables that wait for a thread. */
 const waiting = 16;
 /** Up to this many elements are changed in their packs; for more, all packs are written again. */
 const mostEdited = 2000;
-/** Elements that get their values together. */
+/** Number of elements that get their values at a time. */
 const elementsAtOnce = 4096;
 /** Bytes of a document that are read at a time. */
 const readBytes = 256 * 1024;

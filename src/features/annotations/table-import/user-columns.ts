@@ -4,7 +4,7 @@ import { quoted, type ImportCell } from './incoming-table.js';
 /** A step of a path in `user`. */
 interface Step {
   key: string;
-  /** Whether a list is made at this place if there is nothing: all columns below it have the numbers from 0 as names. */
+  /** Whether a missing value at this place becomes a list, because the columns below it are named by the numbers from 0. */
   isList: boolean;
 }
 
@@ -13,7 +13,7 @@ export type ColumnTarget =
   | { field: 'group' | 'label' | 'fillColor' | 'lineColor' | 'lineWidth' }
   | { steps: Step[]; name: string };
 
-/** Deepest place in `user`, as in tables that are sent. */
+/** Maximum depth of a place in `user`, as in exported tables. */
 const maxDepth = 16;
 /** Longest list that values are put into. */
 const maxListLength = 10_000;

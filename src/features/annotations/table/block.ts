@@ -22,7 +22,7 @@ export interface TextColumn {
   texts: Text[];
 }
 
-/** The rows of a block that a filter takes: what most functions of the threads are called with. */
+/** The rows of a block that match a filter: the input of most functions in threads. */
 export interface BlockRows {
   block: BlockInput;
   filter: TableFilter | null;
@@ -121,7 +121,7 @@ export class Block {
     return cells;
   }
 
-  /** Rows of elements that are still the same and that a filter takes. */
+  /** Rows of elements that have not changed since and that match a filter. */
   select(filter: TableFilter | null): Uint32Array {
     const mask = filter === null ? null : this.#mask(filter);
     const rows = new Uint32Array(this.rows);

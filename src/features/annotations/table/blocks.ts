@@ -11,9 +11,9 @@ import type { PacksInput, TableFunctions } from './table-thread.js';
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Calls that wait for a thread. A request has a few at a time, and requests wait in a queue before. */
+/** Maximum number of calls that wait for a thread. A request makes a few at a time, and before that it has waited in a queue. */
 const waiting = 256;
-/** Memory for segments of packs that are in none, in bytes. */
+/** Memory in bytes for segments that are made of packs without a stored segment. */
 const maxLooseBytes = 32 * 1024 * 1024;
 
 /** The threads that work on tables. */
@@ -33,7 +33,7 @@ export interface TableBlock {
   header: SegmentHeader;
   /** Original order of its window. */
   window: number;
-  /** Elements that are still the same. */
+  /** Number of elements that have not changed since. */
   count: number;
   /** The block with stored columns, and the buffers that are handed over to a thread with it. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
@@ -74,7 +74,7 @@ export class TableBlocks {
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
       const first = new Map(header.columns.map((column, i) => [column, i]));
-      // Few packs make no column that takes several parts.
+      // A few packs never fill a column that takes several parts.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[first.get(column)!]!);
       const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
       blocks.push({
@@ -99,7 +99,7 @@ export class TableBlocks {
   }
 }
 
-/** Packs to be handed over to a thread, with their buffers. */
+/** Packs to be transferred to a thread, with their buffers. */
 export function handedOver(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };

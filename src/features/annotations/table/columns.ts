@@ -11,10 +11,10 @@ export interface TableColumn {
   isMixed: boolean;
 }
 
-/** Most columns that a table has. */
+/** Maximum number of columns of a table. */
 const maxColumns = 1000;
 
-/** Ending of the second column of a name with numbers and others, which has the numbers. */
+/** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
 /** The columns of a table from what is in its segments, and whether elements have further names. */

@@ -14,11 +14,11 @@ import type { TableFunctions } from './table-thread.js';
 type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 
 const what = 'The table';
-/** Windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
+/** Number of windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
 const windowsAtOnce = 2;
-/** Blocks of a window that are loaded at the same time. */
+/** Number of blocks of a window that are loaded at the same time. */
 const blocksAtOnce = 4;
-/** Columns that shapes need: to find their texts, and for boxes. */
+/** Columns that are needed to find the texts of shapes, and for their boxes. */
 const shapeColumns = ['order', 'xmin', 'ymin', 'xmax', 'ymax'] as const;
 
 /** Writes tables as files, one block or window at a time, in threads. */
@@ -35,7 +35,7 @@ export class TableFiles {
   async *arrow(question: TableQuestion, columns: TableColumn[]): Chunks {
     yield await this.threads.run('arrowStart', { columns }, { what, signal: question.signal });
     yield* this.#blocks('arrowBatch', question, columns);
-    // Marks the end of a stream.
+    // This marks the end of a stream.
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 

@@ -4,7 +4,7 @@ import type { ColumnNames, TableColumn } from './columns.js';
 /** A value that a condition names. */
 type Value = string | number | boolean;
 
-/** A checked filter: which elements to take. */
+/** A checked filter, which selects elements. */
 export type TableFilter =
   | { kind: 'number'; column: TableColumn; gte: number; lte: number; in: number[] | null }
   | { kind: 'values'; column: TableColumn; in: Value[] }
@@ -17,9 +17,9 @@ export type TableFilter =
 /** How deep conditions may be nested. */
 const maxDepth = 8;
 const maxConditions = 200;
-/** Values of all `in` together. */
+/** Maximum number of values in all `in` together. */
 const maxValues = 20_000;
-/** Points of all regions together. */
+/** Maximum number of points of all regions together. */
 const maxPoints = 5000;
 
 type Json = Record<string, unknown>;
@@ -28,7 +28,7 @@ function bad(message: string): BadParameterError {
   return new BadParameterError(`filter: ${message}`);
 }
 
-/** Checks a filter. `undefined` takes all elements. @throws BadParameterError that says which part is wrong. */
+/** Checks a filter. `undefined` matches all elements. @throws BadParameterError that says which part is wrong. */
 export function parseFilter(value: unknown, names: ColumnNames): TableFilter | null {
   if (value === undefined || value === null) return null;
   return new Parser(names).parse(value, maxDepth);
@@ -155,7 +155,7 @@ export function filterColumns(filter: TableFilter | null, names: ColumnNames): T
 /** Smallest and largest number of a stored column. */
 export type Limits = (source: string) => { low: number; high: number } | null;
 
-/** Whether a part of a table may have elements to take, from the limits of its columns of numbers. */
+/** Whether a part of a table may have matching elements, judged by the limits of its numeric columns. */
 export function mayMatch(filter: TableFilter | null, limits: Limits): boolean {
   if (filter === null) return true;
   switch (filter.kind) {

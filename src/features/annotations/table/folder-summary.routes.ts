@@ -11,7 +11,7 @@ import type { TableContext } from './table.routes.js';
 
 const defineRoute = routeDefiner<TableContext>();
 
-/** Most images of an answer, and most columns. */
+/** Maximum number of images in an answer, and of columns. */
 const maxImages = 100;
 const maxColumns = 50;
 

@@ -8,7 +8,7 @@ import { parseFilter } from './filter.js';
 import type { CategoryMoments } from './statistics.js';
 import { mergeCategories, summaries, type CategorySummary, type Tables } from './tables.js';
 
-/** Annotations of one image that are summed up. */
+/** Maximum number of annotations of one image that are summed up. */
 const maxAnnotations = 100;
 /** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
 const maxDepth = 10;
@@ -46,7 +46,7 @@ function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: stri
   yield* columnsIn(not, depth - 1);
 }
 
-/** The columns of a table, and those that other tables of the question have. Nothing has a value in these. */
+/** The columns of a table, and those that only other tables of the question have, in which its elements have no values. */
 function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuestion): ColumnNames {
   const known = new Map(names.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {

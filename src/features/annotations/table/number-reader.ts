@@ -1,7 +1,7 @@
 /** Digits of a whole number that a double holds exactly. */
 const exactDigits = 15;
 const positionNumbers = 3;
-/** Powers of ten that a double holds exactly, as many as a number of so many digits can have decimals. */
+/** The powers of ten by which a number with up to this many decimals is divided; a double holds each exactly. */
 const powers = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
 const [opened, closed, comma, minus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2e, 0x30];
 
@@ -10,8 +10,8 @@ export class NumberReader {
   #numbers = new Float64Array(1024);
 
   /**
-   * @returns the numbers, which are right until the next call, followed by those of the first position, and how many they are without these; and
-   *   where the list ends. `null` if it has anything else.
+   * @returns the numbers, followed by those of the first position once more; their count without that; and where the list ends.
+   * The array is reused by the next call. `null` if the list contains anything else.
    */
   read(json: Buffer, from: number): { numbers: Float64Array; count: number; end: number } | null {
     let at = from;
@@ -46,7 +46,7 @@ export class NumberReader {
         if (decimals > 0) value /= powers[decimals] as number;
         if (isNegative) value = -value;
       } else {
-        // An exponent, digits that rounding decides about, or no number.
+        // The text has an exponent or too many digits to be exact, or is not a number.
         while (at < json.length && json[at] !== comma && json[at] !== closed) at += 1;
         value = Number(json.toString('latin1', start, at));
         if (Number.isNaN(value)) return null;

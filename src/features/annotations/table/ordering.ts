@@ -14,7 +14,7 @@ export interface OrderedRows {
 /** Selects rows of a block. @param by the column that they will be ordered by. */
 export function select({ block: input, filter, by }: BlockRows & { by: TableColumn }): OrderedRows {
   const block = new Block(input);
-  // A copy, because a part of a buffer would be sent with all of it.
+  // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.select(filter).slice();
   const order = block.numbers('order');
   const orders = Float64Array.from(rows, (row) => order[row] as number);
@@ -37,8 +37,8 @@ export interface RowPlace {
 }
 
 /**
- * Finds the rows of a page. Only its own rows are compared with one another: where it begins and ends is found by sorting the keys alone,
- * which takes a tenth of the time.
+ * Finds the rows of a page. Its beginning and end are found by sorting the keys alone, which takes a tenth of the time of
+ * comparing rows. Only the rows of the page are compared.
  */
 export function page({
   blocks,

@@ -15,7 +15,7 @@ function isBoxColumn(name: string): boolean {
   return (boxColumns as readonly string[]).includes(name);
 }
 
-/** The schema of a file with these columns: they, the box, the shape. */
+/** The schema of a file: these columns, the box and the shape. */
 function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
   const own = columns.filter(({ name }) => !isBoxColumn(name));
   const optional = { repetition_type: 'OPTIONAL' } as const;
@@ -72,10 +72,11 @@ export function writeRowGroup({
   }
   data.push({ name: 'properties', data: taken.map((row) => shapes[row]!.properties) });
   data.push({ name: 'bbox', data: taken.map(boxAt) });
-  // Few shapes are alike, bounds of bytes mean nothing, and to compress coordinates by a quarter takes a third of all time.
+  // Shapes are rarely equal, bounds of their bytes mean nothing, and compressing coordinates by a quarter would take a third of
+  // the time.
   const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
   data.push({ name: 'geometry', data: taken.map((row) => shapes[row]!.wkb), ...plain });
-  // Large enough for most, because a writer that grows copies all that was written.
+  // This is large enough for most parts, because a writer that grows copies everything written so far.
   const shapeBytes = taken.reduce((sum, row) => sum + (shapes[row]!.wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: schemaOf(columns), codec: 'GZIP', compressors });
@@ -90,7 +91,7 @@ export function writeRowGroup({
     box[2] = Math.max(box[2], xmax[row]!);
     box[3] = Math.max(box[3], ymax[row]!);
   }
-  // A copy, because bytes that are moved must fill their memory.
+  // The bytes are copied, because bytes that are transferred must fill their buffer.
   return { bytes: writer.getBytes().slice(), group: file.row_groups[0]!, box };
 }
 

@@ -11,7 +11,10 @@ const beginning = Buffer.from(`${key}[[`);
 /** Bytes of `{"id":"…",` at the beginning of most elements. */
 const idLength = 33;
 const blockBytes = 1024 * 1024;
-/** Most texts of elements without id and points that are remembered. Elements without measurements have few different ones. */
+/**
+ * Maximum number of texts of elements, without id and points, that are remembered. Elements without measurements have few
+ * different ones.
+ */
 const mostKnown = 256;
 
 type Line = Parameters<typeof lineShape>[0];

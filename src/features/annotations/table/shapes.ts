@@ -3,7 +3,7 @@ import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { wkbOf, type ElementGeometry } from './wkb.js';
 
-/** Numbers of circles, ellipses and rectangles, which their outlines only come close to. */
+/** Numbers of circles, ellipses and rectangles, because their outlines are only approximations. */
 export const shapeNumbers = ['center_x', 'center_y', 'radius', 'width', 'height', 'rotation'] as const;
 
 type LineElement = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
@@ -28,7 +28,7 @@ export function shapeOf(element: AnnotationElement): Shape {
  * The shape of a line or polygon without holes, whose `points` do not matter.
  *
  * @param numbers `count` numbers: x, y and z of its positions; then those of the first one.
- * @param take gives memory for the shape.
+ * @param take allocates memory for the shape.
  */
 export function lineShape(
   line: LineElement,

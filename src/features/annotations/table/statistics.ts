@@ -1,9 +1,9 @@
 import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** Most values that quantiles are computed from; of more, evenly spaced ones. */
+/** Maximum number of values from which quantiles are computed. Of more values, evenly spaced ones are used. */
 const maxSample = 1_000_000;
-/** Categories that a description lists, those with most elements first. */
+/** Maximum number of categories in a description, which lists those with the most elements first. */
 const listedCategories = 100;
 const quantiles = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
@@ -70,7 +70,7 @@ function describeNumbers(column: TableColumn, read: ReadBlocks, all: number): Co
   return description;
 }
 
-/** Between the two nearest values in proportion, as most programs have it. */
+/** Interpolates between the two nearest values, as most programs do. */
 function quantileOf(sorted: Float64Array, quantile: number): number {
   const at = (sorted.length - 1) * quantile;
   const [low, high] = [sorted[Math.floor(at)] as number, sorted[Math.ceil(at)] as number];
@@ -91,7 +91,7 @@ function describeTexts(column: TableColumn, read: ReadBlocks, all: number): Colu
   return { name: column.name, type: column.type, count, nulls: all - count, distinct: counts.size, categories };
 }
 
-/** Most first; the same number by value, so that answers do not depend on the order of blocks. */
+/** Sorts by count, the largest first, and equal counts by value, so that answers do not depend on the order of blocks. */
 export function byCount([a, countA]: [Cell, number], [b, countB]: [Cell, number]): number {
   return countB - countA || (String(a) < String(b) ? -1 : 1);
 }
@@ -103,7 +103,7 @@ function countTexts(block: Block, column: TableColumn, rows: Uint32Array): [Cell
   return texts.flatMap((text, i): [Cell, number][] => (counts[i + 1] === 0 ? [] : [[text, counts[i + 1]!]]));
 }
 
-/** Which category of each row: an index in `values`. */
+/** The category of each row, as an index into `values`. */
 function categoriesOf(block: Block, by: TableColumn | null): { values: Cell[]; indexOf: (row: number) => number } {
   if (by === null) return { values: [null], indexOf: () => 0 };
   const { codes, texts } = block.texts(by);
@@ -163,7 +163,7 @@ export function histogram({
   return [...found.values()];
 }
 
-/** Most categories that are told apart. */
+/** Maximum number of categories. */
 export const maxCategories = 1000;
 
 const isNull = -1;
@@ -173,7 +173,7 @@ function binOf(value: number, { low, high, bins }: Axis): number {
   if (Number.isNaN(value)) return isNull;
   if (value < low || value > high) return isOutside;
   if (value === high) return bins - 1;
-  // Halves, because a difference of numbers may be too large for a number.
+  // Halves are subtracted, because the difference of two large numbers could overflow.
   return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
 }
 

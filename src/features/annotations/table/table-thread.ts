@@ -21,7 +21,7 @@ export interface PacksInput {
   packs: { columns: Uint8Array; text: Uint8Array }[];
 }
 
-/** Makes a segment of packs that are in none. */
+/** Makes a segment of packs that are in no stored one. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
   const made = await tableOfPacks(read);
@@ -38,7 +38,7 @@ interface ParquetInput extends PacksInput {
   columns: TableColumn[];
 }
 
-/** Writes parts of a Parquet file: for each block those elements that a filter takes. */
+/** Writes parts of a Parquet file: for each block the elements that match a filter. */
 function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
   const texts = new ShapeTexts(packs);
   const written: Uint8Array[] = [];
@@ -58,7 +58,7 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
     written.push(part.bytes);
     bytes += part.bytes.length;
   }
-  // Each part fills its memory, as bytes that are moved must.
+  // Each part fills its buffer, as bytes that are transferred must.
   const all = written.length === 1 ? written[0]! : new Uint8Array(bytes);
   let at = 0;
   if (written.length > 1) {

@@ -60,15 +60,15 @@ const reading = {
   authorize: mayRead,
 } as const;
 
-/** Cells of one answer; more are several pages, or a file. */
+/** Maximum number of cells in one answer; more take several pages, or a file. */
 const maxCells = 100_000;
 const maxRows = 10_000;
-/** Bins of an answer without and with categories. */
+/** Maximum numbers of bins in an answer, without and with categories. */
 const maxBins = 65_536;
 const maxBinsOfCategory = 1024;
-/** Ids of one answer. */
+/** Maximum number of ids in one answer. */
 const maxIds = 1_000_000;
-/** Columns that are summed up when none are named. */
+/** Maximum number of columns that are summed up when none are named. */
 const summedByDefault = 50;
 
 interface Asking {
@@ -79,7 +79,7 @@ interface Asking {
   signal: AbortSignal;
 }
 
-/** Opens the table of an annotation and answers with what `make` returns; 304 where the client has it. */
+/** Opens the table of an annotation and answers with the result of `make`; 304 if the client already has it. */
 async function answer(
   route: string,
   { granted: annotation, sent, caller, headers, signal }: Asking,
@@ -343,7 +343,7 @@ function fileRoute({ extension, type, summary: said, description, write }: FileF
   });
 }
 
-/** Header that has browsers save a file, named after the annotation. */
+/** Header that makes browsers save a file, named after the annotation. */
 function attachment({ id }: AnnotationRecord, extension: string): Record<string, string> {
   return { 'Content-Disposition': `attachment; filename="annotation-${id}.${extension}"` };
 }

@@ -18,9 +18,9 @@ import {
 import type { TableFunctions } from './table-thread.js';
 import { addValues, noValues, type WindowValues } from './values.js';
 
-/** Blocks of a request that are worked on at the same time. */
+/** Number of blocks of a request that are processed at the same time. */
 const atOnce = 2;
-/** Values that a description loads at a time. */
+/** Number of values that a description loads at a time. */
 const valuesAtOnce = 16_000_000;
 const maxDescriptionBytes = 16 * 1024 * 1024;
 
@@ -54,7 +54,7 @@ export class Tables {
 
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
-  /** Calls a function for each block that may have elements to take, and returns its results in the order of the blocks. */
+  /** Calls a function for each block that may have matching elements, and returns its results in the order of the blocks. */
   async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
     { table, filter, signal }: TableQuestion,
@@ -65,7 +65,7 @@ export class Tables {
     const blocks = candidates(table, filter);
     const results = await mapConcurrently(blocks, atOnce, async (source) => {
       const { block, transfer } = await source.load(needed, signal);
-      // Each of these functions takes a block, a filter and what is extra for it.
+      // Each of these functions takes a block, a filter and further members of its own.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
       return this.threads.run(name, input, { what: 'The table', signal, transfer });
     });
@@ -150,7 +150,7 @@ export class Tables {
   }
 
   /**
-   * The values of a column in the elements of a window that a filter takes.
+   * The values of a column in the elements of a window that match a filter.
    *
    * @param base is subtracted from numbers, which are stored with seven digits.
    */
@@ -171,7 +171,7 @@ export class Tables {
     return found ?? noValues();
   }
 
-  /** The ids of elements, at most so many: texts that joined by commas are the entries of a JSON list. */
+  /** The ids of elements, up to a limit, as texts that are joined by commas to the entries of a JSON list. */
   async ids(question: TableQuestion, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
     const { results } = await this.#each('ids', question, [question.table.names.find('id')], { limit });
     const texts: Uint8Array[] = [];
@@ -228,7 +228,7 @@ export interface PageRequest {
   limit: number;
 }
 
-/** Blocks that may have elements to take. */
+/** Blocks that may have matching elements. */
 export function candidates({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
   return blocks.filter(({ header, count }) => {
     if (count === 0) return false;
@@ -254,7 +254,7 @@ export function rangeOf(
   { name, source }: TableColumn,
   asked: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
-  // Without values, or for the original order, whose limits the parts do not know.
+  // There are no limits if there are no values, or for the original order, whose limits are not stored.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
   const low = asked.low ?? limits.low;
   const high = asked.high ?? limits.high;
@@ -272,7 +272,7 @@ function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: st
 }
 
 function bufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
-  // Arrays that come from a thread have buffers of their own.
+  // Arrays from a thread have separate buffers.
   return buffer as ArrayBuffer;
 }
 

@@ -3,7 +3,7 @@ import type { Text } from '../elements/packs/segment.js';
 import { Block, type BlockRows } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** Value of an element that a filter does not take. Elements without a value have `NaN`. */
+/** Value of an element that does not match a filter. Elements without a value have `NaN`. */
 export const notTaken = -Infinity;
 
 /** Largest value, so that it is still a number when it is stored in 32 bits. */
@@ -21,7 +21,7 @@ export function noValues(): WindowValues {
   return { values: new Float32Array(windowPositions).fill(notTaken), texts: [] };
 }
 
-/** The values of a column in those elements of a block that a filter takes. */
+/** The values of a column in those elements of a block that match a filter. */
 export function values({
   block: input,
   filter,

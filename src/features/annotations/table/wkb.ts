@@ -16,10 +16,10 @@ function hasZ(lines: ElementGeometry['lines']): boolean {
 }
 
 /**
- * Well-known binary of a geometry, without z where that is 0 everywhere. The package that writes Parquet would take as long for this
- * as for all else, because it looks at every position twice and makes a buffer for each geometry.
+ * Well-known binary of a geometry, without z where that is 0 everywhere. The package that writes Parquet would take as long for
+ * this as for everything else, because it visits every position twice and makes a buffer for each geometry.
  *
- * @param take gives memory; default: a buffer of its own, which takes longer than a part of one.
+ * @param take allocates memory. By default each geometry gets a separate buffer, which takes longer than a part of a larger one.
  */
 export function wkbOf(
   { type, lines }: ElementGeometry,

@@ -29,7 +29,7 @@ const measuredPositions = 8;
 export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
-  /** All attributes but the samples, for frames as they are sent where the client leaves the choice. */
+  /** All attributes except the samples, for frames in the default transfer syntax. */
   async metadata(instance: SlideInstance, root: string, asked: Asked): Promise<DicomJson> {
     const [syntax] = frameSyntaxes(instance.record.facts, instance.plan);
     const details = await this.#details(instance, syntax!, asked);

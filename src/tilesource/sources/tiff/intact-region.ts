@@ -12,7 +12,7 @@ export interface CorruptChunk {
   error: TileSourceError;
 }
 
-/** Most corrupt strips or tiles of a region. More of them are an error. */
+/** Maximum number of corrupt strips or tiles of a region; more are an error. */
 const maxCorrupt = 4096;
 
 /**

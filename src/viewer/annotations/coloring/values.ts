@@ -6,10 +6,10 @@ import type { Cell, ObjectFilter } from '../objects/requests.js';
 /** Types of the columns of a table, by name. */
 type ColumnTypes = Readonly<Record<string, string>>;
 
-/** Texts that are longer are no values, as on the server. */
+/** Texts that are longer are not values, as on the server. */
 const maxText = 1024;
 
-/** Ending of the second column of a name with numbers and others, which has the numbers. */
+/** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
 /** The value of a shape in a column of the table; `null` if it has none. The rules are those of the server. */
@@ -67,7 +67,7 @@ function baseValue(element: Element, column: string): Cell {
   }
 }
 
-/** Whether a filter takes a shape. */
+/** Whether a shape matches a filter. */
 export function takes(filter: ObjectFilter | null, element: Element, types: ColumnTypes): boolean {
   if (filter === null) return true;
   if ('and' in filter) return filter.and.every((part) => takes(part, element, types));

@@ -103,7 +103,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       void plot.mark(id);
       return table.reveal(id);
     },
-    /** Shows the shapes that a filter takes, which was changed elsewhere. */
+    /** Shows the shapes that match a filter, which was changed elsewhere. */
     setFilter(next: ObjectFilter | null) {
       if (JSON.stringify(next) === JSON.stringify(filters.filter)) return;
       filters.set(next);

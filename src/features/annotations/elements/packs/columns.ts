@@ -89,7 +89,7 @@ export class ColumnWriter {
     this.count(present);
     let kept = values;
     if (present > 0 && present < values.length) {
-      // Bits of the rows that have a number, then these numbers.
+      // A bit for each row says whether it has a number; the numbers follow.
       const bytes = (values.length + 7) >>> 3;
       const at = this.#reserve(bytes);
       this.#buffer.fill(0, at, at + bytes);

@@ -2,7 +2,7 @@ import { inRuns } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import type { PackColumns } from './pack.js';
 
-/** A column of a segment: numbers, or texts and truth values. A name has both where its values are mixed. */
+/** A column of a segment: numbers, or texts and truth values. If the values of a name are mixed, it has one column of each. */
 export interface SegmentColumn {
   /** One of `baseColumns`, or the JSON pointer of a value in `user`. */
   name: string;
@@ -50,8 +50,8 @@ export const baseColumns = [
 export const idColumns = ['id0', 'id1', 'id2'] as const;
 
 /**
- * The numbers that the columns of packs have too. With these and the appearances, one read of a segment takes the place of one of each of its
- * packs. Some are columns of the table.
+ * The numbers that packs also have as columns. With these and the appearances, reading a segment replaces reading each of its
+ * packs. Some are also columns of the table.
  */
 export const packNumbers = {
   id0: ({ ids }: PackColumns) => ids.high,

@@ -50,7 +50,7 @@ function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read. Try again.');
 }
 
-/** The encoded columns and the text of a pack. Several packs can share a buffer, but nobody else. */
+/** The encoded columns and the text of a pack. Packs can share a buffer with each other, but with nothing else. */
 export interface RawPack {
   columns: Buffer;
   text: Buffer;
@@ -256,8 +256,8 @@ export class ElementLoader {
   }
 
   /**
-   * Loads the columns of packs of windows. Where most packs of a segment of the table are wanted, they come from the segment, which takes a
-   * fraction of the documents.
+   * Loads packs with their columns, window by window. If most packs of a segment of the table are needed, their columns are read
+   * from the segment, which takes a fraction of the documents.
    */
   async columnsOf(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const known = new Map<string, PackColumns>();
@@ -272,7 +272,7 @@ export class ElementLoader {
 
   /** Adds the columns of packs that are in segments of the window's table. */
   async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
-    // Headers are not read for nothing.
+    // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return;
     const wanted = new Set(packs.map(({ id }) => id));
     for (const parts of window.table) {

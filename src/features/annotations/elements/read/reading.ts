@@ -190,7 +190,10 @@ async function* centroidChunks(
   }
 }
 
-/** Writes records pack by pack: members in order have their columns all over the memory, which takes several times as long. */
+/**
+ * Writes records pack by pack, because in the order of the members the columns would be read all over memory, which takes several
+ * times as long.
+ */
 async function writeCentroids(
   records: Buffer,
   members: Float64Array,
@@ -207,7 +210,7 @@ async function writeCentroids(
   }
   const byPack = new Uint32Array(members.length);
   for (let i = 0; i < members.length; i += 1) byPack[ends[packOf(members[i] as number)]!++] = i;
-  // Its methods take a quarter of the time of those of a buffer.
+  // The methods of a DataView take a quarter of the time of those of a buffer.
   const view = new DataView(records.buffer);
   let start = 0;
   for (let index = 0; index < ends.length; index += 1) {
@@ -221,7 +224,10 @@ async function writeCentroids(
   }
 }
 
-/** Writes the records of members of one pack. @param of their indexes among all members, which are their places. */
+/**
+ * Writes the records of members of one pack. @param of their indexes among all members, which determine the places of their
+ * records.
+ */
 function writePack(
   view: DataView,
   { ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
@@ -247,7 +253,7 @@ interface PackAppearances {
   appearances: ElementAppearance[];
   /** Rows of `props`; -1 where an appearance has not been met yet, because rows are in the order in which they are met. */
   rows: Int32Array;
-  /** How many have not been met. */
+  /** Number of appearances that have not been met. */
   unknown: number;
 }
 

@@ -19,7 +19,7 @@ export interface StoredSegment {
 /** Loads parts by their ids, in this order. */
 export type LoadParts = (ids: readonly string[]) => Promise<Buffer[]>;
 
-/** The bytes of columns of a segment, in the order asked for. */
+/** The bytes of columns of a segment, in the requested order. */
 export async function loadColumns(
   { header, parts }: StoredSegment,
   columns: readonly SegmentColumn[],
@@ -60,7 +60,7 @@ export async function columnsOfPacks(
     if (isSliceOver()) await nextSlice(signal);
   }
   const { codes, texts } = decodeTexts(stored.at(-1)!, rows);
-  // For each appearance of the segment its index in the current pack, if it is greater than 0.
+  // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
   const known = new Uint32Array(texts.length + 1);
   const found = new Map<string, PackColumns>();
   let from = 0;

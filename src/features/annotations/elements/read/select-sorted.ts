@@ -20,10 +20,12 @@ import {
 
 /** Largest size of the uncompressed texts of a part of the answer, in bytes. The packs are read once for each part. */
 const partTextBytes = 64 * 1024 * 1024;
-/** Number of packs in one fetch, and fetches at the same time: while the packs of one are looked at, the next ones are fetched. */
+/**
+ * Number of packs in one fetch, and fetches at the same time: while the packs of one are processed, the next ones are fetched.
+ */
 const packsPerFetch = 256;
 const fetchedAtOnce = 3;
-/** Numbers that are looked at without a pause. */
+/** Number of values that are processed without a pause. */
 const numbersAtOnce = 65_536;
 
 type SortValue = number | string | boolean | null;
@@ -64,7 +66,7 @@ function numberOf(name: string): NumberOf | null {
 function sortField(field: string): SortField {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
-  // Without a field that is stored, all elements are equal.
+  // By a field that is not stored, all elements are equal.
   const nothing: SortField = { number: null, value: () => null, needsText: false };
   if (root === 'bbox') return { ...nothing, number: numberOf(name) };
   if (root === 'element' && name === 'id') return { ...nothing, value: (_, columns, at) => columns.idAt(at) };
@@ -296,7 +298,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
   return { ...selection, cut };
 }
 
-/** Consecutive parts of a list, each of at most so many entries. */
+/** Consecutive parts of a list, each with at most a given number of entries. */
 function runsOf<T>(list: readonly T[], most: number): T[][] {
   return Array.from({ length: Math.ceil(list.length / most) }, (_, i) => list.slice(i * most, (i + 1) * most));
 }

@@ -6,10 +6,10 @@ import { tableOfPacks } from '../read/pack-table.js';
 import type { WindowWriter } from './window-writer.js';
 
 /**
- * The segments of a window whose packs have changed. Packs never change once they are stored, so a segment is right about those of its packs that
- * are still there. Most edits thus write nothing; when many packs are in no segment, these get one.
+ * The segments of a window whose packs have changed. Stored packs never change, so a segment stays valid for those of its packs
+ * that still exist, and most edits write no segment. When many packs are in no segment, one is written for them.
  *
- * @param live the packs that there are now.
+ * @param live the current packs.
  */
 export async function editedTable(
   {

@@ -95,7 +95,7 @@ export class ListWriter {
   /**
    * Takes the next elements.
    *
-   * @param slice where the texts of these very elements are; they are stored as they came where they are canonical.
+   * @param slice contains the texts of exactly these elements. Canonical texts are stored unchanged.
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
     this.context.signal?.throwIfAborted();

@@ -13,18 +13,21 @@ import {
 } from '../packs/segment.js';
 import type { PackColumns } from '../packs/pack.js';
 
-/** Names in `user` that get columns, for each segment. */
+/** Maximum number of names in `user` that get columns in a segment. */
 const maxNames = 1000;
-/** Places in `user`, those that only hold others included, and the longest name of one. */
+/** Maximum number of places in `user`, including those that only contain others, and maximum length of the name of one. */
 const maxPlaces = 4 * maxNames;
 const maxNameLength = 1024;
-/** Values of one element that are looked at; more than this many are not measurements. */
+/** Maximum number of values of one element that are read, because more than this are not measurements. */
 const maxValues = 10_000;
-/** How deep `user` is looked into. */
+/** Maximum depth at which values in `user` are read. */
 const maxDepth = 16;
-/** Longest text in a cell, in UTF-16 units; longer ones are not categories, and only in the element itself. */
+/** Longest text in a cell, in UTF-16 units; longer ones are not categories, and remain only in the element itself. */
 export const maxCellLength = 1024;
-/** Most different appearances in a segment. Reading more would occupy the event loop for too long; they are read from packs. */
+/**
+ * Maximum number of different appearances in a segment. Reading more would occupy the event loop for too long; they are read from
+ * packs.
+ */
 const maxAppearances = 4096;
 /** A document takes 16 MiB, so longer columns take several parts. */
 const partBytes = 8 * 1024 * 1024;
@@ -73,7 +76,7 @@ class Cells {
   }
 }
 
-/** Values of a column that are not numbers: numbers of these values, from 1. */
+/** Values of a column that are not numbers, as indices of the distinct ones, from 1. */
 class TextCells extends Cells {
   readonly codes = new Map<Text, number>();
 
@@ -102,7 +105,7 @@ function newPlace(pointer: string): Place {
 const measured = ['area', 'length', 'x', 'y'] as const;
 const texts = ['type', 'group', 'label'] as const;
 
-/** The table of a window, or of some packs, while its elements come in: all that the columns of their packs do not have. */
+/** Collects the table of a window, or of some packs: everything that the columns of the packs do not contain. */
 export class TableDraft {
   count = 0;
   readonly #numbers = Object.fromEntries(measured.map((name) => [name, new Cells()])) as Record<(typeof measured)[number], Cells>;
@@ -246,13 +249,13 @@ async function joinAppearances(dense: Float64Array, packs: readonly PackColumns[
       return code;
     });
     for (const index of pack.appearanceIndices) dense[at++] = ofPack[index] as number;
-    // There can be as many as elements.
+    // There can be as many appearances as elements.
     if (isSliceOver()) await nextSlice();
   }
   return [...codes.keys()];
 }
 
-/** Smallest and largest number; nothing without numbers. */
+/** Smallest and largest number; empty if there are no numbers. */
 function rangeOf(values: Float64Array): { low?: number; high?: number } {
   let [low, high] = [Infinity, -Infinity];
   for (let i = 0; i < values.length; i += 1) {

@@ -23,7 +23,10 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
   }
 }
 
-/** The smallest and the largest of ids, whose words are compared, because to write all ids as text takes as long as all else about them. */
+/**
+ * The smallest and the largest of some ids. Their words are compared, because writing all ids as text would take as long as all
+ * other work on them.
+ */
 class IdRange {
   low = '';
   high = '';
@@ -113,7 +116,7 @@ export class WindowWriter {
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
     const groups = [...(await draft.groups())];
     if (isSliceOver()) await nextSlice(this.signal);
-    // The few packs of a small window are quicker to read than to write once more.
+    // A small window gets no table, because reading its few packs is faster than storing their data twice.
     const rows = entries.length > draft.layout.loosePacks ? draft.table : null;
     const packIds = entries.map((entry) => entry.id);
     // The rows of the table are in the order of the elements.

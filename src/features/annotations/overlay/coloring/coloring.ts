@@ -53,12 +53,15 @@ interface WindowColors {
   colors: Int32Array;
 }
 
-/** The colors of the elements of an annotation by the values of a column, those that a filter takes, or a heat map of them. */
+/**
+ * Colors the elements of an annotation by the values of a column, shows only those that match a filter, or makes a heat map of
+ * them.
+ */
 export class Coloring {
   readonly #filter: TableFilter | null;
   readonly #column: TableColumn | null;
   readonly #base: number = 0;
-  /** Stands for the column with its type, the base and the filter, which can be long. */
+  /** A short name for the column with its type, the base and the filter, which can be long. */
   readonly #name: string;
   readonly #scale: ValueScale | null = null;
   readonly #colors: Map<Cell, number>;
@@ -215,7 +218,7 @@ export class Coloring {
     return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groupColors, groups, marks }, signal);
   }
 
-  /** @param only the window that all packs are of, if they do not know it. */
+  /** @param only the window of all packs, if they do not name it. */
   async #valued(packs: readonly PackMarks[], signal: AbortSignal, only?: number): Promise<ValuedMarks[]> {
     const valued: ValuedMarks[] = [];
     const windows = new Map<number, WindowColors>();

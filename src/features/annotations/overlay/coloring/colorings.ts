@@ -15,7 +15,7 @@ import { Coloring, type ColoringView } from './coloring.js';
 import type { ColoringRequest } from './coloring-request.js';
 import { Overviews } from './overviews.js';
 
-/** Memory for values of windows in bytes: those of eight million elements, sixteen bits of position each. */
+/** Memory for values of windows in bytes. */
 const maxValueBytes = 64 * 1024 * 1024;
 /** Numbers of open tables, and of lists of categories in memory. */
 const [maxTables, maxLists] = [16, 100];

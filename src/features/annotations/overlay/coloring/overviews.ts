@@ -12,7 +12,7 @@ import type { Drawer } from '../drawer.js';
 const maxBytes = 128 * 1024 * 1024;
 /** Limits of the number of cells of the finest level. It has as many as there are elements. */
 const [leastCells, mostCells] = [2 ** 18, 2 ** 22];
-/** Positions around the box of all elements that discs of points cover. */
+/** Width of the margin around the box of all elements, which the discs of points may cover. */
 const margin = pointDiameter / 2;
 
 /** Sums of all elements at every level from `finest` on. */
@@ -22,7 +22,7 @@ export interface Overview {
   crowds: readonly DensityCrowd[];
 }
 
-/** Which part of the image elements are on. */
+/** The part of the image that has elements. */
 export interface Extent {
   sizeX: number;
   sizeY: number;

@@ -5,7 +5,7 @@ import { weightAt, type CellSums, type SumsKind } from './value-sums.js';
 
 /** The colors of values. */
 export interface ValueScale {
-  /** Has been subtracted from the values, so that they need few digits. */
+  /** Was subtracted from the values, so that they need few digits. */
   base: number;
   low: number;
   high: number;
@@ -28,13 +28,13 @@ export interface DrawnSums {
 /** Color of shapes without a value. */
 const [noneRed, noneGreen, noneBlue] = groupColor(null);
 
-/** Color of those that have none, as a number. */
+/** Color of shapes without a value, as a number. */
 export const noneColor = colorNumber(groupColor(null));
 
 /** Color of a value from which the base has been subtracted. */
 export function colorOfValue({ base, low, high, colors }: ValueScale, value: number): number {
   if (Number.isNaN(value)) return noneColor;
-  // Halves, because a difference of numbers may be too large for a number.
+  // Halves are subtracted, because the difference of two large numbers could overflow.
   const share = ((value + base) / 2 - low / 2) / (high / 2 - low / 2);
   return colors[Math.round(Math.min(1, Math.max(0, share)) * (colors.length - 1))]!;
 }

@@ -21,7 +21,7 @@ export interface CellSums extends CellWindow {
   sums: Float32Array;
 }
 
-/** Color of an element that keeps those that it has; others are as `colorNumber` makes them. */
+/** Marks an element that keeps its own colors. Other values are colors as `colorNumber` makes them. */
 export const ownColor = -1;
 
 /** Elements of a pack with their values, as in `WindowValues`, or with colors. */
@@ -97,7 +97,7 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
   }
 }
 
-/** Adds elements up in a rectangle of fine cells. @returns the sums of the coarser cells that it consists of. */
+/** Adds up elements in a rectangle of fine cells. @returns the sums in cells of a coarser level. */
 export function countSums({ input, fine, cells }: { input: SumsInput; fine: CellWindow; cells: CellWindow }): CellSums {
   const grid = emptySums(fine);
   addSums(input, [grid]);
@@ -110,7 +110,7 @@ function cellOf({ column, row, width, height }: CellWindow, x: number, y: number
   return across < 0 || down < 0 || across >= width || down >= height ? -1 : (down * width + across) * 4;
 }
 
-/** Levels of sums from a finest one on, all of them of the same area. */
+/** Levels of sums of the same area, from the finest one on. */
 export interface SumsPyramid {
   kind: SumsKind;
   grids: readonly CellSums[];
@@ -135,7 +135,9 @@ export function weightAt(kind: SumsKind, sums: Float32Array, at: number): number
   return kind === 'colors' ? sums[at + 3]! : sums[at + 1]! + sums[at + 2]!;
 }
 
-/** The factor for sums in cells that are wider by so many levels: shares are of a larger area, numbers are not. */
+/**
+ * The factor for sums in cells of a level that is this much coarser: covered shares relate to the area of a cell, numbers do not.
+ */
 function partOf(kind: SumsKind, levels: number): number {
   return kind === 'heat' ? 1 : 4 ** -levels;
 }
