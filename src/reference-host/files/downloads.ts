@@ -74,8 +74,8 @@ function contentTypeOf(mimeType: string): string {
 export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8 form.
   const text = name.replace(/\p{Surrogate}/gu, '\ufffd');
-  // ASCII only: because Node parses a header of this name as UTF-8 if the length of the body is known. eslint-disable-next-line
-  // no-control-regex -- control characters are what must go
+  // Only ASCII, because Node parses a header of this name as UTF-8 if the length of the body is known.
+  // eslint-disable-next-line no-control-regex -- control characters are what must go
   const plain = text.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
   const quoted = plain.replace(/[\\"]/g, '\\$&');
   const encoded = encodeURIComponent(text).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
