@@ -48,7 +48,7 @@ async function describeElement(): Promise<void> {
     'src',
   ];
   await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
-  for (const name of ['element.d.ts', 'languages/catalogue.d.ts'])
+  for (const name of ['element.d.ts', 'languages/catalog.d.ts'])
     await cp(`dist/viewer-types/viewer/${name}`, `dist/viewer/${name}`);
   await rm('dist/viewer-types', { recursive: true });
   // React users import the element together with its types for JSX.

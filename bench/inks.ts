@@ -45,7 +45,7 @@ async function cost(bytes: Uint8Array): Promise<number> {
       await image.tile({ level: 0, x: 0, y: 0, encoding: 'JPEG', jpegQuality: 80 });
     }
     const { user, system } = process.cpuUsage(before);
-    // The first round makes the colours of the profile.
+    // The first round makes the colors of the profile.
     if (round > 0) times.push((user + system) / 1000 / tilesARound);
   }
   await source.close();

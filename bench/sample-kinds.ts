@@ -36,7 +36,7 @@ function work(dtype: SampleType): Record<string, () => unknown> {
     'every second pixel': () => decimate(raster, 2),
     'nearest pixels': () => resizeNearest(raster, { width: 300, height: 300 }),
     'facts of bands': () => bandStatistics([raster]),
-    'two colours': () => styleRaster(style, inputs),
+    'two colors': () => styleRaster(style, inputs),
   };
 }
 

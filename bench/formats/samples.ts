@@ -42,9 +42,9 @@ function noise(bands: 1 | 3): Buffer {
   return data;
 }
 
-const colour = noise(3);
+const color = noise(3);
 const gray = noise(1);
-const jpeg = await sharp(colour, { raw: { width: side, height: side, channels: 3 } })
+const jpeg = await sharp(color, { raw: { width: side, height: side, channels: 3 } })
   .jpeg({ quality: 90 })
   .toBuffer();
 const decodeJpeg = () => sharp(jpeg).raw().toBuffer();

@@ -119,8 +119,8 @@ const decodedCases: { name: string; query: string; write: (image: Sharp) => Shar
     write: (image) => image.jpeg({ quality: 80, chromaSubsampling: '4:4:4', optimiseCoding: false }),
   },
   ...[
-    { name: 'one colour', query: oneColor },
-    { name: 'three colours', query: threeColors },
+    { name: 'one color', query: oneColor },
+    { name: 'three colors', query: threeColors },
     { name: 'palette, multiplied', query: multiplied },
   ].map(({ name, query }) => ({
     name: `styled tile: ${name}`,

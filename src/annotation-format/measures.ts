@@ -81,11 +81,11 @@ function ofPolygon(rings: readonly (readonly Point[])[]): Measures {
     momentX += sign * sides.momentX;
     momentY += sign * sides.momentY;
   }
-  const centre =
+  const center =
     area === 0
       ? middle(sides, origin)
       : { x: (origin[0] as number) + momentX / (3 * area), y: (origin[1] as number) + momentY / (3 * area) };
-  return { area: area / 2, length: sides.length, ...centre };
+  return { area: area / 2, length: sides.length, ...center };
 }
 
 /** Ramanujan's second approximation, which is off by less than 0.04 % for any ellipse that is not almost a line. */

@@ -17,7 +17,7 @@ import { tokenRoutes } from './accounts/tokens/token.routes.js';
 import { trashRoutes } from './trash/trash.routes.js';
 import { uploadRoutes } from './uploads/upload.routes.js';
 import { userRoutes } from './accounts/users/user.routes.js';
-import { neighbourRoutes } from './web-clients/neighbours.routes.js';
+import { neighborRoutes } from './web-clients/neighbors.routes.js';
 import { queryRoutes } from './web-clients/queries.routes.js';
 import { webClientRoutes } from './web-clients/system.routes.js';
 
@@ -41,6 +41,6 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...notificationRoutes,
   ...systemRoutes,
   ...webClientRoutes,
-  ...neighbourRoutes,
+  ...neighborRoutes,
   ...queryRoutes,
 ];

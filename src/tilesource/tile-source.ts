@@ -160,7 +160,7 @@ export interface ImageMetadata {
   levels: number;
   /** Objective power, or `null` if the file does not contain it. */
   magnification: number | null;
-  /** Millimetres per base-layer pixel, or `null`. */
+  /** Millimeters per base-layer pixel, or `null`. */
   mmX: number | null;
   mmY: number | null;
   /** Millimeters from one z plane to the next, if the file contains them. */
@@ -219,13 +219,13 @@ export interface EncodedImage {
 }
 
 /** The photometric interpretation of encoded tiles, as whole slides of DICOM may have it. */
-export type StoredColours = 'MONOCHROME2' | 'RGB' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
+export type StoredColors = 'MONOCHROME2' | 'RGB' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
 
 /** The tiles of a level of one frame as stored in the file: all in the same encoding, and none missing. */
 export interface StoredLevel {
   /** `jpeg2000-lossless`: the code streams use the reversible transformation. */
   encoding: 'jpeg' | 'jpeg2000' | 'jpeg2000-lossless';
-  colours: StoredColours;
+  colors: StoredColors;
   /** Length in bytes of the result of {@link StoredLevel.read} for a tile. Tiles are numbered row by row, from 0. */
   lengthOf(tile: number): number;
   /** The stored bytes of a tile as a complete picture of full tile size. @throws TileSourceError if they are corrupt. */

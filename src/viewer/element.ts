@@ -2,7 +2,7 @@ import { mayPass, onRefusedToken, useServer, whenTrue } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
 import { openImage, requestImage } from './image/image-view.js';
-import { addTranslation, currentLanguage, useLanguage, type Translation } from './languages/catalogue.js';
+import { addTranslation, currentLanguage, useLanguage, type Translation } from './languages/catalog.js';
 import type { ViewQuery } from './image/view-address.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';

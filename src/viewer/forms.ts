@@ -19,7 +19,7 @@ export interface Field {
   [attribute: string]: unknown;
 }
 
-/** A labelled input. */
+/** A labeled input. */
 export function field(label: string, input: HTMLElement, hint?: string) {
   input.id ||= htmlId('field');
   const hintId = `${input.id}-hint`;

@@ -240,7 +240,7 @@ export const browseTexts = {
   tagsOf: (count: number) => `Tags of ${plural(count, 'item')}`,
   tagsSaved: 'Tags saved.',
   keepView: 'Keep the view in the next image',
-  neighbours: 'Images of this folder',
+  neighbors: 'Images of this folder',
   nextImage: (name: string) => `Next image: ${name}`,
   previousImage: (name: string) => `Previous image: ${name}`,
   imageOf: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
@@ -273,7 +273,7 @@ export const browseTexts = {
 export const uploadTexts = {
   again: (name: string) => `Upload ${name} again`,
   cancel: (name: string) => `Cancel ${name}`,
-  cancelled: 'Canceled',
+  canceled: 'Canceled',
   chooseAgain: (name: string) => `Choose ${name} again`,
   closeList: 'Close the list of uploads',
   connectionLost: 'Connection lost. Trying again…',

@@ -34,7 +34,7 @@ describe('npm pack', () => {
       /^dist\/swagger-ui\/[\w.-]+\.br$/,
       /^dist\/viewer\/[\w/-]+\.(html|js|css|svg)$/,
       /^dist\/viewer\/page-texts\.json$/,
-      /^dist\/viewer\/(element|react|languages\/catalogue)\.d\.ts$/,
+      /^dist\/viewer\/(element|react|languages\/catalog)\.d\.ts$/,
     ];
     const others = packed.files.map(({ path }) => path).filter((path) => !allowed.some((form) => form.test(path)));
     expect(others).toEqual([]);

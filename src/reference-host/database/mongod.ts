@@ -101,7 +101,7 @@ async function answers(
   const began = Date.now();
   let said = 0;
   for (;;) {
-    if (options.signal?.aborted) return 'cancelled';
+    if (options.signal?.aborted) return 'canceled';
     const failure = await ping(uri, 1000).then(
       () => null,
       (error: Error) => error.message,

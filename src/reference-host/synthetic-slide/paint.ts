@@ -1,30 +1,30 @@
 import { mix, noise, step, texture } from './noise.js';
 import { directions, nucleusReach, type Gland, type Nucleus, type Tissue } from './tissue.js';
 
-type Colour = readonly [number, number, number];
+type Color = readonly [number, number, number];
 
 /** Distance of the points in pixels at which slowly varying fields are computed; values in between are interpolated. */
 const grid = 16;
 const bits = 9;
 const mask = (1 << bits) - 1;
 
-const glass: Colour = [243, 242, 244];
-const stromaRamp: readonly Colour[] = [
+const glass: Color = [243, 242, 244];
+const stromaRamp: readonly Color[] = [
   [214, 128, 172],
   [226, 152, 190],
   [234, 176, 205],
   [242, 206, 224],
   [246, 228, 238],
 ];
-const cytoplasm: Colour = [205, 150, 196];
-const apical: Colour = [226, 186, 214];
-const mucus: Colour = [226, 222, 238];
-const paleNucleus: Colour = [146, 104, 172];
-const darkNucleus: Colour = [74, 44, 116];
+const cytoplasm: Color = [205, 150, 196];
+const apical: Color = [226, 186, 214];
+const mucus: Color = [226, 222, 238];
+const paleNucleus: Color = [146, 104, 172];
+const darkNucleus: Color = [74, 44, 116];
 
 /** Paints blocks of tissue as it looks under the microscope, stained with hematoxylin and eosin. */
 export class Painter {
-  private readonly fibre: Uint8Array;
+  private readonly fiber: Uint8Array;
   private readonly grain: Uint8Array;
   private readonly ramp: Uint8Array;
 
@@ -32,7 +32,7 @@ export class Painter {
     private readonly tissue: Tissue,
     private readonly seed: number,
   ) {
-    this.fibre = texture(seed + 50, bits, 60, 7);
+    this.fiber = texture(seed + 50, bits, 60, 7);
     this.grain = texture(seed + 51, bits, 5, 5);
     this.ramp = rampOf(stromaRamp);
   }
@@ -53,7 +53,7 @@ export class Painter {
 
   /** Paints glass and stroma. @returns whether there is any tissue. */
   private ground(pixels: Buffer, left: number, top: number, size: number): boolean {
-    const { tissue, fibre, grain, ramp } = this;
+    const { tissue, fiber, grain, ramp } = this;
     const points = size / grid + 1;
     const depth = new Float64Array(points * points);
     const along = new Float64Array(points * points);
@@ -65,7 +65,7 @@ export class Painter {
         const x = left + column * grid;
         const y = top + row * grid;
         const index = row * points + column;
-        const course = tissue.fibres(x, y);
+        const course = tissue.fibers(x, y);
         depth[index] = tissue.depth(x, y);
         along[index] = course.along;
         across[index] = course.across;
@@ -109,7 +109,7 @@ export class Painter {
               pixels[out + 2] = glass[2] + light;
               continue;
             }
-            const streak = fibre[(((c0 + dc * x) & mask) << bits) | ((l0 + dl * x) & mask)] ?? 0;
+            const streak = fiber[(((c0 + dc * x) & mask) << bits) | ((l0 + dl * x) & mask)] ?? 0;
             let shade = streak * 1.5 + (fine - 128) * 0.35 + t0 + dt * x - 45;
             // The margin is thinner and frayed.
             if (here < 1.2) shade += (1.2 - here) * 130;
@@ -178,7 +178,7 @@ export class Painter {
     const cos = Math.cos(nucleus.angle);
     const sin = Math.sin(nucleus.angle);
     const { a, b, bend, darkness } = nucleus;
-    const body: Colour = [
+    const body: Color = [
       mix(paleNucleus[0], darkNucleus[0], darkness),
       mix(paleNucleus[1], darkNucleus[1], darkness),
       mix(paleNucleus[2], darkNucleus[2], darkness),
@@ -209,10 +209,10 @@ interface Corners {
   d: number;
 }
 
-function blend(pixels: Buffer, at: number, colour: Colour, strength: number): void {
-  pixels[at] = mix(pixels[at] ?? 0, colour[0], strength);
-  pixels[at + 1] = mix(pixels[at + 1] ?? 0, colour[1], strength);
-  pixels[at + 2] = mix(pixels[at + 2] ?? 0, colour[2], strength);
+function blend(pixels: Buffer, at: number, color: Color, strength: number): void {
+  pixels[at] = mix(pixels[at] ?? 0, color[0], strength);
+  pixels[at + 1] = mix(pixels[at + 1] ?? 0, color[1], strength);
+  pixels[at + 2] = mix(pixels[at + 2] ?? 0, color[2], strength);
 }
 
 /** Makes a pixel lighter, or darker if `amount` is negative. */
@@ -224,13 +224,13 @@ function shade(pixels: Buffer, at: number, amount: number): void {
 }
 
 /** 256 colors through those given. */
-function rampOf(colours: readonly Colour[]): Uint8Array {
+function rampOf(colors: readonly Color[]): Uint8Array {
   const ramp = new Uint8Array(256 * 3);
   for (let index = 0; index < 256; index++) {
-    const at = (index / 255) * (colours.length - 1);
-    const low = Math.min(colours.length - 2, Math.floor(at));
+    const at = (index / 255) * (colors.length - 1);
+    const low = Math.min(colors.length - 2, Math.floor(at));
     for (let channel = 0; channel < 3; channel++) {
-      ramp[index * 3 + channel] = mix(colours[low]?.[channel] ?? 0, colours[low + 1]?.[channel] ?? 0, at - low);
+      ramp[index * 3 + channel] = mix(colors[low]?.[channel] ?? 0, colors[low + 1]?.[channel] ?? 0, at - low);
     }
   }
   return ramp;

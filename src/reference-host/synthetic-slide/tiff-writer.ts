@@ -57,7 +57,7 @@ export class PyramidWriter {
     const [base] = this.levels;
     for (const [index, level] of this.levels.entries()) {
       const scale = base ? base.width / level.width : 1;
-      const perCentimetre = [Math.round((10 / (mmPerPixel * scale)) * 100), 100];
+      const perCentimeter = [Math.round((10 / (mmPerPixel * scale)) * 100), 100];
       const entries: Entry[] = [
         [254, 4, [index === 0 ? 0 : 1]],
         [256, 4, [level.width]],
@@ -67,8 +67,8 @@ export class PyramidWriter {
         [262, 3, [6]],
         ...(index === 0 ? [[270, 2, description] satisfies Entry] : []),
         [277, 3, [3]],
-        [282, 5, perCentimetre],
-        [283, 5, perCentimetre],
+        [282, 5, perCentimeter],
+        [283, 5, perCentimeter],
         [284, 3, [1]],
         [296, 3, [3]],
         [322, 4, [tileSize]],

@@ -78,18 +78,18 @@ export class Tissue {
   }
 
   /** Coordinates `along` and `across` the fibers, in pixels; both change smoothly. */
-  fibres(x: number, y: number): { along: number; across: number } {
+  fibers(x: number, y: number): { along: number; across: number } {
     const bend = layeredNoise(this.seed + 4, x / 1500, y / 1500, 2) - 0.5;
     const ripple = noise(this.seed + 5, x / 210, y / 210) - 0.5;
     const other = layeredNoise(this.seed + 6, x / 1700, y / 1700, 2) - 0.5;
     return { along: x * 0.8 - y * 0.6 + other * 2600, across: x * 0.6 + y * 0.8 + bend * 3600 + ripple * 90 };
   }
 
-  /** Direction of the fibres at a point, in radians. */
+  /** Direction of the fibers at a point, in radians. */
   direction(x: number, y: number): number {
-    const here = this.fibres(x, y).across;
-    const right = this.fibres(x + 4, y).across - here;
-    const down = this.fibres(x, y + 4).across - here;
+    const here = this.fibers(x, y).across;
+    const right = this.fibers(x + 4, y).across - here;
+    const down = this.fibers(x, y + 4).across - here;
     return Math.atan2(right, -down);
   }
 

@@ -40,8 +40,8 @@ function isPlain(layout: ImageLayout): boolean {
     return false;
   }
   if (photometric === photometrics.yCbCr) return compression === compressions.jpeg;
-  const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
+  const colors = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
   // The one extra sample may be alpha that is not premultiplied (ExtraSamples 2); libvips does not read others.
-  const alpha = samplesPerPixel === colours + 1 && extraSamples[0] === 2;
-  return colours > 0 && (samplesPerPixel === colours || alpha);
+  const alpha = samplesPerPixel === colors + 1 && extraSamples[0] === 2;
+  return colors > 0 && (samplesPerPixel === colors || alpha);
 }

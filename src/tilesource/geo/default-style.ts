@@ -25,9 +25,9 @@ export function hasUsualStyle({ geo, dtype }: ImageMetadata): boolean {
 
 /** The default style for samples in this range; `null` if there are no samples. */
 export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<StyleBand[] | null> {
-  const colours = bandCount >= 3 ? ['#f00', '#0f0', '#00f'] : [null];
+  const colors = bandCount >= 3 ? ['#f00', '#0f0', '#00f'] : [null];
   const bands: StyleBand[] = [];
-  for (const [band, colour] of colours.entries()) {
+  for (const [band, color] of colors.entries()) {
     const [min, max] = await rangeOf([...measured.samples, ...measured.extremes], band, nodata);
     if (!(max >= min)) return null;
     // Samples that look like bytes in a wider type keep the range of bytes.
@@ -37,7 +37,7 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
       band: band + 1,
       ...range,
       ...(nodata !== undefined && { nodata }),
-      ...(colour !== null && { palette: ['#000', colour] }),
+      ...(color !== null && { palette: ['#000', color] }),
     });
   }
   return bands;

@@ -2,15 +2,15 @@ import type { Size } from '../geometry.js';
 import { boundsOf, toModel, type Affine, type Bounds, type GeoReference, type Point } from './georeference.js';
 import { isGeographic, transformer, type Transformer } from './projections.js';
 
-/** Half the width of the world in metres of the web Mercator projection. */
+/** Half the width of the world in meters of the web Mercator projection. */
 export const halfWorld = Math.PI * 6_378_137;
 
 /** The position of an image on the world map in web Mercator. */
 export interface MapPosition {
-  /** Extent in metres. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
+  /** Extent in meters. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
   /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
-  metresPerPixel: number | null;
+  metersPerPixel: number | null;
   /**
    * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees,
    * a position has a longitude for each revolution around the earth: that of the middle is chosen nearest to the image, and those
@@ -44,10 +44,10 @@ export function positionOnMap({ width, height }: Size, geo: GeoReference & { pro
   if (poles.includes(true) || crossesBorder({ width, height }, project)) [bounds.xmin, bounds.xmax] = [-halfWorld, halfWorld];
   return {
     bounds,
-    metresPerPixel: finestPixel({ width, height }, project),
-    pixelsAround(centre) {
-      const { x: longitude } = near(middle.x, back(centre));
-      return (point) => pixelOf(back(point), longitude + ((point.x - centre.x) / halfWorld) * 180);
+    metersPerPixel: finestPixel({ width, height }, project),
+    pixelsAround(center) {
+      const { x: longitude } = near(middle.x, back(center));
+      return (point) => pixelOf(back(point), longitude + ((point.x - center.x) / halfWorld) * 180);
     },
     wrap: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
@@ -85,8 +85,8 @@ function finestPixel({ width, height }: Size, project: Transformer): number | nu
       y: ((Math.floor(i / samplesAlong) + 0.5) * height) / samplesAlong,
     };
     const [here, beside] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const metres = Math.hypot(wrappedNear(0, beside.x - here.x, 2 * halfWorld), beside.y - here.y);
-    if (Math.abs(here.y) <= halfWorld && metres > 0 && metres < finest) finest = metres;
+    const meters = Math.hypot(wrappedNear(0, beside.x - here.x, 2 * halfWorld), beside.y - here.y);
+    if (Math.abs(here.y) <= halfWorld && meters > 0 && meters < finest) finest = meters;
   }
   return Number.isFinite(finest) ? finest : null;
 }

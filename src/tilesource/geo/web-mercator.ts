@@ -26,7 +26,7 @@ export interface ProjectedSource {
   source: TileSource;
   /** Extent of the image in base-layer pixels of the projected pyramid. */
   extent: Box;
-  /** Extent of the image in metres. */
+  /** Extent of the image in meters. */
   bounds: Bounds;
 }
 
@@ -46,7 +46,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
-  const { bounds, metresPerPixel, ...position } = positionOnMap(
+  const { bounds, metersPerPixel, ...position } = positionOnMap(
     { width: metadata.sizeX, height: metadata.sizeY },
     { ...geo, proj4: geo.proj4 },
     inverse,
@@ -54,7 +54,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
     throw new TileSourceError('The image is outside the area of the projection EPSG:3857.');
   }
-  const finer = metresPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metresPerPixel) - 0.01);
+  const finer = metersPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metersPerPixel) - 0.01);
   const levels = Math.min(maxLevels, Math.max(1, finer + 1));
   const side = tileSide * 2 ** (levels - 1);
   const resolution = (2 * halfWorld) / side;

@@ -295,7 +295,7 @@ function withoutMissing(
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
   const valid = new Float64Array(stride);
-  const colours = hasAlpha({ bands }) && !isFloat ? bands - 1 : bands;
+  const colorBands = hasAlpha({ bands }) && !isFloat ? bands - 1 : bands;
   const opacity = new Float64Array(width).fill(1);
   return (first, weights, made) => {
     sums.fill(0);
@@ -304,12 +304,12 @@ function withoutMissing(
       const start = (first + each) * stride;
       const weight = weights[each]!;
       row.set(data.subarray(start, start + stride));
-      for (let at = colours, x = 0; colours < bands && at < stride; at += bands, x += 1) {
+      for (let at = colorBands, x = 0; colorBands < bands && at < stride; at += bands, x += 1) {
         if (isTransparent) opacity[x] = (row[at]! - least) / span;
         sums[at]! += row[at]! * weight;
         valid[at]! += weight;
       }
-      for (let band = 0; band < colours; band += 1) {
+      for (let band = 0; band < colorBands; band += 1) {
         const [one = Number.NaN, other = Number.NaN] = missing[band]!;
         for (let at = band, x = 0; at < stride; at += bands, x += 1) {
           const sample = row[at]!;

@@ -316,14 +316,14 @@ function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Bu
   const { start, end } = entriesOf(tiff) ?? { start: 0, end: 0 };
   for (let entry = start; entry < end; entry += 12) {
     const tag = tiff.readUInt16LE(entry);
-    if (tag === resolutionUnit) tiff.writeUInt16LE(centimetre, entry + 8);
+    if (tag === resolutionUnit) tiff.writeUInt16LE(centimeter, entry + 8);
     if (tag !== xResolution && tag !== yResolution) continue;
     rational(10 * (tag === xResolution ? pixelsPerMm.x : pixelsPerMm.y)).copy(tiff, tiff.readUInt32LE(entry + 8));
   }
   return tiff;
 }
 
-const centimetre = 3;
+const centimeter = 3;
 
 /** Removes the resolution from the first directory of a TIFF written by libvips, which invents one if it knows none. */
 function withoutResolution(tiff: Buffer): Buffer {

@@ -66,7 +66,7 @@ export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
     maxArea,
     sizes: every.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
     tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: every.map((level) => 2 ** level) }],
-    extraQualities: [...(isColoured(metadata) ? ['color'] : []), 'gray', 'bitonal'],
+    extraQualities: [...(isColored(metadata) ? ['color'] : []), 'gray', 'bitonal'],
     extraFormats: extraFormats.filter((format) => Math.max(max.width, max.height) <= sideLimit(format)),
   };
 }
@@ -80,7 +80,7 @@ export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea:
   const box = parseRegion(request.region, metadata);
   const output = parseSize(request.size, box, maxArea);
   const rotation = parseRotation(request.rotation);
-  const { quality, format } = parseFile(request.file, isColoured(metadata));
+  const { quality, format } = parseFile(request.file, isColored(metadata));
   if (Math.max(output.width, output.height) > sideLimit(format)) {
     throw new BadParameterError(
       `A picture of ${output.width} x ${output.height} does not fit ${format}: at most ${sideLimit(format)} pixels a side.`,
@@ -104,7 +104,7 @@ export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea:
   };
 }
 
-function isColoured({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
+function isColored({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
   return bandCount >= 3;
 }
 
@@ -220,7 +220,7 @@ function parseRotation(rotation: string): { mirror: boolean; degrees: Transform[
 type Quality = 'default' | 'gray' | 'bitonal';
 type Format = keyof typeof encodings;
 
-function parseFile(file: string, hasColour: boolean): { quality: Quality; format: Format } {
+function parseFile(file: string, hasColor: boolean): { quality: Quality; format: Format } {
   const dot = file.indexOf('.');
   const [quality, format] = dot < 0 ? [file, ''] : [file.slice(0, dot), file.slice(dot + 1)];
   if (!Object.hasOwn(encodings, format)) {
@@ -229,7 +229,7 @@ function parseFile(file: string, hasColour: boolean): { quality: Quality; format
   if (quality !== 'default' && quality !== 'color' && quality !== 'gray' && quality !== 'bitonal') {
     throw new BadParameterError(`Invalid quality "${shown(quality)}". It must be default, color, gray or bitonal.`);
   }
-  const isDefault = quality === 'color' || (quality === 'gray' && !hasColour);
+  const isDefault = quality === 'color' || (quality === 'gray' && !hasColor);
   return { quality: isDefault ? 'default' : quality, format: format as Format };
 }
 

@@ -66,15 +66,15 @@ function mixtures(
   };
   const last = axis.source - 1;
   for (let index = from; index < to; index += 1) {
-    const centre = axis.start + (index + 0.5) * ratio;
-    const low = Math.ceil(centre - support - 0.5);
-    const high = Math.floor(centre + support - 0.5);
+    const center = axis.start + (index + 0.5) * ratio;
+    const low = Math.ceil(center - support - 0.5);
+    const high = Math.floor(center + support - 0.5);
     const first = Math.min(last, Math.max(0, low));
     const end = Math.min(last, Math.max(0, high));
     const at = (index - from) * taps;
     let sum = 0;
     for (let position = low; position <= high; position += 1) {
-      const weight = kernels[kernel](Math.abs(position + 0.5 - centre) / stretch);
+      const weight = kernels[kernel](Math.abs(position + 0.5 - center) / stretch);
       // The border is repeated beyond the picture.
       made.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
       sum += weight;

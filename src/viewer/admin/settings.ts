@@ -92,8 +92,8 @@ function settingRow(definition: Definition) {
   const message = h('p.form-error', { role: 'alert' });
   const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
   const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
-  const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
-  const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
+  const labeled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
+  const element = h('div.setting', { 'data-key': key, title: key }, labeled, h('div.setting-actions.row', reset), message);
   const text = `${name} ${key} ${description}`.toLowerCase();
   const isRefused = () => input.getAttribute('aria-invalid') === 'true';
   return { key, element, text, isChanged, isRefused, save };

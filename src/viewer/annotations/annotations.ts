@@ -181,7 +181,7 @@ export class ImageAnnotations {
       overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
       picture: (element) => this.#pictures.of(element),
       shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
-      labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
+      labeled: () => sheets.visible.flatMap((sheet) => sheet.labeled()),
       covers: (box) => sheets.covers(box),
       live: () => (work.visible ? tools.live : []),
       hovered: () => this.#pointed.hovered,

@@ -121,10 +121,10 @@ export class Sheet {
   }
 
   /** The elements that this page draws whose labels are always visible. */
-  labelled() {
-    const isLabelled = ({ label }: Element) => label?.visibility === 'always';
-    if (this.#isPlain && this.#near) return [...this.#drawn(this.#patches.within(this.#near, isLabelled).values())];
-    return [...this.elements()].filter(isLabelled);
+  labeled() {
+    const isLabeled = ({ label }: Element) => label?.visibility === 'always';
+    if (this.#isPlain && this.#near) return [...this.#drawn(this.#patches.within(this.#near, isLabeled).values())];
+    return [...this.elements()].filter(isLabeled);
   }
 
   *#drawn(elements: Iterable<Element>) {

@@ -2,7 +2,7 @@ import { h } from '../dom.js';
 import { choice, field } from '../forms.js';
 import languages from '../page-texts.json';
 import { commonTexts } from '../texts.js';
-import { currentLanguage, useLanguage } from './catalogue.js';
+import { currentLanguage, useLanguage } from './catalog.js';
 
 const storageKey = 'large-image-language';
 

@@ -1,4 +1,4 @@
-import type { Texts } from './catalogue.js';
+import type { Texts } from './catalog.js';
 import * as admin from './de/admin.js';
 import * as annotations from './de/annotations.js';
 import * as comments from './de/comments.js';

@@ -35,7 +35,7 @@ export function uploadRow(file: File, folderName: string) {
       const [done, all] = [formatBytes(sent), formatBytes(file.size)];
       status.textContent = waiting ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(done, all));
     },
-    end(state: 'done' | 'unreadable' | 'failed' | 'cancelled', text: string) {
+    end(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
       element.dataset.state = state;
       status.textContent = text;
       if (state === 'failed') announce(`${file.name}: ${text}`);

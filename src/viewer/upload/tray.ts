@@ -172,7 +172,7 @@ async function run(options: {
     tell(folderId, 'item');
     if (itemId !== null) void tellOutcome(itemId, row);
   } catch (error) {
-    if (signal.aborted) row.end('cancelled', uploadTexts.cancelled);
+    if (signal.aborted) row.end('canceled', uploadTexts.canceled);
     else row.end('failed', messageOf(error));
   }
 }

@@ -2,7 +2,7 @@ import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { editDialog } from '../browse/edit-dialog.js';
-import { neighbourLinks } from '../browse/neighbours.js';
+import { neighborLinks } from '../browse/neighbors.js';
 import { listAddress } from '../browse/order.js';
 import { imageState, isSame, type Folder, type Item } from '../browse/model.js';
 import { shareImage } from '../browse/share-image.js';
@@ -135,7 +135,7 @@ async function openedImage(
   buttons.prepend(compared.button);
   // Annotations are those of one image.
   const near = () => ({ ...seen, hide: null, coloring: null, comment: null });
-  buttons.before(neighbourLinks({ id: item._id, list, view: near, signal }));
+  buttons.before(neighborLinks({ id: item._id, list, view: near, signal }));
   compared.update(route.query);
   printable({ main, title: () => item.name, image, beside: compared.second, signal });
   return {

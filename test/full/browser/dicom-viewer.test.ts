@@ -19,8 +19,8 @@ if (!isInstalled) {
   console.warn(`skipped: dicom-microscopy-viewer in a browser, because DICOM_VIEWER names no folder that has it: ${how}`);
 }
 
-type Colour = { r: number; g: number; b: number };
-const [left, right]: [Colour, Colour] = [
+type Color = { r: number; g: number; b: number };
+const [left, right]: [Color, Color] = [
   { r: 200, g: 40, b: 60 },
   { r: 40, g: 90, b: 180 },
 ];
@@ -114,17 +114,17 @@ describe.skipIf(executablePath === null || !isInstalled)('dicom-microscopy-viewe
       return volume.getAllAnnotationGroups().map(({ label }) => label);
     })()`);
     expect(groups).toEqual(['box']);
-    const colourAt = async (picture: Buffer, x: number): Promise<Colour> => {
+    const colorAt = async (picture: Buffer, x: number): Promise<Color> => {
       const [r = 0, g = 0, b = 0] = await sharp(picture).extract({ left: x, top: 300, width: 1, height: 1 }).raw().toBuffer();
       return { r, g, b };
     };
-    const distance = (a: Colour, b: Colour) => Math.max(Math.abs(a.r - b.r), Math.abs(a.g - b.g), Math.abs(a.b - b.b));
+    const distance = (a: Color, b: Color) => Math.max(Math.abs(a.r - b.r), Math.abs(a.g - b.g), Math.abs(a.b - b.b));
     // It turns slides by half a turn, as their orientation on the glass says. Tiles fade in.
     await expect
       .poll(
         async () => {
           const picture = await page.screenshot();
-          const found = [await colourAt(picture, 250), await colourAt(picture, 770)] as const;
+          const found = [await colorAt(picture, 250), await colorAt(picture, 770)] as const;
           return distance(found[0], right) < 12 && distance(found[1], left) < 12 ? 'shown' : JSON.stringify(found);
         },
         { timeout: 60_000 },

@@ -73,7 +73,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
       if (response.ok()) shown += 1;
       else failed.push(`${response.status()} ${response.url()}`);
     });
-    const [size, colour] = await inPage<[unknown, number[]]>(`
+    const [size, color] = await inPage<[unknown, number[]]>(`
       Object.assign(params.layer, { url: '/api/v1/item/${item}/tiles/zxy/{z}/{x}/{y}', renderer: 'canvas' });
       const layer = map.createLayer('osm', params.layer);
       await new Promise((resolve) => layer.onIdle(resolve));
@@ -86,7 +86,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     expect(size).toEqual([1500, 1100]);
     expect(failed).toEqual([]);
     expect(shown).toBeGreaterThan(1);
-    expect(colour[3]).toBe(255);
+    expect(color[3]).toBe(255);
   });
 
   it('keeps every shape of an annotation in its annotation layer, and returns it unchanged', async () => {

@@ -66,9 +66,9 @@ describe.skipIf(executablePath === null)('OpenSeadragon on a page of another ori
     expect(failed).toEqual([]);
     expect(tiles.length).toBeGreaterThan(1);
     // A canvas that pages of other origins may not read would throw here.
-    const colour = await page.evaluate<number[]>(
+    const color = await page.evaluate<number[]>(
       `[...document.querySelector('#view canvas').getContext('2d').getImageData(400, 300, 1, 1).data]`,
     );
-    expect(colour[3]).toBe(255);
+    expect(color[3]).toBe(255);
   });
 });

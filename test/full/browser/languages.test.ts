@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useLanguage, type Texts } from '../../../src/viewer/languages/catalogue.js';
+import { useLanguage, type Texts } from '../../../src/viewer/languages/catalog.js';
 import { german } from '../../../src/viewer/languages/german.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';

@@ -27,9 +27,9 @@ describe.skipIf(executablePath === null)('the layout of the page', () => {
     slide = await uploadItem(admin, folder, 'a slide with a name that says what was stained.tif', await pyramid());
     const elements = [{ type: 'rectangle', center: [300, 200, 0], width: 100, height: 50, rotation: 0 }];
     await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Regions', elements } });
-    const grey = sharp(Buffer.alloc(100 * 100, 77), { raw: { width: 100, height: 100, channels: 1 } });
-    await uploadItem(admin, folder, 'grey.png', await grey.toColourspace('b-w').png().toBuffer());
-    const source = (channel: string) => ({ path: 'grey.png', channel });
+    const gray = sharp(Buffer.alloc(100 * 100, 77), { raw: { width: 100, height: 100, channels: 1 } });
+    await uploadItem(admin, folder, 'gray.png', await gray.toColourspace('b-w').png().toBuffer());
+    const source = (channel: string) => ({ path: 'gray.png', channel });
     const described = { channels: ['DAPI', 'FITC'], sources: [source('DAPI'), { ...source('FITC'), z: 0 }] };
     channels = await uploadItem(admin, folder, 'channels.yaml', Buffer.from(JSON.stringify(described)));
     browser = await launchChromium(executablePath!);

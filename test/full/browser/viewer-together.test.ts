@@ -153,11 +153,11 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
         .map((value) => value / 2);
     await liesAt(half);
     // The overview has become smaller.
-    const centreOf = async (name: string) => {
+    const centerOf = async (name: string) => {
       const { x, y, width, height } = (await page.locator(`.navigator ${name}`).first().boundingBox())!;
       return [x + width / 2, y + height / 2];
     };
-    const [whole, seen] = [await centreOf('canvas'), await centreOf('.displayregion')];
+    const [whole, seen] = [await centerOf('canvas'), await centerOf('.displayregion')];
     seen.forEach((value, axis) => expect(Math.abs(value - whole[axis]!)).toBeLessThan(6));
     await drag(0, 80);
     await until('the first has moved', () => at()[0]! < 950);
@@ -171,7 +171,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     expect(at()).toEqual(before);
     const shift = Number(part('offset')!.split(',')[0]);
     expect(shift).toBeGreaterThan(20);
-    // Micrometres are pixels of the second image.
+    // Micrometers are pixels of the second image.
     const shifted = () => [half()[0]! + shift, half()[1]!];
     await liesAt(shifted);
     await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();

@@ -394,7 +394,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       b: number;
     };
     const { width, height } = await stageBox();
-    await until('the colour is drawn', async () => {
+    await until('the color is drawn', async () => {
       const [r = 0, g = 0, b = 0, a = 0] = await drawnColor(width / 2, height / 2);
       const worst = Math.max(Math.abs(r - pixel.r), Math.abs(g - pixel.g), Math.abs(b - pixel.b));
       if (a === 255 && worst <= 8) return true;
@@ -412,7 +412,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const { width } = await stageBox();
     // In the tissue: pixels of the background are like their neighbors at any size.
     await page.goto(`${testHost.url}/#item/${id}?at=${facts.sizeX * 0.55},${facts.sizeY * 0.5},${width / 3.6}`);
-    await until('most pixels of the screen are like their neighbours', async () => {
+    await until('most pixels of the screen are like their neighbors', async () => {
       const share = await page.evaluate<number>(`(() => {
         const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
         const side = 200;
@@ -443,8 +443,8 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(await page.getByTestId('pixel').textContent()).toContain(`R ${String(r)}  G ${String(g)}  B ${String(b)}`);
     const position = (await page.getByTestId('position').textContent())!.replaceAll('\u2009', '');
     expect(position).toContain(`${left}, ${top} px`);
-    const [, micrometres] = /· ([\d.]+) µm/.exec(position)!;
-    expect(Number(micrometres)).toBeCloseTo(left * mmX * 1000, 0);
+    const [, micrometers] = /· ([\d.]+) µm/.exec(position)!;
+    expect(Number(micrometers)).toBeCloseTo(left * mmX * 1000, 0);
     expect(complaints).toEqual([]);
   });
 

@@ -35,15 +35,15 @@ function picture(dtype: SampleType, bands: number): Raster {
 function tiffOf(raster: Raster, isTiled: boolean): Buffer {
   const { data, bands, dtype } = raster;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  const colours = bands === 3 || bands === 4 ? 3 : 1;
+  const colors = bands === 3 || bands === 4 ? 3 : 1;
   const each = (value: number) => ({ short: Array.from({ length: bands }, () => value) });
-  const extra = Array.from({ length: bands - colours }, () => (bands === 2 || bands === 4 ? 2 : 0));
+  const extra = Array.from({ length: bands - colors }, () => (bands === 2 || bands === 4 ? 2 : 0));
   const tags: Record<number, TagValue> = {
     256: { long: [width] },
     257: { long: [height] },
     258: each(data.BYTES_PER_ELEMENT * 8),
     259: { short: [1] },
-    262: { short: [colours === 3 ? 2 : 1] },
+    262: { short: [colors === 3 ? 2 : 1] },
     277: { short: [bands] },
     339: each(dtype.startsWith('float') ? 3 : dtype.startsWith('int') ? 2 : 1),
   };

@@ -19,7 +19,7 @@ const senders: [string, Record<string, string>][] = [
   ['another origin', { Origin: evil }],
   ['a sandboxed page', { Origin: 'null' }],
   ['another site', { Origin: evil, 'Sec-Fetch-Site': 'cross-site' }],
-  ['a neighbour on the same site', { Origin: 'https://other.example.org', 'Sec-Fetch-Site': 'same-site' }],
+  ['a neighbor on the same site', { Origin: 'https://other.example.org', 'Sec-Fetch-Site': 'same-site' }],
   ['another site without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
 ];
 /** What an HTML form can send, and from where. */

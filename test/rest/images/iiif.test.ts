@@ -18,12 +18,12 @@ const canReadManifests = hasPython() && spawnSync(python, ['-c', 'import iiif_pr
 const omeSample = sampleFile('multi-channel-z-series.ome.tif');
 
 /** A color of its own for each square of 10 by 10. */
-const colourOf = (x: number, y: number): [number, number, number] => [20 + x * 23, 20 + y * 23, (x * 7 + y * 29) % 256];
+const colorOf = (x: number, y: number): [number, number, number] => [20 + x * 23, 20 + y * 23, (x * 7 + y * 29) % 256];
 
 /** A picture of 1000 by 1000 pixels, of squares of 100. */
 function squaredPicture(): Promise<Buffer> {
   const data = Buffer.alloc(1000 * 1000 * 3);
-  for (let at = 0; at < 1_000_000; at += 1) data.set(colourOf(Math.floor((at % 1000) / 100), Math.floor(at / 100_000)), at * 3);
+  for (let at = 0; at < 1_000_000; at += 1) data.set(colorOf(Math.floor((at % 1000) / 100), Math.floor(at / 100_000)), at * 3);
   return sharp(data, { raw: { width: 1000, height: 1000, channels: 3 } })
     .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'deflate' })
     .toBuffer();
@@ -52,7 +52,7 @@ describe('IIIF', () => {
     let best: [number, number, number] = [0, 0, Infinity];
     for (let x = 0; x < 10; x++) {
       for (let y = 0; y < 10; y++) {
-        const [red, green, blue] = colourOf(x, y);
+        const [red, green, blue] = colorOf(x, y);
         const distance = Math.abs(red - r!) + Math.abs(green - g!) + Math.abs(blue - b!);
         if (distance < best[2]) best = [x, y, distance];
       }

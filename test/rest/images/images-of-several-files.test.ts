@@ -27,7 +27,7 @@ const subfolder = (parentId: string, name: string, isPublic = false): Promise<st
 const facts = (item: string, client = admin) => client.send('GET', `/item/${item}/tiles`);
 
 /** The color of a tile's pixel. */
-async function colour(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<number[]> {
+async function colorAt(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<number[]> {
   const { bytes } = await admin.send('GET', `/item/${item}/tiles/fzxy/${frame}/${z}/0/0`, { query: { encoding: 'PNG' } });
   const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
   return Array.from(data.subarray(at * info.channels, at * info.channels + 3));
@@ -67,12 +67,12 @@ describe('an image that combines others', () => {
     expect((await facts(item)).body.message).toMatch(/belong to it: one\.png\.$/);
     const one = await upload(folder, 'one.png', await plain('#ff0000'));
     expect((await facts(item)).body).toMatchObject({ sizeX: 80, IndexRange: { IndexZ: 2 } });
-    expect([await colour(item), await colour(item, { frame: 1 })]).toEqual([
+    expect([await colorAt(item), await colorAt(item, { frame: 1 })]).toEqual([
       [255, 0, 0],
       [0, 255, 0],
     ]);
     const copy = await converted(item, await newFolder(admin, 'Copies of planes'));
-    expect([await colour(copy), await colour(copy, { frame: 1 })]).toEqual([
+    expect([await colorAt(copy), await colorAt(copy, { frame: 1 })]).toEqual([
       [255, 0, 0],
       [0, 255, 0],
     ]);
@@ -84,18 +84,18 @@ describe('an image that combines others', () => {
     const folder = await newFolder(admin, 'Changing');
     const part = await upload(folder, 'part.png', await plain('#ff0000'));
     const item = await upload(folder, 'whole.json', Buffer.from(JSON.stringify({ sources: [{ path: 'part.png' }] })));
-    expect(await colour(item)).toEqual([255, 0, 0]);
+    expect(await colorAt(item)).toEqual([255, 0, 0]);
     const [file] = await admin.ok('GET', `/item/${part}/files`);
     const fresh = await plain('#0000ff');
     await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, {
       query: { size: fresh.length },
       body: fresh,
     });
-    expect(await colour(item)).toEqual([0, 0, 255]);
+    expect(await colorAt(item)).toEqual([0, 0, 255]);
     await admin.ok('DELETE', `/item/${part}`);
     expect((await facts(item)).body).toMatchObject({ message: expect.stringContaining('are missing: part.png') });
     await upload(folder, 'part.png', await plain('#ffff00'));
-    expect(await colour(item)).toEqual([255, 255, 0]);
+    expect(await colorAt(item)).toEqual([255, 255, 0]);
   });
 
   it('is shown only to callers who can read all parts, even when tiles are cached', async () => {
@@ -104,7 +104,7 @@ describe('an image that combines others', () => {
     await upload(folder, 'one.png', await plain('#ff0000'));
     await upload(below, 'two.png', await plain('#00ff00'));
     const item = await upload(folder, 'planes.yaml', twoPlanes);
-    expect(await colour(item, { frame: 1 })).toEqual([0, 255, 0]);
+    expect(await colorAt(item, { frame: 1 })).toEqual([0, 255, 0]);
     const routes = [
       '',
       '/zxy/0/0/0',
@@ -176,7 +176,7 @@ describe('an image that combines others', () => {
     const describing = (path: string) => Buffer.from(JSON.stringify({ sources: [{ path }] }));
     const open = await newFolder(admin, 'Open', true);
     const item = await upload(open, 'named.json', describing(`girder://${part}`));
-    expect(await colour(item)).toEqual([0x12, 0x34, 0x56]);
+    expect(await colorAt(item)).toEqual([0x12, 0x34, 0x56]);
     for (const route of ['', '/zxy/0/0/0', '/thumbnail', '/internal_metadata', '/pixel?left=1&top=1']) {
       const { status, message } = await reader.fails('GET', `/item/${item}/tiles${route}`);
       expect({ route, status, message }).toEqual({
@@ -186,7 +186,7 @@ describe('an image that combines others', () => {
       });
     }
     const whole = await upload(open, 'whole.json', describing(`girder://${item}`));
-    expect(await colour(whole)).toEqual([0x12, 0x34, 0x56]);
+    expect(await colorAt(whole)).toEqual([0x12, 0x34, 0x56]);
     expect((await facts(whole, reader)).status).toBe(403);
     const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
     await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: JSON.stringify(grant) } });
@@ -197,14 +197,14 @@ describe('an image that combines others', () => {
       await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, { query, body });
     };
     await replace(part, await plain('#0000ff'));
-    expect([await colour(item), await colour(whole)]).toEqual([
+    expect([await colorAt(item), await colorAt(whole)]).toEqual([
       [0, 0, 255],
       [0, 0, 255],
     ]);
     // Another one that is hidden comes into what the image is made of.
     const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plain('#ff0000'));
     await replace(item, describing(`girder://${other}`));
-    expect(await colour(whole)).toEqual([255, 0, 0]);
+    expect(await colorAt(whole)).toEqual([255, 0, 0]);
     await until('it is hidden', async () => (await facts(whole, reader)).status === 403);
     await replace(item, describing(`girder://${whole}`));
     const { message } = await admin.fails('GET', `/item/${whole}/tiles`);
@@ -310,7 +310,7 @@ describe('an image that is a folder', () => {
     await upload(level, '1_0.png', await plain('#0000ff', 36, 60));
     await upload(level, '0_0.png', await plain('#ff0000', 64, 60));
     expect((await facts(item)).body).toMatchObject({ sizeX: 100, sizeY: 60, levels: 2 });
-    expect(await colour(item, { z: 1 })).toEqual([255, 0, 0]);
+    expect(await colorAt(item, { z: 1 })).toEqual([255, 0, 0]);
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toMatchObject({ sourceName: 'deepzoom' });
   });
 
@@ -347,7 +347,7 @@ describe('an image that is a folder', () => {
     await upload(zarr, '.zgroup', json({ zarr_format: 2 }));
     await upload(below, '.zarray', json(array));
     expect((await facts(item)).body).toMatchObject({ sizeX: 128, sizeY: 64, dtype: 'uint8' });
-    expect((await colour(item, { at: 5 }))[0]).toBe(90);
+    expect((await colorAt(item, { at: 5 }))[0]).toBe(90);
     const pixel = (left: number) => admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left, top: 3 } });
     expect(await pixel(70)).toMatchObject({ value: [7] });
     await upload(below, '0.1', new Uint8Array(64 * 64).fill(33));

@@ -188,7 +188,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ]),
   [
-    'a colour profile of a million entries',
+    'a color profile of a million entries',
     200,
     ({ upload }, send) => {
       const profile = Buffer.alloc(20 * mebibyte, 3);

@@ -36,7 +36,7 @@ export function paddedTiles({ data, width, height, bands }: Raster): { left: num
   return tiles;
 }
 
-/** Blue first, as CZI stores colours. */
+/** Blue first, as CZI stores colors. */
 function blueFirst({ data, bands, ...shape }: Raster): Raster {
   const turned = data.slice();
   for (let at = 0; at < data.length; at += bands)

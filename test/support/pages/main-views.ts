@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import type { Texts } from '../../../src/viewer/languages/catalogue.js';
+import type { Texts } from '../../../src/viewer/languages/catalog.js';
 import type { Client } from '../hosts/reference-host.js';
 import { slideFile } from '../images/slide.js';
 

@@ -228,18 +228,18 @@ describe('regions', () => {
       const start = view.readUInt32LE(4);
       const entries = Array.from({ length: view.readUInt16LE(start) }, (_, entry) => view.readUInt16LE(start + 2 + entry * 12));
       const at = entries.indexOf(282) < 0 ? null : view.readUInt32LE(start + 2 + entries.indexOf(282) * 12 + 8);
-      const perCentimetre = at === null ? null : view.readUInt32LE(at) / view.readUInt32LE(at + 4);
+      const perCentimeter = at === null ? null : view.readUInt32LE(at) / view.readUInt32LE(at + 4);
       const { density, width } = await sharp(picture.bytes).metadata();
-      return { hasResolution: entries.some((tag) => [282, 283, 296].includes(tag)), density, perCentimetre, width };
+      return { hasResolution: entries.some((tag) => [282, 283, 296].includes(tag)), density, perCentimeter, width };
     };
     for (const tiffCompression of ['none', 'lzw', 'jpeg']) {
       expect(await tags({}, { width: 100, tiffCompression })).toMatchObject({ hasResolution: false, width: 100 });
       const known = await tags({ mmX: 0.001, mmY: 0.001 }, { width: 100, tiffCompression });
-      expect(known).toEqual({ hasResolution: true, density: 12_700, perCentimetre: 5000, width: 100 });
+      expect(known).toEqual({ hasResolution: true, density: 12_700, perCentimeter: 5000, width: 100 });
       // Maps and electron microscopes.
       for (const mm of [30_000, 2e-7]) {
-        const { perCentimetre } = await tags({ mmX: mm, mmY: mm }, { width: 100, tiffCompression });
-        expect(perCentimetre! * mm).toBeCloseTo(5, 3);
+        const { perCentimeter } = await tags({ mmX: mm, mmY: mm }, { width: 100, tiffCompression });
+        expect(perCentimeter! * mm).toBeCloseTo(5, 3);
       }
     }
   });

@@ -6,7 +6,7 @@ import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { readCziFacts } from '../../../src/tilesource/sources/czi/czi-metadata.js';
 import { readOme as readTiffOme } from '../../../src/tilesource/sources/tiff/ome.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
-import { millimetresAlong, readOme as readZarrOme, secondsAlong } from '../../../src/tilesource/sources/zarr/ome.js';
+import { millimetersAlong, readOme as readZarrOme, secondsAlong } from '../../../src/tilesource/sources/zarr/ome.js';
 import { memoryInput } from '../../support/images/memory-input.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 
@@ -20,7 +20,7 @@ const stepsOfZarr = (z: string | undefined, t: string | undefined, scale: number
   const axes = [{ name: 't', unit: t }, { name: 'z', unit: z }, { name: 'y' }, { name: 'x' }];
   const datasets = [{ path: '0', coordinateTransformations: [{ type: 'scale', scale }] }];
   const image = readZarrOme({ multiscales: [{ axes, datasets }] } as never)!;
-  return [millimetresAlong(image, 'z'), secondsAlong(image, 't')];
+  return [millimetersAlong(image, 'z'), secondsAlong(image, 't')];
 };
 
 const stepsOfCzi = (scaling: string, interval: string) => {

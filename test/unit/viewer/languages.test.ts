@@ -8,7 +8,7 @@ import {
   currentTexts,
   useLanguage,
   type Translation,
-} from '../../../src/viewer/languages/catalogue.js';
+} from '../../../src/viewer/languages/catalog.js';
 import { german } from '../../../src/viewer/languages/german.js';
 import { accountTexts, browseTexts, commonTexts } from '../../../src/viewer/texts.js';
 
@@ -200,9 +200,9 @@ describe('the sources of the page', () => {
   });
 
   it('have every file with texts in the catalog', () => {
-    const catalogue = readFileSync(`${root}languages/catalogue.ts`, 'utf8');
+    const catalog = readFileSync(`${root}languages/catalog.ts`, 'utf8');
     const files = sources.filter((name) => /^[^/]*texts\.ts$/.test(name));
     expect(files.length).toBeGreaterThan(4);
-    for (const name of files) expect(catalogue).toContain(`'../${name.replace(/ts$/, 'js')}'`);
+    for (const name of files) expect(catalog).toContain(`'../${name.replace(/ts$/, 'js')}'`);
   });
 });

@@ -130,7 +130,7 @@ function requireOnly(keys: readonly string[], allowed: readonly string[]): void 
 
 /** Columns of the box and of the centroid, for regions. */
 const boxSources = ['xmin', 'ymin', 'xmax', 'ymax'];
-const centreSources = ['x', 'y'];
+const centerSources = ['x', 'y'];
 
 /** The columns that a filter needs. */
 export function filterColumns(filter: TableFilter | null, names: ColumnNames): TableColumn[] {
@@ -144,7 +144,7 @@ export function filterColumns(filter: TableFilter | null, names: ColumnNames): T
     case 'box':
       return boxSources.map((name) => names.find(name));
     case 'polygon':
-      return centreSources.map((name) => names.find(name));
+      return centerSources.map((name) => names.find(name));
     case 'number':
     case 'values':
     case 'null':

@@ -7,7 +7,7 @@ import { decimate } from '../../../tilesource/render/pixels.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import type { ImageFacts } from '../images/image-facts.js';
-import { bitsOf, isColour, opticalPaths, type InstancePlan } from '../images/structure.js';
+import { bitsOf, isColor, opticalPaths, type InstancePlan } from '../images/structure.js';
 import { encodeRle } from './rle.js';
 
 /** Number of pixels that are moved between checks of the time. */
@@ -111,7 +111,7 @@ async function frameRaster(making: FrameMaking, number: number): Promise<Raster>
     columns: plan.columns,
     rows: plan.rows,
     samples: plan.samples,
-    band: isColour(facts) ? 0 : band,
+    band: isColor(facts) ? 0 : band,
     range,
     bits: bitsOf(facts),
   });

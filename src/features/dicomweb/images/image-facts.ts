@@ -28,7 +28,7 @@ export interface ImageFacts {
   /** Positions along all other axes, each with the frames of its channels. */
   positions: { label: string; frames: number[] }[];
   /** How the tiles of each level are stored, if others can read them, by level from the coarsest. */
-  stored: (Pick<StoredLevel, 'encoding' | 'colours'> | null)[];
+  stored: (Pick<StoredLevel, 'encoding' | 'colors'> | null)[];
   /** Compression ratio of stored levels. */
   ratios: number[];
   /** The lossy codec of the samples in the file; `null` if there is none. */
@@ -155,7 +155,7 @@ async function storedLevels(
   const ratios: number[] = [];
   for (let level = 0; level < levels; level++) {
     const found = source.populatedLevels.includes(level) ? await commonLevel(source, level, positions, signal) : null;
-    stored.push(found && { encoding: found.encoding, colours: found.colours });
+    stored.push(found && { encoding: found.encoding, colors: found.colors });
     ratios.push(found === null ? 1 : ratioOf(found, tileWidth * tileHeight * bandCount));
   }
   return { stored, ratios };
@@ -172,7 +172,7 @@ async function commonLevel(
   for (const frame of positions.flatMap(({ frames }) => frames)) {
     const found = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
     first ??= found;
-    if (found === null || found.encoding !== first?.encoding || found.colours !== first.colours) return null;
+    if (found === null || found.encoding !== first?.encoding || found.colors !== first.colors) return null;
     if (isSliceOver()) await nextSlice(signal);
   }
   return first;

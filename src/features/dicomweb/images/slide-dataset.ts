@@ -4,14 +4,14 @@ import { spacingOf } from './image-index.js';
 import type { LossyCodec } from '../../../tilesource/tile-source.js';
 import type { ImageRecord } from './image-record.js';
 import type { ImageFacts } from './image-facts.js';
-import { bitsOf, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
+import { bitsOf, isColor, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
 
 export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 /** Replaces values that the standard requires and neither file nor metadata contain. */
 export const unknownText = 'Unknown';
 /** Thickness of an image in millimeters, which no file contains. */
 const depth = 0.001;
-/** Millimetres of the shorter side of a glass slide, taken as that of a label or overview, whose scale no file has. */
+/** Millimeters of the shorter side of a glass slide, taken as that of a label or overview, whose scale no file has. */
 const glassWidth = 25;
 
 /** A code as an item of a sequence. */
@@ -149,7 +149,7 @@ export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'show
 /** The photometric interpretation of frames in a transfer syntax. */
 function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
   if (samples === 1) return 'MONOCHROME2';
-  if (stored !== null && syntax === syntaxes[0]) return stored.colours;
+  if (stored !== null && syntax === syntaxes[0]) return stored.colors;
   return syntax === transferSyntaxes.jpeg ? 'YBR_FULL_422' : 'RGB';
 }
 
@@ -254,7 +254,7 @@ function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; 
 
 function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
   const all = opticalPaths(facts);
-  const isBright = isColour(facts) || (all.length === 1 && all[0]?.color === null && all[0].description === '');
+  const isBright = isColor(facts) || (all.length === 1 && all[0]?.color === null && all[0].description === '');
   const power = facts.magnification;
   return plan.paths.map((number) => ({
     OpticalPathIdentifier: `${number + 1}`,

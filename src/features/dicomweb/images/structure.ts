@@ -31,7 +31,7 @@ export interface InstancePlan {
   paths: readonly number[];
   samples: 1 | 3;
   /** How its tiles are stored, if these are its frames. */
-  stored: Pick<StoredLevel, 'encoding' | 'colours'> | null;
+  stored: Pick<StoredLevel, 'encoding' | 'colors'> | null;
   /** The lossy codec that the samples have passed through in the file, and its compression ratio; `null` if it is not known. */
   lossy: { codec: LossyCodec; ratio: number | null } | null;
   /** Transfer syntaxes of frames; the first is the default for the whole instance. */
@@ -65,7 +65,7 @@ const storedSyntaxes = {
 } as const satisfies Record<StoredLevel['encoding'], string>;
 
 /** Whether an image has colors. Others have an optical path for each band except alpha. */
-export function isColour({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
+export function isColor({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
 
@@ -84,7 +84,7 @@ export interface OpticalPath {
 
 /** The optical paths of an image, in the order of their numbers. */
 export function opticalPaths(facts: ImageFacts): OpticalPath[] {
-  const bands = isColour(facts) ? 1 : plainBands(facts);
+  const bands = isColor(facts) ? 1 : plainBands(facts);
   return facts.channels.flatMap(({ name, color }, channel) =>
     Array.from({ length: bands }, (_, band) => ({
       channel,
@@ -178,7 +178,7 @@ function levelInstance(facts: ImageFacts, shown: ShownLevel): Plan {
     matrixRows: height,
     tiles: columns * rows,
     paths,
-    samples: isColour(facts) ? 3 : 1,
+    samples: isColor(facts) ? 3 : 1,
   } as const;
   return {
     ...shape,
@@ -202,7 +202,7 @@ function thumbnail(facts: ImageFacts, shown: ShownLevel): Plan {
     matrixRows: height,
     tiles: 1,
     paths: [0],
-    samples: isColour(facts) ? 3 : 1,
+    samples: isColor(facts) ? 3 : 1,
     stored: null,
     lossy: lossOf(facts),
     syntaxes: syntaxesOf(facts, null, 0),

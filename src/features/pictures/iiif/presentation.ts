@@ -208,11 +208,11 @@ function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeIm
 function factsOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
   const facts: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
   if (magnification !== null) facts.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
-  if (mm_x !== null) facts.push(['Pixel size', `${micrometres(mm_x)} × ${micrometres(mm_y ?? mm_x)} µm`]);
+  if (mm_x !== null) facts.push(['Pixel size', `${micrometers(mm_x)} × ${micrometers(mm_y ?? mm_x)} µm`]);
   if (channels !== undefined) facts.push(['Channels', channels.join(', ')]);
   return facts.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
 }
 
-function micrometres(mm: number): number {
+function micrometers(mm: number): number {
   return Number((mm * 1000).toPrecision(6));
 }

@@ -106,8 +106,8 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
       if (y > lowest) lowest = y;
     }
   }
-  const firstRow = Math.max(0, firstCentre(highest, scale) - top);
-  const endRow = Math.min(side, firstCentre(lowest, scale) - top);
+  const firstRow = Math.max(0, firstCenter(highest, scale) - top);
+  const endRow = Math.min(side, firstCenter(lowest, scale) - top);
   if (!(firstRow < endRow)) return;
   const crossings: number[][] = Array.from({ length: endRow - firstRow }, () => []);
   for (const ring of rings) {
@@ -115,11 +115,11 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
     for (const [x1, y1] of ring) {
       // Rows whose centers are at or below the upper end of the edge, and above its lower end.
       const [upper, lower] = y0 < y1 ? [y0, y1] : [y1, y0];
-      const first = Math.max(firstRow, firstCentre(upper, scale) - top);
-      const end = Math.min(endRow, firstCentre(lower, scale) - top);
+      const first = Math.max(firstRow, firstCenter(upper, scale) - top);
+      const end = Math.min(endRow, firstCenter(lower, scale) - top);
       for (let row = first; row < end; row += 1) {
-        const centre = (top + row + 0.5) * scale;
-        crossings[row - firstRow]!.push(x0 + ((centre - y0) / (y1 - y0)) * (x1 - x0));
+        const center = (top + row + 0.5) * scale;
+        crossings[row - firstRow]!.push(x0 + ((center - y0) / (y1 - y0)) * (x1 - x0));
       }
       [x0, y0] = [x1, y1];
     }
@@ -129,15 +129,15 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
     found.sort((a, b) => a - b);
     const row = (firstRow + index) * side;
     for (let each = 0; each + 1 < found.length; each += 2) {
-      const begin = Math.max(0, firstCentre(found[each]!, scale) - left);
-      const end = Math.min(side, firstCentre(found[each + 1]!, scale) - left);
+      const begin = Math.max(0, firstCenter(found[each]!, scale) - left);
+      const end = Math.min(side, firstCenter(found[each + 1]!, scale) - left);
       if (begin < end) pixels.fill(label, row + begin, row + end);
     }
   }
 }
 
 /** The first pixel of a level whose center is at or after a position of the base layer. */
-function firstCentre(position: number, scale: number): number {
+function firstCenter(position: number, scale: number): number {
   return Math.ceil(position / scale - 0.5);
 }
 
@@ -160,7 +160,7 @@ function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, heig
   // The ellipse is A x² + B x y + C y² <= 1, around its center.
   const [A, B, C] = [(cos / a) ** 2 + (sin / b) ** 2, 2 * cos * sin * (1 / a ** 2 - 1 / b ** 2), (sin / a) ** 2 + (cos / b) ** 2];
   const reach = Math.sqrt((a * sin) ** 2 + (b * cos) ** 2);
-  const first = Math.max(0, firstCentre(center[1] - reach, scale) - top);
+  const first = Math.max(0, firstCenter(center[1] - reach, scale) - top);
   const last = Math.min(side - 1, Math.floor((center[1] + reach) / scale - 0.5) - top);
   for (let row = first; row <= last; row += 1) {
     const y = (top + row + 0.5) * scale - center[1];
@@ -168,7 +168,7 @@ function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, heig
     if (root < 0) continue;
     const half = Math.sqrt(root) / (2 * A);
     const middle = center[0] - (B * y) / (2 * A);
-    const begin = Math.max(0, firstCentre(middle - half, scale) - left);
+    const begin = Math.max(0, firstCenter(middle - half, scale) - left);
     const end = Math.min(side, Math.floor((middle + half) / scale - 0.5) + 1 - left);
     if (begin < end) pixels.fill(label, row * side + begin, row * side + end);
   }

@@ -6,7 +6,7 @@ import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
 import { newZstd } from '../zstd-library.js';
-import { centre } from '../centred.js';
+import { centerSamples } from '../center-samples.js';
 import { joinComponents, selectComponents } from '../jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../../render/resample.js';
 import { decodeLerc, type LercTask } from '../lerc.js';
@@ -152,11 +152,11 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
     const componentCount = parts.reduce((sum, { components }) => sum + components.length, 0);
     decoded = { info: { ...info, componentCount }, data: joinComponents(parts, info.bitsPerSample > 8 ? 2 : 1) };
   }
-  return reduced === undefined ? decoded : centred(decoded, reduced);
+  return reduced === undefined ? decoded : centered(decoded, reduced);
 }
 
 /** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
-function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
+function centered({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
     throw new Error(`not the ${width} by ${height} pixels expected`);
@@ -165,7 +165,7 @@ function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize
     const wide = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
       isSigned ? new Int16Array(data.buffer) : new Uint16Array(data.buffer);
     const narrow = isSigned ? new Int8Array(data.buffer) : data;
-    centre(bits > 8 ? wide() : narrow, { width, height, bands, reduce, limits });
+    centerSamples(bits > 8 ? wide() : narrow, { width, height, bands, reduce, limits });
   }
   return { info: { ...info!, width, height }, data };
 }

@@ -2,7 +2,7 @@ import { attribute, children, childText, parseXml, type XmlElement } from '../..
 
 /** Metadata of the image from the XML of a file. */
 export interface CziFacts {
-  /** Millimetres per pixel. */
+  /** Millimeters per pixel. */
   mmX: number | null;
   mmY: number | null;
   /** Millimeters from plane to plane, and seconds from time to time. */
@@ -112,24 +112,24 @@ function readBits(metadata: XmlElement): number | null {
 export function readCziFacts(xml: string): CziFacts {
   const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
   const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');
-  const metres = (axis: string): number | null => {
+  const meters = (axis: string): number | null => {
     const distance = distances.find((each) => attribute(each, 'Id') === axis);
     return distance === undefined ? null : positive(childText(distance, 'Value'));
   };
-  const [metresX, metresY, metresZ] = [metres('X'), metres('Y'), metres('Z')];
+  const [metersX, metersY, metersZ] = [meters('X'), meters('Y'), meters('Z')];
   const interval = at(metadata, 'Information', 'Image', 'Dimensions', 'T', 'Positions', 'Interval');
   const magnification = readMagnification(at(metadata, 'Information'));
   const properties = new Map<string, string>([['openslide.vendor', 'zeiss']]);
-  if (metresX !== null) properties.set('openslide.mpp-x', numberText(metresX * 1e6));
-  if (metresY !== null) properties.set('openslide.mpp-y', numberText(metresY * 1e6));
+  if (metersX !== null) properties.set('openslide.mpp-x', numberText(metersX * 1e6));
+  if (metersY !== null) properties.set('openslide.mpp-y', numberText(metersY * 1e6));
   if (magnification !== null) properties.set('openslide.objective-power', numberText(magnification));
   for (const part of shownParts) flatten(properties, at(metadata, part), `zeiss.${part}`, part);
   const barcode = [...properties].find(([key]) => /^zeiss\.AttachmentInfos\..*\.Barcodes\.[^.]*\.Content$/.test(key))?.[1];
   if (barcode !== undefined) properties.set('openslide.barcode', barcode);
   return {
-    mmX: metresX === null ? null : metresX * 1000,
-    mmY: metresY === null ? null : metresY * 1000,
-    mmZ: metresZ === null ? null : metresZ * 1000,
+    mmX: metersX === null ? null : metersX * 1000,
+    mmY: metersY === null ? null : metersY * 1000,
+    mmZ: metersZ === null ? null : metersZ * 1000,
     secondsT: positive(childText(interval, 'Increment')),
     magnification,
     bits: readBits(metadata),

@@ -55,7 +55,7 @@ const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422']
 /** More color spaces of JPEG 2000, which it converts to RGB. JPEG frames declare their own. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
-function isKnownColour({ photometric }: DicomFacts, codec: Codec): boolean {
+function isKnownColor({ photometric }: DicomFacts, codec: Codec): boolean {
   if (codec === 'jpeg' || plainPhotometrics.includes(photometric)) return true;
   return codec === 'jpeg2000' && transformedPhotometrics.includes(photometric);
 }
@@ -102,7 +102,7 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
     throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
   if (codec === 'jpeg' && bitsStored > 8)
     throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only those of 8 bits are supported.`);
-  if (samples === 3 && !isKnownColour(facts, codec))
+  if (samples === 3 && !isKnownColor(facts, codec))
     throw new TileSourceError(
       `The DICOM file has colors in the color space ${photometric || '(not stated)'}, which is not supported.`,
     );
@@ -168,7 +168,7 @@ function interleaved(data: Samples): Samples {
 }
 
 /** Three samples for each pixel, of frames in which two pixels share their color: their two lightnesses, and then Cb and Cr. */
-function withOwnColours(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
+function withOwnColors(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
   const pairs = Math.ceil(columns / 2);
   const out = new Uint8Array(rows * columns * 3);
   if (bytes.length < rows * pairs * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
@@ -214,9 +214,9 @@ function colored(data: Samples, palette: NonNullable<DicomFacts['palette']>): Ui
 }
 
 function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
-  const colours = photometric === 'RGB' ? photometrics.rgb : photometrics.yCbCr;
+  const colors = photometric === 'RGB' ? photometrics.rgb : photometrics.yCbCr;
   return {
-    photometric: samples === 1 ? photometrics.blackIsZero : colours,
+    photometric: samples === 1 ? photometrics.blackIsZero : colors,
     samplesPerPixel: samples,
     chunkWidth: columns,
     chunkHeight: rows,
@@ -311,8 +311,8 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     data = await withReadMemory(async (into) => readJpeg(await instance.frame(frame, { signal, into }), facts, signal));
   else if (codec === 'native' || codec === 'rle') {
     const bytes = await instance.frame(frame, { signal });
-    const isShared = codec === 'native' && instance.sharesColours;
-    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isShared ? withOwnColours(bytes, facts) : bytes;
+    const isShared = codec === 'native' && instance.sharesColors;
+    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isShared ? withOwnColors(bytes, facts) : bytes;
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
     data = samplesOf(raw, facts.isFloat ? shape.dtype : integerType(facts), count);
     if (!facts.isFloat) masked(data, facts, bitsStored);

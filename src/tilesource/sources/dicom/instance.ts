@@ -80,11 +80,11 @@ export class DicomInstance {
   /** Length of an uncompressed frame in bytes. */
   get plainFrameBytes(): number {
     const { rows, columns, samples, bitsAllocated } = this.facts;
-    return this.sharesColours ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
+    return this.sharesColors ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
   /** Whether each two pixels of uncompressed frames share their color. Some writers say so but store all colors. */
-  get sharesColours(): boolean {
+  get sharesColors(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
     return isDeclared && pixelLength !== null && pixelLength < rows * columns * 3 * frames;

@@ -23,7 +23,7 @@ interface Palette {
 }
 
 /** The interpretation of the samples according to the boxes. */
-export interface ColourFacts {
+export interface ColorFacts {
   /** Number of the enumerated color space, or `null`. */
   space: number | null;
   profile: Uint8Array | null;
@@ -31,12 +31,12 @@ export interface ColourFacts {
   /** The component of each output channel; `null` if components and channels have the same order. */
   order: readonly number[] | null;
   /** Number of samples per meter. */
-  perMetreX: number | null;
-  perMetreY: number | null;
+  perMeterX: number | null;
+  perMeterY: number | null;
 }
 
 /** The code streams of a file, and the facts in its boxes. */
-export interface FileFacts extends ColourFacts {
+export interface FileFacts extends ColorFacts {
   codeStreams: Stretch[];
   /** Texts of XML boxes. */
   xml: string[];
@@ -49,8 +49,8 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
   profile: null,
   palette: null,
   order: null,
-  perMetreX: null,
-  perMetreY: null,
+  perMeterX: null,
+  perMeterY: null,
   xml: [],
   brand: null,
 };
@@ -122,8 +122,8 @@ function readResolution(content: Buffer): { x: number; y: number } | null {
 }
 
 /** Reads the header box. */
-function readHeader(bytes: Buffer): ColourFacts {
-  const facts: { -readonly [K in keyof ColourFacts]: ColourFacts[K] } = { ...noFacts };
+function readHeader(bytes: Buffer): ColorFacts {
+  const facts: { -readonly [K in keyof ColorFacts]: ColorFacts[K] } = { ...noFacts };
   let isMapped = false;
   for (const { type, content } of boxesIn(bytes)) {
     if (type === 'colr' && content.length >= 3 && facts.space === null && facts.profile === null) {
@@ -137,18 +137,18 @@ function readHeader(bytes: Buffer): ColourFacts {
       const channels = Array.from({ length: count }, (_, i) => ({
         channel: content.readUInt16BE(2 + i * 6),
         type: content.readUInt16BE(4 + i * 6),
-        colour: content.readUInt16BE(6 + i * 6),
+        color: content.readUInt16BE(6 + i * 6),
       }));
       // The colors are sorted by their order, and channels for the whole picture, such as alpha, are last.
-      const rank = (each: { type: number; colour: number }): number =>
-        each.type === 0 && each.colour > 0 && each.colour < 65_535 ? each.colour : 65_535;
+      const rank = (each: { type: number; color: number }): number =>
+        each.type === 0 && each.color > 0 && each.color < 65_535 ? each.color : 65_535;
       facts.order = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
     } else if (type === 'res ') {
       const parts = boxesIn(content);
       const resolution = parts.find((part) => part.type === 'resc') ?? parts.find((part) => part.type === 'resd');
-      const perMetre = resolution === undefined ? null : readResolution(resolution.content);
-      facts.perMetreX = perMetre?.x ?? null;
-      facts.perMetreY = perMetre?.y ?? null;
+      const perMeter = resolution === undefined ? null : readResolution(resolution.content);
+      facts.perMeterX = perMeter?.x ?? null;
+      facts.perMeterY = perMeter?.y ?? null;
     }
   }
   // Without a component mapping the components are not indexes of a palette.
@@ -164,7 +164,7 @@ export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): P
   if (start.toString('latin1', 4, 8) !== 'jP  ' || start.readUInt32BE(8) !== 0x0d_0a_87_0a) {
     throw new OtherFormatError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
   }
-  let [colours, brand]: [ColourFacts, string | null] = [noFacts, null];
+  let [colors, brand]: [ColorFacts, string | null] = [noFacts, null];
   const [codeStreams, xml]: [Stretch[], string[]] = [[], []];
   for (let at = 0, count = 0; at + 8 <= reader.size; count++) {
     if (count >= maxBoxes) throw new TileSourceError(`The JPEG 2000 file has more than ${maxBoxes} boxes.`);
@@ -174,7 +174,7 @@ export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): P
     const { type, offset, length } = box;
     if (type === 'jp2h') {
       if (length > maxHeaderBytes) throw new TileSourceError(`The JPEG 2000 file has a header of ${length} bytes.`);
-      colours = readHeader(await exactly(reader, box, 'the header box', signal));
+      colors = readHeader(await exactly(reader, box, 'the header box', signal));
     } else if (type === 'jp2c' && codeStreams.length < maxCodeStreams) codeStreams.push({ offset, length });
     else if (type === 'ftyp' && length >= 4) {
       brand = (await exactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();
@@ -184,5 +184,5 @@ export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): P
     at = box.next;
   }
   if (codeStreams.length === 0) throw new TileSourceError('The JPEG 2000 file contains no code stream.');
-  return { ...colours, brand, codeStreams, xml };
+  return { ...colors, brand, codeStreams, xml };
 }

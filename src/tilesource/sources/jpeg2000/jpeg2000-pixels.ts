@@ -5,7 +5,7 @@ import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster, type SampleType } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
-import type { ColourFacts } from './boxes.js';
+import type { ColorFacts } from './boxes.js';
 import type { CodeStream, TileRange } from './code-stream.js';
 
 /** Maximum number of samples that are decoded at once: the library takes four bytes for each, and some more. */
@@ -31,7 +31,7 @@ export interface Wanted {
 export class CodeStreamPixels {
   constructor(
     private readonly stream: CodeStream,
-    private readonly facts: ColourFacts,
+    private readonly facts: ColorFacts,
     private readonly shape: Shape,
     private readonly blocks: FileBlocks,
     private readonly name: string,

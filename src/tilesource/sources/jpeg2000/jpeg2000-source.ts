@@ -61,8 +61,8 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
     ...extent,
     levels: levelCount(extent),
     magnification: null,
-    mmX: facts.perMetreX === null ? null : 1000 / facts.perMetreX,
-    mmY: facts.perMetreY === null ? null : 1000 / facts.perMetreY,
+    mmX: facts.perMeterX === null ? null : 1000 / facts.perMeterX,
+    mmY: facts.perMeterY === null ? null : 1000 / facts.perMeterY,
     dtype: shape.dtype,
     bandCount: shape.bands,
     ...(bits > 8 ? whiteOfBits(shape.dtype, bits) : {}),
@@ -159,7 +159,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
   const subsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   const [, second, third] = components;
-  const isColour =
+  const isColor =
     components.length === 3 &&
     first!.dx === 1 &&
     first!.dy === 1 &&
@@ -167,7 +167,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
     third?.dx === 2 &&
     second.dy <= 2 &&
     second.dy === third.dy;
-  if (subsampled && !isColour) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
+  if (subsampled && !isColor) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
   const limit = maxDecodedSamples / components.length;
   const width = Math.min(size.tileWidth, size.right - size.left);
   const height = Math.min(size.tileHeight, size.bottom - size.top);

@@ -58,9 +58,9 @@ function radial(squared: number): number {
 export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping {
   const count = from.length;
   // The points are moved and scaled to be around zero with size one. Otherwise the equations lose accuracy.
-  const centre = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
-  const extent = Math.max(...from.flatMap(([x, y]) => [Math.abs(x - centre[0]!), Math.abs(y - centre[1]!)])) || 1;
-  const normal = ([x, y]: Point): Point => [(x - centre[0]!) / extent, (y - centre[1]!) / extent];
+  const center = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
+  const extent = Math.max(...from.flatMap(([x, y]) => [Math.abs(x - center[0]!), Math.abs(y - center[1]!)])) || 1;
+  const normal = ([x, y]: Point): Point => [(x - center[0]!) / extent, (y - center[1]!) / extent];
   const knots = from.map(normal);
   const rows = knots.map(([x, y]) => [...knots.map(([u, v]) => radial((x - u) ** 2 + (y - v) ** 2)), 1, x, y]);
   const last = [knots.map(() => 1), knots.map(([x]) => x), knots.map(([, y]) => y)].map((row) => [...row, 0, 0, 0]);

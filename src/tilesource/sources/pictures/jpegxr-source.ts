@@ -29,9 +29,9 @@ export const jpegXrSource: TileSourceDefinition = {
     }
     const pixels = bits === 16 ? new Uint16Array(data.buffer, 0, data.length / 2) : data;
     const raw = { width: info.width, height: info.height, channels: bands as 1 | 3 };
-    const grey = bits === 16 ? 'grey16' : 'b-w';
-    const colour = bits === 16 ? 'rgb16' : 'srgb';
-    const image = sharp(pixels, { raw, limitInputPixels: false }).toColourspace(bands === 1 ? grey : colour);
+    const gray = bits === 16 ? 'grey16' : 'b-w';
+    const color = bits === 16 ? 'rgb16' : 'srgb';
+    const image = sharp(pixels, { raw, limitInputPixels: false }).toColourspace(bands === 1 ? gray : color);
     const png = await processed(() => image.png({ compressionLevel: 1 }).toBuffer(), options.signal);
     return openDecoded('jpegxr', { png, icc: null, facts: { width, height, bits, bands } }, options);
   },

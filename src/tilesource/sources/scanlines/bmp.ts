@@ -55,13 +55,13 @@ export const readBmp: HeaderReader = async ({ head, size, read }) => {
     first: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
     step: isUpsideDown ? -rowBytes : rowBytes,
   };
-  const shown = colours(head, { bits, compression, headerBytes, start });
+  const shown = colors(head, { bits, compression, headerBytes, start });
   const place = shown.bands >= 3 ? profilePlace(head.subarray(14)) : null;
   const profile = place === null ? null : await read(14 + place.offset, place.length);
   return { ...rest, ...offsets, ...shown, ...(profile !== null && isRgbProfile(profile) && { profile }) };
 };
 
-function colours(
+function colors(
   head: Buffer,
   { bits, compression, headerBytes, start }: { bits: number; compression: number; headerBytes: number; start: number },
 ): Pick<Rows, 'bands' | 'unpack'> {

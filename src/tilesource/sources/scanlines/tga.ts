@@ -21,7 +21,7 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   if (!isPacked && pixelsAt + rowBytes * height > size)
     throw new TileSourceError(`Truncated or corrupt TGA: ${size} bytes for ${width} by ${height} pixels.`);
   const isTopDown = (descriptor & 0x20) !== 0;
-  const meaning = colours(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
+  const meaning = colors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
   const unpacked = isPacked ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (most) => read(pixelsAt, most)) : null;
   const start = unpacked === null ? pixelsAt : 0;
   return {
@@ -78,7 +78,7 @@ async function unpackRuns(
   return out;
 }
 
-function colours(
+function colors(
   head: Buffer,
   tga: { kind: number; bits: number; descriptor: number; mapAt: number; mapLength: number; mapBits: number },
 ): Pick<Rows, 'bands' | 'unpack'> {

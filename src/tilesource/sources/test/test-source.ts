@@ -114,7 +114,7 @@ export function openTestImage(parameters: TestImageParameters = {}): TileSource 
 }
 
 /** The center of a tile in the image, from 0 to 1 along both axes. */
-function centre(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
+function center(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
   const scale = levelScale(metadata, level);
   return {
     x: Math.min(1, ((x + 0.5) * metadata.tileWidth * scale) / metadata.sizeX),
@@ -130,7 +130,7 @@ async function drawTile(
 ): Promise<Raster> {
   const { bandCount } = metadata;
   const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
-  const position = centre(metadata, address);
+  const position = center(metadata, address);
   const hue = (position.x * 360 + position.y * 180 + address.frame * 47) % 360;
   const paint = (lightness: number) =>
     bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * position.x))] : hslBytes(hue, 0.5, lightness);

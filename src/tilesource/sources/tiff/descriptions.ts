@@ -59,8 +59,8 @@ export function vendorProperties(description: string, { magnification, mmX, mmY 
 /** `AppMag` and `MPP` (micrometers per pixel) of an Aperio description. */
 function readAperio(description: string): DescribedImage {
   const values = aperioValues(description);
-  const micrometres = positive(values.get('MPP'));
-  const mm = micrometres === null ? null : micrometres / 1000;
+  const micrometers = positive(values.get('MPP'));
+  const mm = micrometers === null ? null : micrometers / 1000;
   return { magnification: positive(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };
 }
 
@@ -193,7 +193,7 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
 /** Lower resolutions come from print programs (72 or 96 dpi), not from microscopes. */
 export const leastResolution = 100;
 
-/** Millimetres per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
+/** Millimeters per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
 export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
   const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;

@@ -93,11 +93,11 @@ export async function readNodata(directory: Directory): Promise<number | null> {
   }
 }
 
-const metre = 9001;
+const meter = 9001;
 
-/** Size of a pixel on the ground in millimeters; `null` if the projection does not use metres. */
+/** Size of a pixel on the ground in millimeters; `null` if the projection does not use meters. */
 export function groundSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
-  if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? metre) !== metre) return null;
+  if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? meter) !== meter) return null;
   return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
 }
 

@@ -16,7 +16,7 @@ export interface OmeDescription {
   /** All planes, in the order of the axes (DimensionOrder), first image first. */
   planes: OmePlane[];
   channels: string[] | null;
-  /** Millimetres per pixel. */
+  /** Millimeters per pixel. */
   mmX: number | null;
   mmY: number | null;
   /** Millimeters from plane to plane, and seconds from time to time. */
@@ -35,8 +35,8 @@ export interface OmeDescription {
 
 const maxPlanes = 100_000;
 
-/** Millimetres in the length units of OME-XML; the default unit is the micrometer. */
-const millimetres: Readonly<Record<string, number>> = {
+/** Millimeters in the length units of OME-XML; the default unit is the micrometer. */
+const millimeters: Readonly<Record<string, number>> = {
   pm: 1e-9,
   Å: 1e-7,
   nm: 1e-6,
@@ -60,7 +60,7 @@ function integer(element: XmlElement, name: string, fallback: number): number {
 
 function lengthInMm(pixels: XmlElement, name: string): number | null {
   const value = Number(attribute(pixels, name) ?? Number.NaN);
-  const factor = millimetres[attribute(pixels, `${name}Unit`) ?? 'µm'];
+  const factor = millimeters[attribute(pixels, `${name}Unit`) ?? 'µm'];
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
@@ -73,7 +73,7 @@ function durationInSeconds(pixels: XmlElement, name: string): number | null {
 }
 
 /** The color of a channel, a signed number of red, green, blue and alpha, as `#rrggbb`. */
-function colourOf(channel: XmlElement): string | undefined {
+function colorOf(channel: XmlElement): string | undefined {
   const text = attribute(channel, 'Color');
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
   if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 32) return undefined;
@@ -265,14 +265,14 @@ function planesOf(same: readonly DescribedImage[], names: readonly (string | und
   const budget = { planes: maxPlanes };
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
-    const colours = children(each.pixels, 'Channel').map(colourOf);
+    const colors = children(each.pixels, 'Channel').map(colorOf);
     if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
     const placements = placementsOf(each.pixels, axes, files, budget);
     for (const [index, placement] of placements.entries()) {
       if (placement?.isElsewhere === true) continue;
       const at = positionOf(axes, index);
       const channel = names?.[at.C];
-      const color = colours[at.C];
+      const color = colors[at.C];
       planes.push({
         directory: placement?.directory ?? null,
         metadata: {

@@ -1,8 +1,8 @@
 import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
-import { jpeg2000Coding } from '../../codecs/jpeg2000-colours.js';
-import type { LossyCodec, StoredColours, StoredLevel } from '../../tile-source.js';
+import { jpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
+import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js';
 import { codeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
 import { yCbCrOf601 } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
@@ -22,7 +22,7 @@ const lengthsAtOnce = 65_536;
 /** Properties of all tiles of a level, from the first one. */
 interface TileForm {
   encoding: StoredLevel['encoding'];
-  colours: StoredColours;
+  colors: StoredColors;
   /** Bytes that replace the first `drop` bytes of each tile. */
   prefix: Uint8Array;
   drop: number;
@@ -50,7 +50,7 @@ export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Pro
   const { prefix, drop } = form;
   return {
     encoding: form.encoding,
-    colours: form.colours,
+    colors: form.colors,
     lengthOf: (tile) => lengths[tile]! - drop + prefix.length,
     async read(tile, signal) {
       const { signal: _first, ...always } = reader;
@@ -145,7 +145,7 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   return {
     encoding: 'jpeg',
     // DICOM has no other word for YCbCr in the JPEG of slides, whatever the sampling (PS3.3 C.8.12.4.1.5).
-    colours: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : 'YBR_FULL_422',
+    colors: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : 'YBR_FULL_422',
     prefix: isWhole ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
     drop: isWhole ? 0 : 2,
     isIntact: (bytes) => {
@@ -185,7 +185,7 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const mixed = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
   return {
     encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
-    colours: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : 'RGB',
+    colors: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : 'RGB',
     prefix: new Uint8Array(),
     drop: 0,
     isIntact: isStream,

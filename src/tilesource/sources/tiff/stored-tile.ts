@@ -58,8 +58,8 @@ function isReadAsItIs(segments: readonly JpegSegment[], header: Uint8Array): boo
   const [first, second] = segments.filter(isApplication);
   const isPlain =
     first === undefined || (second === undefined && Buffer.from(first.body.subarray(0, 5)).toString('latin1') === 'JFIF\0');
-  const isPlainColour = header[5] === 1 || (header[5] === 3 && [6, 9, 12].every((at, index) => header[at] === index + 1));
-  return isPlain && (first?.body.length ?? 14) === 14 && isPlainColour;
+  const isPlainColor = header[5] === 1 || (header[5] === 3 && [6, 9, 12].every((at, index) => header[at] === index + 1));
+  return isPlain && (first?.body.length ?? 14) === 14 && isPlainColor;
 }
 
 /** Properties of a JPEG tile according to its directory. */

@@ -5,7 +5,7 @@ import { isObject, list, member, textOf, type JsonObject } from './json.js';
 const maxDatasets = 64;
 
 /** Units of length in millimeters. */
-const millimetres: Readonly<Record<string, number>> = {
+const millimeters: Readonly<Record<string, number>> = {
   angstrom: 1e-7,
   nanometer: 1e-6,
   micrometer: 1e-3,
@@ -86,8 +86,8 @@ export function readOme(attributes: JsonObject): OmeImage | null {
 }
 
 /** Millimeters per pixel along an axis; `null` if the file does not declare it. */
-export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
-  return stepAlong({ axes, datasets }, name, millimetres);
+export function millimetersAlong({ axes, datasets }: OmeImage, name: string): number | null {
+  return stepAlong({ axes, datasets }, name, millimeters);
 }
 
 const seconds: Readonly<Record<string, number>> = {

@@ -16,7 +16,7 @@ import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js'
 import type { Raster } from '../../raster.js';
 import { extend } from '../tiff/region.js';
 import { sampleTypeOf } from './array-metadata.js';
-import { millimetresAlong, secondsAlong } from './ome.js';
+import { millimetersAlong, secondsAlong } from './ome.js';
 import { readPlane } from './planes.js';
 import type { ZarrArray } from './zarr-array.js';
 import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
@@ -88,14 +88,14 @@ function describe(image: ZarrImage, planes: Planes): ImageMetadata {
     tileHeight: handy(chunk[planes.yAxis]!),
   };
   const frames = framesOf(planes, image);
-  const [mmZ, secondsT] = [millimetresAlong(image.ome, 'z'), secondsAlong(image.ome, 't')];
+  const [mmZ, secondsT] = [millimetersAlong(image.ome, 'z'), secondsAlong(image.ome, 't')];
   const names = image.ome.channels.map(({ name }) => name);
   return {
     ...extent,
     levels: levelCount(extent),
     magnification: null,
-    mmX: millimetresAlong(image.ome, 'x'),
-    mmY: millimetresAlong(image.ome, 'y'),
+    mmX: millimetersAlong(image.ome, 'x'),
+    mmY: millimetersAlong(image.ome, 'y'),
     ...(mmZ === null ? {} : { mmZ }),
     ...(secondsT === null ? {} : { secondsT }),
     dtype: sampleTypeOf(type),

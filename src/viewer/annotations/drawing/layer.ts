@@ -13,7 +13,7 @@ export type Content = {
   /** at least those that overlap a box of the image */
   shapes: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
   /** those whose labels are always visible */
-  labelled: () => Element[];
+  labeled: () => Element[];
   /** whether all shapes that overlap a box of the image are loaded */
   covers: (box: Box) => boolean;
   /** shapes that are being changed, which are drawn in each frame */
@@ -44,7 +44,7 @@ const pointsOfShape = 8;
  */
 export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
   const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
-  let labelled: Element[] = [];
+  let labeled: Element[] = [];
   /** Ids of the shapes that were left out of the drawing. */
   let left = '';
   /** Number of points that can still be drawn in this frame. */
@@ -78,7 +78,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   function list() {
     const without = content.live().map(({ id }) => id);
     left = without.join(' ');
-    labelled = content.labelled().filter(({ id }) => !without.includes(id));
+    labeled = content.labeled().filter(({ id }) => !without.includes(id));
   }
 
   function cut(placement: DOMMatrix): Cut {
@@ -134,7 +134,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
     const shapes = content.live();
     if (shapes.map(({ id }) => id).join(' ') !== left) cells.redraw();
     painter.shapes(shapes, 1);
-    const labels = hovered && !labelled.includes(hovered) ? [...labelled, hovered] : labelled;
+    const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;
     for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.label(shape);
     isDirty = content.above(painter) || shapes.length > 0 || labels.length > 0;
     live.hidden = !isDirty;

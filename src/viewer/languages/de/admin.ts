@@ -1,5 +1,5 @@
 import { plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 import { settingDescriptions, settingNames } from './settings.js';
 
 const settings = (count: number) => plural(count, 'Einstellung', 'Einstellungen');

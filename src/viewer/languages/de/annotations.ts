@@ -1,5 +1,5 @@
 import { formatCount, formatNumber, plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 const shapes = (count: number) => plural(count, 'Form', 'Formen');
 const unsaved = (count: number) => plural(count, 'ungespeicherte Änderung', 'ungespeicherte Änderungen');

@@ -1,5 +1,5 @@
 import { formatCount, plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 export const commentTexts: Texts['commentTexts'] = {
   about: 'Bezug',

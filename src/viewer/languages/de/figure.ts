@@ -1,5 +1,5 @@
 import { formatCount } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 export const figureTexts: Texts['figureTexts'] = {
   annotations: 'Annotationen',

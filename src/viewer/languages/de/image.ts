@@ -1,5 +1,5 @@
 import { plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 export const imageTexts: Texts['imageTexts'] = {
   about: 'Über dieses Bild',

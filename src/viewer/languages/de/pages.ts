@@ -1,5 +1,5 @@
 import { formatCount, plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 export const commonTexts: Texts['commonTexts'] = {
   cancel: 'Abbrechen',
@@ -263,7 +263,7 @@ export const browseTexts: Texts['browseTexts'] = {
   tagsOf: (count) => `Schlagwörter: ${items(count)}`,
   tagsSaved: 'Schlagwörter gespeichert.',
   keepView: 'Ansicht im nächsten Bild beibehalten',
-  neighbours: 'Bilder dieses Ordners',
+  neighbors: 'Bilder dieses Ordners',
   nextImage: (name) => `Nächstes Bild: ${name}`,
   previousImage: (name) => `Voriges Bild: ${name}`,
   imageOf: (position, total) => `${formatCount(position)} von ${formatCount(total)}`,
@@ -295,7 +295,7 @@ export const browseTexts: Texts['browseTexts'] = {
 export const uploadTexts: Texts['uploadTexts'] = {
   again: (name) => `${name} erneut hochladen`,
   cancel: (name) => `${name} abbrechen`,
-  cancelled: 'Abgebrochen',
+  canceled: 'Abgebrochen',
   chooseAgain: (name) => `${name} erneut auswählen`,
   closeList: 'Liste der Uploads schließen',
   connectionLost: 'Die Verbindung ist unterbrochen. Neuer Versuch …',

@@ -1,5 +1,5 @@
 import { plural } from '../../format.js';
-import type { Texts } from '../catalogue.js';
+import type { Texts } from '../catalog.js';
 
 export const sharingTexts: Texts['sharingTexts'] = {
   about: 'Alle, die den Link haben, können dieses Bild ohne Konto so ansehen, wie Sie es jetzt sehen, und sonst nichts.',

@@ -92,8 +92,8 @@ describe('averageSamples', () => {
     const raster: Raster = { data, width: 4, height: 1, bands: 4, dtype };
     for (const nodata of [7, full]) {
       const { data: made } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
-      const colours = nodata === 7 ? [60, 30, 120] : [42, 15, 45];
-      expect([...made]).toEqual([...colours, Math.floor((full * 3 + least) / 4 + 0.5)]);
+      const colors = nodata === 7 ? [60, 30, 120] : [42, 15, 45];
+      expect([...made]).toEqual([...colors, Math.floor((full * 3 + least) / 4 + 0.5)]);
     }
   });
 

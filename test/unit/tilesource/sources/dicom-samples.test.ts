@@ -111,11 +111,11 @@ describe('samples of DICOM', () => {
     twelve[twelve.indexOf(Buffer.from([0xff, 0xc0])) + 4] = 12;
     const lossless = Buffer.from(jpeg);
     lossless[lossless.indexOf(Buffer.from([0xff, 0xc0])) + 1] = 0xc3;
-    const colour = { ...small, samples: 3, photometric: 'YBR_FULL_422', transferSyntax: `${base}.4.51` };
+    const color = { ...small, samples: 3, photometric: 'YBR_FULL_422', transferSyntax: `${base}.4.51` };
     const cases: [WrittenDicom, string][] = [
-      [{ ...colour, frames: [twelve] }, 'JPEG with 12 bits'],
-      [{ ...colour, frames: [lossless] }, 'lossless JPEG with 8 bits'],
-      [{ ...colour, bits: 16, stored: 12, frames: [twelve] }, 'JPEG frames of 12 bits'],
+      [{ ...color, frames: [twelve] }, 'JPEG with 12 bits'],
+      [{ ...color, frames: [lossless] }, 'lossless JPEG with 8 bits'],
+      [{ ...color, bits: 16, stored: 12, frames: [twelve] }, 'JPEG frames of 12 bits'],
       [{ ...small, samples: 3, photometric: 'YBR_PARTIAL_420', frames: [Buffer.alloc(45)] }, 'color space YBR_PARTIAL_420'],
     ];
     for (const [written, message] of cases) {

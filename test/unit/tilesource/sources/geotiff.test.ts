@@ -24,7 +24,7 @@ interface Written {
   dtype: SampleType;
   corners?: [number, number][];
   /** Longitude and latitude of the middle of the pixel at 450, 350. */
-  centre: [number, number];
+  center: [number, number];
   mercatorBounds: [number, number, number, number] | null;
   tiles: { level: number; x: number; y: number; raw: string }[];
 }
@@ -121,9 +121,9 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
 
   it.each(written.map((file) => [file.name, file] as const))(
     'finds pixels of %s by longitude and latitude',
-    async (name, { centre }) => {
+    async (name, { center }) => {
       const image = openLargeImage(await open(name));
-      const [left, top] = centre;
+      const [left, top] = center;
       for (const units of ['EPSG:4326', 'wgs84', '4326', 'epsg:4326']) {
         expect(await image.pixel({ left, top, units })).toEqual(await image.pixel({ left: 450, top: 350 }));
       }
@@ -164,7 +164,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
     }
     const isSharp = (level: number) => level >= (file.dtype === 'uint8' ? levels - 1 : levels - 2);
     // Bytes are mixed, and numbers are rounded here and there. Where a pixel of the map has several of the image, other samples are
-    // means of these, while GDAL picks one: neighbours differ by at most 1.
+    // means of these, while GDAL picks one: neighbors differ by at most 1.
     const tolerance = file.dtype === 'uint8' ? 3 : 1;
     expect(file.tiles.some(({ level }) => level < levels && isSharp(level))).toBe(true);
     for (const { level, x, y, raw } of file.tiles.filter((tile) => tile.level < levels)) {
@@ -250,11 +250,11 @@ describe('the map', () => {
   it('places a step within a twentieth of a pixel at every zoom', async () => {
     const [width, height] = [1200, 900];
     // Places and scales that meet no pixels of the map.
-    const places: { proj4: string; transform: Affine; map: (latitudeOrMetre: number) => number }[] = [
+    const places: { proj4: string; transform: Affine; map: (latitudeOrMeter: number) => number }[] = [
       {
         proj4: 'EPSG:3857',
         transform: [-6_012_345, 10_037, 0, 4_123_456, 0, -10_037],
-        map: (metre) => 0.5 - metre / world,
+        map: (meter) => 0.5 - meter / world,
       },
       {
         proj4: 'EPSG:4326',

@@ -72,8 +72,8 @@ describe('functions of styles', () => {
       const image = openLargeImage(
         rasterSource(paint({ width: 150, height: 130, bands }, (x, y) => (x * 37 + y * 91 + ((x * y) % 17) * 5) % 256)).source,
       );
-      for (const coloured of [{}, { bands: [{ band: 1, palette: ['#000', '#fff', '#f00'], min: 0, max: 255 }] }]) {
-        const look = style({ ...coloured, function: { name: 'medianFilter', parameters: { kernel: 5 } } });
+      for (const colored of [{}, { bands: [{ band: 1, palette: ['#000', '#fff', '#f00'], min: 0, max: 255 }] }]) {
+        const look = style({ ...colored, function: { name: 'medianFilter', parameters: { kernel: 5 } } });
         const whole = await pixels(await image.region({ style: look, encoding: 'PNG' }));
         const tile = await pixels(await image.tile({ level: 2, x: 1, y: 1, style: look, encoding: 'PNG' }));
         for (const [x, y] of [

@@ -260,7 +260,7 @@ describe('stored tiles', () => {
   ])('%s JPEG with shared tables shows the same colors whole as decoded', async (_name, photometric) => {
     const picture = sharp(pattern(64, 64, 3), { raw: { width: 64, height: 64, channels: 3 } });
     const { tables, tile: stored } = split(await picture.jpeg({ quality: 90, chromaSubsampling: '4:4:4' }).toBuffer());
-    const colour = {
+    const color = {
       ...grayTags(128, 64, 64),
       258: { short: [8, 8, 8] },
       259: { short: [7] },
@@ -269,7 +269,7 @@ describe('stored tiles', () => {
       347: { bytes: tables },
       530: { short: [1, 1] },
     };
-    const source = await open(writeTiff([{ tags: colour, chunks: [stored, stored] }]));
+    const source = await open(writeTiff([{ tags: color, chunks: [stored, stored] }]));
     const address = { level: 1, x: 1, y: 0, frame: 0 };
     const whole = await source.readStoredTile?.(address);
     expect(whole?.encoding).toBe('JPEG');

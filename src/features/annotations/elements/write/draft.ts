@@ -129,7 +129,7 @@ export class WindowDraft {
     const boxes = this.#boxes;
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
     for (let i = 0; i < count; i += 1) {
-      const [x, y] = [this.#centre(i, 0), this.#centre(i, 1)];
+      const [x, y] = [this.#center(i, 0), this.#center(i, 1)];
       if (x < left) left = x;
       if (x > right) right = x;
       if (y < top) top = y;
@@ -143,7 +143,7 @@ export class WindowDraft {
         (boxes[start + 3] as number) - (boxes[start] as number),
         (boxes[start + 4] as number) - (boxes[start + 1] as number),
       );
-      const alongCurve = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
+      const alongCurve = hilbert(cellOf((this.#center(i, 0) - left) * perX), cellOf((this.#center(i, 1) - top) * perY));
       // The class, 32 bits of curve and 16 bits of position in the window: 52 bits, which a double holds exactly.
       keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
@@ -154,7 +154,7 @@ export class WindowDraft {
     return order;
   }
 
-  #centre(at: number, axis: 0 | 1): number {
+  #center(at: number, axis: 0 | 1): number {
     const start = at * numbersPerBox + axis;
     return (this.#boxes[start] as number) / 2 + (this.#boxes[start + 3] as number) / 2;
   }

@@ -11,7 +11,7 @@ export interface Pixels {
 }
 
 /**
- * Nodes of a grid along the axis of each ink. Colours between them are interpolated, which gives the colours of the profile within 3 of 255, nearly all
+ * Nodes of a grid along the axis of each ink. Colors between them are interpolated, which gives the colors of the profile within 3 of 255, nearly all
  * of them within 1.
  */
 const nodes = 33;
@@ -67,7 +67,7 @@ function inksOfNodes(): Uint8Array {
 }
 
 /**
- * Converts pixels of CMYK to RGB by a grid of colours, which is made once for each profile: making the conversion of a profile takes libvips as
+ * Converts pixels of CMYK to RGB by a grid of colors, which is made once for each profile: making the conversion of a profile takes libvips as
  * long as converting a hundred tiles.
  *
  * @param convert converts a picture of CMYK by the profile.

@@ -4,7 +4,7 @@ import { processed } from '../../../process/processing.js';
 import type { Raster, Samples } from '../../../raster.js';
 import { vipsReason } from '../../../process/vips-reason.js';
 import { cmykToRgb, type Pixels } from './cmyk.js';
-import { interpretColours } from './colour.js';
+import { interpretColors } from './color.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import { decodeJpegXl } from './jpeg-xl.js';
 import { decompressJpegXr } from './jpeg-xr.js';
@@ -162,9 +162,9 @@ async function decodeWrapped(
     }
   }
   if (photometric === photometrics.separated) wrapped.push(short(tags.inkSet, layout.inkSet), ...iccTag(layout));
-  const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
-  if (samples > colours) {
-    const extras = Array.from({ length: samples - colours }, (_, i) => layout.extraSamples[i] ?? 0);
+  const colorBands = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
+  if (samples > colorBands) {
+    const extras = Array.from({ length: samples - colorBands }, (_, i) => layout.extraSamples[i] ?? 0);
     wrapped.push(short(tags.extraSamples, ...extras));
   }
   if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
@@ -303,7 +303,7 @@ export async function decodeChunks(
     if (layout.photometric === photometrics.separated || layout.photometric === photometrics.cieLab) {
       return asRaster(await toRgb(layout, stored, context), layout, layout.bands, rows);
     }
-    return interpretColours(stored, layout);
+    return interpretColors(stored, layout);
   }
   if (layout.decoding === 'picture') {
     const direct = await decodeStoredJpeg(layout, planes, context);

@@ -17,10 +17,10 @@ export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows,
   const { data: png } = await threads.call('picture', task, 'a tile (JPEG XL)', signal);
   const isWide = bits === 16;
   const gray = isWide ? 'grey16' : 'b-w';
-  const colour = isWide ? 'rgb16' : 'srgb';
+  const color = isWide ? 'rgb16' : 'srgb';
   try {
     const picture = sharp(png, { failOn: 'error', limitInputPixels: width * rows });
-    const raw = picture.toColourspace(bands <= 2 ? gray : colour).raw({ depth: isWide ? 'ushort' : 'uchar' });
+    const raw = picture.toColourspace(bands <= 2 ? gray : color).raw({ depth: isWide ? 'ushort' : 'uchar' });
     const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
     if (info.channels !== bands) {
       throw new TileSourceError(`Corrupt TIFF: a JPEG XL tile has ${info.channels} samples where ${bands} are declared.`);

@@ -63,7 +63,7 @@ function isByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
   return at >= 0 && ((decompositions === 6 && wavelet === 0) || (decompositions === 5 && wavelet === 1));
 }
 
-function isSubsampledColour(components: CodeStreamSize['components']): boolean {
+function isSubsampledColor(components: CodeStreamSize['components']): boolean {
   const [first, second, third] = components;
   if (components.length !== 3 || first === undefined || second === undefined || third === undefined) return false;
   return first.dx === 1 && first.dy === 1 && second.dx === 2 && second.dy <= 2 && third.dx === 2 && third.dy === second.dy;
@@ -92,7 +92,7 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
     );
   }
   const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
-  if (isSubsampled && !isSubsampledColour(components)) {
+  if (isSubsampled && !isSubsampledColor(components)) {
     throw new TileSourceError('JPEG 2000 tiles with subsampled components other than 4:2:2 and 4:2:0 colors are not supported.');
   }
   if (components.some((component) => component.bits > layout.bits)) {

@@ -5,7 +5,7 @@ import { yCbCrToRgb } from './stored-ycbcr.js';
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);
-  const colours = map.length / 3;
+  const colorCount = map.length / 3;
   // Colors are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
   const shift = map.some((value) => value > 255) ? 8 : 0;
   const bands = 2 + indexes.bands;
@@ -13,15 +13,15 @@ function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const data = new Uint8Array(indexes.width * indexes.height * bands);
   for (let i = 0, out = 0; i < indexes.data.length; i += indexes.bands, out += bands) {
     const index = indexes.data[i] ?? 0;
-    for (let c = 0; c < 3; c++) data[out + c] = (map[index + c * colours] ?? 0) >> shift;
+    for (let c = 0; c < 3; c++) data[out + c] = (map[index + c * colorCount] ?? 0) >> shift;
     if (bands === 4) data[out + 3] = Math.round((indexes.data[i + 1] ?? 0) * opacity);
   }
   return { data, width: indexes.width, height: indexes.height, bands, dtype: 'uint8' };
 }
 
-function invert(data: Samples, full: number, bands: number, colourBands: number): void {
+function invert(data: Samples, full: number, bands: number, colorBands: number): void {
   for (let i = 0; i < data.length; i += bands) {
-    for (let c = 0; c < colourBands; c++) data[i + c] = full - (data[i + c] ?? 0);
+    for (let c = 0; c < colorBands; c++) data[i + c] = full - (data[i + c] ?? 0);
   }
 }
 
@@ -41,17 +41,17 @@ function unpremultiply(data: Samples, full: number, bands: number, alpha: number
  * Converts samples to the meaning that {@link Raster} defines: black is zero, palette indexes become colors, alpha is not premultiplied. Works in
  * place if the shape stays the same.
  */
-export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
+export function interpretColors(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
   if (photometric === photometrics.yCbCr) yCbCrToRgb(raster, layout.yCbCr);
   // Signed samples are not changed. Depths above 8 are not scaled to the range of their arrays.
   const white = layout.bits > 8 ? whiteOfBits(raster.dtype, layout.bits).white : undefined;
   const full = raster.dtype.startsWith('int') ? 1 : (white ?? fullValue(raster.dtype));
-  const colours = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;
-  if (photometric === photometrics.whiteIsZero && full > 1) invert(raster.data, full, raster.bands, colours);
-  if (raster.bands === colours + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
-    unpremultiply(raster.data, full, raster.bands, colours);
+  const colorBands = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;
+  if (photometric === photometrics.whiteIsZero && full > 1) invert(raster.data, full, raster.bands, colorBands);
+  if (raster.bands === colorBands + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
+    unpremultiply(raster.data, full, raster.bands, colorBands);
   }
   return raster;
 }

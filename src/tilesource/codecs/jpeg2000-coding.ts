@@ -1,4 +1,5 @@
 import { bufferOf } from '../../core/buffer-of.js';
+
 /** How the components of a JPEG 2000 code stream are transformed. */
 export interface Jpeg2000Coding {
   /** Whether the first three components are mixed, like red, green and blue. */

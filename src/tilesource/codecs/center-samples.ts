@@ -46,7 +46,7 @@ export interface Reduced {
  * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to half a
  * pixel to the lower right.
  */
-export function centre(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
+export function centerSamples(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
   const weights = weightsAt((1 - 2 ** -reduce) / 2);
   const buffer = new Float64Array(Math.max(width, height));
   const row = width * bands;

@@ -33,7 +33,7 @@ const shared = {
   errors: ['unknown-id', 'bad-parameter', 'access-denied', 'not-found'],
 } as const;
 
-/** A request for neighbours in a list. */
+/** A request for neighbors in a list. */
 interface ListRequest {
   params: { id: string };
   query: { find: string | undefined; sort: string | undefined; sortdir: 1 | -1 };
@@ -65,7 +65,7 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
   return { first: () => at(0), next: () => at(index + 1), previous: () => at(index - 1), index, count };
 }
 
-function neighbour(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
+function neighbor(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
   return defineRoute({
     ...shared,
     path: `/item/:id/${which}_image`,
@@ -76,10 +76,10 @@ function neighbour(which: 'first' | 'next' | 'previous', summary: string): Route
 }
 
 /** Routes for the next and previous image in a folder. */
-export const neighbourRoutes: RouteDefinition<HostContext>[] = [
-  neighbour('first', 'The first large image of the folder of an item.'),
-  neighbour('next', 'The large image after an item in its folder; after the last one, the first.'),
-  neighbour('previous', 'The large image before an item in its folder; before the first one, the last.'),
+export const neighborRoutes: RouteDefinition<HostContext>[] = [
+  neighbor('first', 'The first large image of the folder of an item.'),
+  neighbor('next', 'The large image after an item in its folder; after the last one, the first.'),
+  neighbor('previous', 'The large image before an item in its folder; before the first one, the last.'),
   defineRoute({
     ...shared,
     path: '/item/:id/adjacent_images',

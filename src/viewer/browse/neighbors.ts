@@ -12,14 +12,14 @@ const storageKey = 'keep view';
  *
  * @param options `view` returns the parameters of the current view, for when the user keeps it
  */
-export function neighbourLinks(options: {
+export function neighborLinks(options: {
   id: string;
   list: ListAddress;
   view: () => Record<string, string | number | null>;
   signal: AbortSignal;
 }) {
   const { id, list, view, signal } = options;
-  const element = h('nav.neighbours.row', { 'aria-label': browseTexts.neighbours, hidden: true });
+  const element = h('nav.neighbors.row', { 'aria-label': browseTexts.neighbors, hidden: true });
   addEventListener('keydown', onKey, { signal });
   void show().catch((error: unknown) => {
     // The image is not in the list any more, or is alone. Without links, the page works as before.
