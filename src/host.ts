@@ -200,6 +200,11 @@ export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
   /**
+   * Items were removed together. A host that removes thousands of them announces them with this event, some hundred at a time, instead of
+   * `item.removed` for each. Then everything that belongs to them is removed with few commands to the database.
+   */
+  'items.removed': { items: readonly StoredDocument[] };
+  /**
    * Items were put into a trash of the host. Until `item.shown`, the plugin answers everything about them as if they did not exist,
    * and removes nothing that belongs to them. Their documents need not be changed, and may be moved elsewhere. Send at most a few
    * hundred items in one event.
@@ -228,6 +233,8 @@ export interface HostEventPayloads {
    */
   'files.added': { added: readonly { file: StoredDocument; item: StoredDocument }[] };
   'file.removed': { file: StoredDocument };
+  /** Files were removed together, at most some hundred. A host may send this instead of `file.removed` for each. */
+  'files.removed': { files: readonly StoredDocument[] };
   /**
    * An upload has ended. `reference` is the client's text for it. `id` identifies the upload: it may be announced again after a
    * crash, and a listener acts on each `id` only once.

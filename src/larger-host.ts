@@ -12,7 +12,7 @@ export { eachWord, searchWords } from './features/annotations/documents/annotati
 export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
 export { InOrder } from './core/concurrency/in-order.js';
 export { inTime } from './core/concurrency/in-time.js';
-export { batches, inParts } from './core/database/id-batches.js';
+export { batches, idsPerQuery, inParts } from './core/database/id-batches.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
 export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';

@@ -4,7 +4,7 @@ import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
 import { checkHost, claimModels } from './host/check-host.js';
 import { Callers } from './host/callers.js';
 import { harmlessLogger } from './host/logger.js';
-import { ModelEvents } from './host/host-events.js';
+import { ModelEvents, onItemsRemoved } from './host/host-events.js';
 import { HiddenItems } from './host/hidden-items.js';
 import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
@@ -68,7 +68,7 @@ export async function openCore(
   const hidden = new HiddenItems(own, records.parts.items);
   onClose(events.on('item.hidden', ({ items }) => hidden.hide(items)));
   onClose(events.on('item.shown', ({ items }) => hidden.show(items)));
-  onClose(events.on('item.removed', ({ item }) => hidden.forget(item)));
+  onClose(onItemsRemoved(events, (items) => hidden.forget(items)));
   const callers = new Callers(host.auth);
   onClose(events.on('access.changed', () => callers.forget()));
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));

@@ -11,7 +11,8 @@ import { loadFolder } from './tree/folders.js';
 import { localPathOf, moveFile, readFile, removeFile } from './files/files.js';
 import { treeOf } from './files/file-trees.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
-import { createItem, removeItem } from './tree/items.js';
+import { removeItem } from './tree/item-removals.js';
+import { createItem } from './tree/items.js';
 import { enabledUser, tokensVerifier } from './accounts/tokens/tokens.js';
 
 /** The member `auth` of the host. */

@@ -896,6 +896,7 @@ export interface components {
             expires: string | null;
             trashedBy: string | null;
             isComplete: boolean;
+            isRemoving: boolean;
             folders?: number;
             items?: number;
             size?: number;

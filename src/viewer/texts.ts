@@ -146,6 +146,8 @@ export const browseTexts = {
   deleteText: 'Everything inside will be deleted permanently.',
   downloadAll: 'Download all as ZIP',
   editNamed: (name: string) => `Edit “${name}”`,
+  beingDeleted: 'Being deleted permanently.',
+  beingTrashed: 'Still being moved to the trash.',
   emptyTrash: 'Empty trash',
   emptyTrashTitle: (count: number) => `Delete ${plural(count, 'entry', 'entries')} in the trash?`,
   extent: (folders: number, items: number, size: string) => {

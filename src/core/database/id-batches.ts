@@ -2,7 +2,7 @@
 export const idsPerQuery = 500;
 
 /** Groups values into lists of `size`; the last list may be shorter. */
-export async function* inParts<T>(values: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+export async function* inParts<T>(values: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
   let part: T[] = [];
   for await (const value of values) {
     part.push(value);

@@ -50,9 +50,9 @@ export class HiddenItems {
     }
   }
 
-  /** Forgets an item that no longer exists. */
-  async forget({ _id }: StoredDocument): Promise<void> {
-    await this.#hidden.deleteOne({ _id: idText(_id) });
+  /** Forgets items that no longer exist. */
+  async forget(items: readonly StoredDocument[]): Promise<void> {
+    for (const some of batches(items)) await this.#hidden.deleteMany({ _id: { $in: some.map(({ _id }) => idText(_id)) } });
   }
 
   /** Whether the host has hidden an item. */

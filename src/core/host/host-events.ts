@@ -20,6 +20,19 @@ export class HostEventEmitter implements HostEvents {
   }
 }
 
+/** Calls `listener` for items that were removed, one by one or together. @returns a function that ends this. */
+export function onItemsRemoved(
+  events: HostEvents,
+  listener: (items: readonly StoredDocument[]) => void | Promise<void>,
+): () => void {
+  const offOne = events.on('item.removed', ({ item }) => listener([item]));
+  const offSeveral = events.on('items.removed', ({ items }) => listener(items));
+  return () => {
+    offOne();
+    offSeveral();
+  };
+}
+
 type AnyModel = Model<Record<string, unknown>>;
 type AnyQuery = Query<unknown, Record<string, unknown>>;
 

@@ -248,9 +248,9 @@ export class LargeImageMarkers {
     }));
   }
 
-  /** Items whose large image is served from this file. */
-  async itemsServing(file: FileRecord): Promise<ItemRecord[]> {
-    const query = this.#items.find({ 'largeImage.fileId': file.doc._id });
+  /** Items whose large images are served from these files. */
+  async itemsServing(files: readonly FileRecord[]): Promise<ItemRecord[]> {
+    const query = this.#items.find({ 'largeImage.fileId': { $in: files.map(({ doc }) => doc._id) } });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.#itemOf(doc));
   }
 }

@@ -1,4 +1,6 @@
 import type { HostRecords } from '../../core/host/host-records.js';
+import { batches } from '../../core/database/id-batches.js';
+import { onItemsRemoved } from '../../core/host/host-events.js';
 import { idText } from '../../core/database/id-text.js';
 import type { HostEvents, StoredDocument } from '../../host.js';
 import type { AnnotationServices } from './annotation-services.js';
@@ -18,15 +20,16 @@ export function followHost(
   { annotations: { lifecycle, lists }, model, records }: Followed,
   onClose: OnClose,
 ): void {
+  const idsOf = (items: readonly StoredDocument[]) => items.map(({ _id }) => idText(_id));
   onClose(
-    events.on('item.removed', async ({ item }) => {
-      const itemIds = [idText(item._id)];
-      await lifecycle.discard(lists.all({ itemIds, active: null }));
-      // Their history can be read, as that of the annotations of any removed item.
-      await model.setHidden(itemIds, false);
+    onItemsRemoved(events, async (items) => {
+      for (const itemIds of batches(idsOf(items))) {
+        await lifecycle.discard(lists.all({ itemIds, active: null }));
+        // Their history can be read, as that of the annotations of any removed item.
+        await model.setHidden(itemIds, false);
+      }
     }),
   );
-  const idsOf = (items: readonly StoredDocument[]) => items.map(({ _id }) => idText(_id));
   onClose(events.on('item.hidden', ({ items }) => model.setHidden(idsOf(items), true)));
   onClose(events.on('item.shown', ({ items }) => model.setHidden(idsOf(items), false)));
   onClose(

@@ -16,7 +16,7 @@ export type CachedFileKind = 'thumbnail' | 'data';
 /** Selects the files to count or remove. Missing members select everything. */
 export interface CachedFileFilter {
   kind: CachedFileKind;
-  itemId?: unknown;
+  itemIds?: readonly unknown[];
   /** The exact key. */
   key?: string;
   /** A text that the key contains. */
@@ -139,7 +139,7 @@ export class CachedFileModel {
   /** Records of an item's files, newest first. */
   async list(item: ItemRecord, kind: CachedFileKind): Promise<StoredDocument[]> {
     return this.#files
-      .find(query({ kind, itemId: item.doc._id }))
+      .find(query({ kind, itemIds: [item.doc._id] }))
       .sort({ _id: -1 })
       .lean<StoredDocument[]>();
   }
@@ -157,12 +157,12 @@ export class CachedFileModel {
     return Math.max(0, count);
   }
 
-  /** Matching records, some at a time; those of hidden items only if the filter names their item. */
+  /** Matching records, some at a time; those of hidden items only if the filter names their items. */
   async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
     const found = eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
     for await (const docs of inParts(found, idsPerQuery)) {
       const itemOf = (doc: StoredDocument) => idText(doc.attachedToId);
-      const hidden = filter.itemId === undefined ? await this.hidden.among(docs.map(itemOf)) : null;
+      const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemOf)) : null;
       yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemOf(doc)));
     }
   }
@@ -220,9 +220,9 @@ function ofItems(kind: CachedFileKind, wanted: readonly FilesOfItem[]): Record<s
   return { attachedToId: { $in: unique(wanted.map(({ itemId }) => itemId)) }, [kindFields[kind]]: true, attachedToType: 'item' };
 }
 
-function query({ kind, itemId, key, keyContains }: CachedFileFilter): Record<string, unknown> {
+function query({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {
   return {
-    ...(itemId !== undefined && { attachedToId: itemId }),
+    ...(itemIds !== undefined && { attachedToId: { $in: [...itemIds] } }),
     [kindFields[kind]]: true,
     attachedToType: 'item',
     ...(key !== undefined && { thumbnailKey: key }),

@@ -11,6 +11,7 @@ import {
   type CachedFileModel,
   type ItemState,
 } from './cached-file.model.js';
+import { batches } from '../../core/database/id-batches.js';
 import { grouped } from '../../core/database/grouped.js';
 import type { Lease, Leases } from '../../core/database/leases/leases.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -315,12 +316,15 @@ export class CachedFiles {
     return [entries.length, surplus.length];
   }
 
-  /** Removes all cached files of an item, including those that are being made. */
-  async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
-    // The leases are revoked first: a process that finds its lease revoked removes the file that it has stored.
-    await this.options.leases.revoke(item.id);
-    step('cached-file:revoked');
-    for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemId: item.doc._id });
+  /** Removes all cached files of items, including those that are being made. */
+  async removeAll(items: readonly { id: string; doc: { _id: unknown } }[]): Promise<void> {
+    for (const some of batches(items)) {
+      // The leases are revoked first: a process that finds its lease revoked removes the file that it has stored.
+      await this.options.leases.revoke(some.map(({ id }) => id));
+      step('cached-file:revoked');
+      const itemIds = some.map(({ doc }) => doc._id);
+      for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemIds });
+    }
   }
 
   /** Number of matching files. */

@@ -30,7 +30,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
     const model = new CachedFileModel(records, hidden);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     // The images already follow the host's events, so no event may arrive before this.
-    changes.on((item) => cachedFiles.removeAll(item));
+    changes.on((items) => cachedFiles.removeAll(items));
     await model.createIndexes();
     const services = { records, images, cachedFiles, logger };
     return {

@@ -249,8 +249,8 @@ export class CommentModel {
   }
 
   /** Removes all comments of an item. @returns how many. */
-  async removeOfItem(itemId: string): Promise<number> {
-    return (await this.#model.deleteMany({ itemId })).deletedCount;
+  async removeOfItems(itemIds: readonly string[]): Promise<number> {
+    return (await this.#model.deleteMany({ itemId: { $in: [...itemIds] } })).deletedCount;
   }
 
   /** Removes a user from all comments. Their texts stay. */

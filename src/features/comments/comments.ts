@@ -155,11 +155,8 @@ export class Comments {
     let comments = await model.removeEmptied(new Date(Date.now() - emptiedMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
-        const existing = new Set(await records.existingItems(part));
-        for (const id of part) {
-          if (existing.has(id) || (await hidden.has(id))) continue;
-          comments += await model.removeOfItem(id);
-        }
+        const kept = new Set([...(await records.existingItems(part)), ...(await hidden.among(part))]);
+        comments += await model.removeOfItems(part.filter((id) => !kept.has(id)));
       }
     }
     return { comments };

@@ -1,5 +1,7 @@
 import type { Core } from '../../core/core.js';
+import { batches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
+import { onItemsRemoved } from '../../core/host/host-events.js';
 import { bindRoutes } from '../../http/route.js';
 import type { AnnotationOffers } from '../annotations/feature.js';
 import type { Feature } from '../feature.js';
@@ -25,7 +27,11 @@ export const commentsFeature: Feature<CommentNeeds, null> = {
     const comments = new Comments({ model, items, records, hidden, annotations, directory });
     const views = new CommentViews({ model, annotations, directory });
     const inbox = new Inbox({ model, views, records, access });
-    onClose(events.on('item.removed', ({ item }) => model.removeOfItem(idText(item._id)).then(() => undefined)));
+    onClose(
+      onItemsRemoved(events, async (removed) => {
+        for (const some of batches(removed)) await model.removeOfItems(some.map(({ _id }) => idText(_id)));
+      }),
+    );
     onClose(events.on('user.removed', ({ userId }) => model.forgetUser(userId)));
     return {
       offers: null,

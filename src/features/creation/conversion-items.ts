@@ -75,7 +75,7 @@ export class ConversionItems {
     }
     for (const file of await this.parts.marks.files(jobId)) {
       if (kept.has(file.id)) continue;
-      if ((await records.markers.itemsServing(file)).length > 0) {
+      if ((await records.markers.itemsServing([file])).length > 0) {
         await this.parts.marks.markFile(file, null);
         continue;
       }

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { batches } from '../../core/database/id-batches.js';
 import { idText } from '../../core/database/id-text.js';
+import { onItemsRemoved } from '../../core/host/host-events.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { OnClose } from '../../core/undo.js';
@@ -46,13 +48,14 @@ export class HostFollower {
 
   /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
   follow(events: HostEvents, onClose: OnClose): void {
-    onClose(events.on('item.removed', ({ item }) => this.#itemRemoved(item)));
+    onClose(onItemsRemoved(events, (items) => this.#itemsRemoved(items)));
     onClose(events.on('item.hidden', ({ items }) => this.#itemsHidden(items)));
     onClose(events.on('item.shown', ({ items }) => this.#itemsShown(items)));
     onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
     onClose(events.on('file.saved', ({ file, created }) => this.#fileSaved(file, created)));
     onClose(events.on('files.added', ({ added }) => this.#filesAdded(added)));
-    onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
+    onClose(events.on('file.removed', ({ file }) => this.#filesRemoved([file])));
+    onClose(events.on('files.removed', ({ files }) => this.#filesRemoved(files)));
   }
 
   /** A saved file may make its item a large image, or change its existing one. */
@@ -198,20 +201,29 @@ export class HostFollower {
     await this.parts.marking.replaced(item);
   }
 
-  /** When a file is removed, so are the large images that are served from it. */
-  async #fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const file = this.parts.records.fileOf(doc);
+  /** When files are removed, so are the large images that are served from them. */
+  async #filesRemoved(docs: readonly StoredDocument[]): Promise<void> {
+    const { records, marking, images } = this.parts;
     // No item is served from an attached file, and there may be many of them.
-    if (file.itemId === null) return;
-    const served = await this.parts.records.markers.itemsServing(file);
-    for (const item of served) await this.parts.marking.remove(item);
-    this.parts.images.closeFile(file.id);
-    const item = await this.parts.records.findItem(file.itemId);
+    const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
+    for (const some of batches(files)) {
+      const served = await records.markers.itemsServing(some);
+      for (const item of served) await marking.remove(item);
+      for (const { id } of some) images.closeFile(id);
+      const lost = new Set(served.map(({ largeImage }) => largeImage?.fileId));
+      const left = new Set(await records.existingItems(some.map(({ itemId }) => itemId!)));
+      for (const file of some) if (left.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
+    }
+  }
+
+  /** Updates the item that a file was removed from. @param wasServed whether a large image was served from the file. */
+  async #removedFrom(file: FileRecord, wasServed: boolean): Promise<void> {
+    const item = await this.parts.records.findItem(file.itemId!);
     if (item === null) return;
     if (item.largeImage !== null) await this.#companionChanged(item);
     else {
       await this.parts.records.markers.refuse(item, null);
-      if (served.length > 0) await this.#serveAnother(item);
+      if (wasServed) await this.#serveAnother(item);
     }
     await this.#folders.changed(item, file);
   }
@@ -222,12 +234,13 @@ export class HostFollower {
     if (file !== undefined) await this.#autoSet(item, file);
   }
 
-  /** Removes everything stored for a removed item. */
-  async #itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const id = idText(doc._id);
-    this.parts.items.forget(id);
-    await this.parts.changes.announce({ id, doc });
-    await this.#folders.changed(this.parts.records.itemOf(doc), null);
+  /** Removes everything stored for removed items. */
+  async #itemsRemoved(docs: readonly StoredDocument[]): Promise<void> {
+    const { items, changes, records } = this.parts;
+    const removed = docs.map((doc) => ({ id: idText(doc._id), doc }));
+    for (const { id } of removed) items.forget(id);
+    await changes.announce(removed);
+    await Promise.all(docs.map((doc) => this.#folders.changed(records.itemOf(doc), null)));
   }
 
   /** Images made of files of hidden items change. Nothing stored for the items is removed. */

@@ -7,18 +7,18 @@ export interface ChangedItem {
 }
 
 /**
- * Tells other features that an item shows another image than before, or none, so that they remove the files that they made from the
- * former one.
+ * Tells other features that items show other images than before, or none, so that they remove the files that they made from the
+ * former ones.
  */
 export class ImageChanges {
-  readonly #listeners: ((item: ChangedItem) => Promise<unknown>)[] = [];
+  readonly #listeners: ((items: readonly ChangedItem[]) => Promise<unknown>)[] = [];
 
-  on(listener: (item: ChangedItem) => Promise<unknown>): void {
+  on(listener: (items: readonly ChangedItem[]) => Promise<unknown>): void {
     this.#listeners.push(listener);
   }
 
-  /** Resolves when all listeners are done, because callers may only show the new image then. */
-  async announce(item: ChangedItem): Promise<void> {
-    for (const listener of this.#listeners) await listener(item);
+  /** Resolves when all listeners are done, because callers may only show the new images then. */
+  async announce(items: readonly ChangedItem[]): Promise<void> {
+    for (const listener of this.#listeners) await listener(items);
   }
 }

@@ -68,7 +68,7 @@ export class ImageMarking {
     items.forget(item.id);
     images.closeFile(item.largeImage.fileId);
     step('removal:released');
-    if (removed) await changes.announce(item);
+    if (removed) await changes.announce([item]);
     return removed;
   }
 
@@ -82,7 +82,7 @@ export class ImageMarking {
     const changed = await records.markers.setScale(item, scale);
     items.forget(item.id);
     if (changed === null) throw new BadParameterError('The large image of this item was removed.');
-    await changes.announce(changed);
+    await changes.announce([changed]);
     return changed;
   }
 
@@ -93,7 +93,7 @@ export class ImageMarking {
    */
   async replaced(before: ItemRecord): Promise<void> {
     this.options.images.closeFile(before.largeImage?.fileId);
-    await this.options.changes.announce(before);
+    await this.options.changes.announce([before]);
   }
 
   /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */

@@ -314,6 +314,6 @@ export class Images {
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
-    for (const item of await records.markers.itemsServing(file)) await changes.announce(item);
+    await changes.announce(await records.markers.itemsServing([file]));
   }
 }

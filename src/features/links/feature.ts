@@ -1,5 +1,7 @@
 import { idText } from '../../core/database/id-text.js';
 import type { Core } from '../../core/core.js';
+import { onItemsRemoved } from '../../core/host/host-events.js';
+import type { StoredDocument } from '../../host.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
@@ -19,8 +21,9 @@ export const linksFeature: Feature<{ core: Core; settings: Settings; items: Item
     const model = new LinkModel(own);
     await model.createIndexes();
     const links = new Links({ model, auth: host.auth, items, images, settings, logger });
-    onClose(events.on('item.removed', ({ item }) => links.removeOf({ type: 'item', id: idText(item._id) })));
-    onClose(events.on('folder.removed', ({ folder }) => links.removeOf({ type: 'folder', id: idText(folder._id) })));
+    const idsOf = (docs: readonly StoredDocument[]) => docs.map(({ _id }) => idText(_id));
+    onClose(onItemsRemoved(events, (removed) => links.removeOf('item', idsOf(removed))));
+    onClose(events.on('folder.removed', ({ folder }) => links.removeOf('folder', idsOf([folder]))));
     onClose(events.on('user.removed', ({ userId }) => links.removeOfMaker(userId)));
     onClose(events.on('access.changed', () => links.forget()));
     // The maker of a link may have been disabled.

@@ -95,8 +95,8 @@ export class LinkModel {
     await this.#model.deleteOne({ _id: id });
   }
 
-  async removeOf({ type, id }: LinkSubject): Promise<void> {
-    await this.#model.deleteMany({ 'subject.type': type, 'subject.id': id });
+  async removeOf(type: LinkSubject['type'], ids: readonly string[]): Promise<void> {
+    await this.#model.deleteMany({ 'subject.type': type, 'subject.id': { $in: [...ids] } });
   }
 
   async removeOfMaker(makerId: string): Promise<void> {

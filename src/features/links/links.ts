@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { batches } from '../../core/database/id-batches.js';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
 import type { LinkHolder } from '../../core/host/link-holder.js';
@@ -219,8 +220,8 @@ export class Links {
   }
 
   /** Removes the links to a removed document. */
-  async removeOf(subject: LinkSubject): Promise<void> {
-    await this.options.model.removeOf(subject);
+  async removeOf(type: LinkSubject['type'], ids: readonly string[]): Promise<void> {
+    for (const some of batches(ids)) await this.options.model.removeOf(type, some);
     this.forget();
   }
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step } from '../../larger-host.js';
+import { eachInSlices, InvalidError, inParts, UnknownIdError, step, withoutReadLimit } from '../../larger-host.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from './byte-store.js';
 import type { HostContext } from '../context.js';
@@ -16,6 +16,9 @@ import { recountAround } from '../tree/recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
+
+/** Number of files that are removed together. */
+const droppedTogether = 500;
 
 /** Lower-case parts of a file's name after its first dot. */
 function extensionsOf(name: string): string[] {
@@ -137,14 +140,20 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
   // No item is served from an attached file, and a sweep removes bytes without a record.
-  if (file.itemId === null) await dropFile(context, file);
+  if (file.itemId === null) await dropFiles(context, [file]);
   else await removeTree(context, 'file', file, (removed) => clearFile(context, removed));
 }
 
-/** Removes a file whose item no longer exists, or an attached file. */
-export async function dropFile(context: HostContext, file: FileDocument): Promise<void> {
-  const { deletedCount } = await context.models.file.deleteOne({ _id: file._id });
-  if (deletedCount === 1) await clearBelongings(context, file);
+/** Removes files whose items no longer exist, or attached files: first the records, then the bytes, in a few steps. Can be repeated. */
+export async function dropFiles(
+  context: HostContext,
+  files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
+): Promise<void> {
+  for await (const some of inParts(files, droppedTogether)) {
+    await context.models.file.deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
+    step('file-removal:hidden');
+    await clearBelongings(context, some);
+  }
 }
 
 /** Removes what a removed file leaves behind. `isRepeated`: some of it may have been removed before. */
@@ -153,15 +162,18 @@ export async function clearFile(context: HostContext, file: FileDocument, isRepe
     file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
   step('file-removal:counted');
-  await clearBelongings(context, file);
+  await clearBelongings(context, [file]);
   if (item !== null && isRepeated) await recountAround(context, item);
 }
 
-async function clearBelongings(context: HostContext, file: FileDocument): Promise<void> {
-  await releaseBytes(context, [{ fileId: file._id, storage: file.storage }]);
-  const attached = { attachedToType: 'file', attachedToId: file._id };
-  for (const each of await context.models.file.find(attached).lean<FileDocument[]>()) await dropFile(context, each);
-  await context.events.emit('file.removed', { file: { ...file } });
+async function clearBelongings(context: HostContext, files: readonly FileDocument[]): Promise<void> {
+  await releaseBytes(
+    context,
+    files.map(({ _id, storage }) => ({ fileId: _id, storage })),
+  );
+  const attached = { attachedToType: 'file', attachedToId: { $in: files.map(({ _id }) => _id) } };
+  await dropFiles(context, eachInSlices<FileDocument>(context.models.file.find(attached, null, withoutReadLimit).lean()));
+  await context.events.emit('files.removed', { files: files.map((file) => ({ ...file })) });
 }
 
 /** Changes name or type of a file. */

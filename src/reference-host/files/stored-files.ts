@@ -5,12 +5,10 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { withCapacity } from '../uploads/capacity.js';
 import { registerBytes, releaseBytes } from './blobs.js';
-import { dropFile, insertFiles, removeFile, type NewFileOfItem } from './files.js';
+import { dropFiles, insertFiles, removeFile, type NewFileOfItem } from './files.js';
 
 /** Number of files that are written, or removed, at the same time. */
 const concurrency = 8;
-/** Maximum number of files removed together. A process that dies meanwhile may leave the bytes of this many. */
-const removedTogether = 100;
 
 interface Planned {
   entry: NewFileOfItem;
@@ -167,24 +165,6 @@ async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   const isSimple = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
-  const simple = files.filter(isSimple);
-  for (let start = 0; start < simple.length; start += removedTogether) {
-    await removeUnshared(context, simple.slice(start, start + removedTogether));
-  }
+  await dropFiles(context, files.filter(isSimple));
   for (const file of files) if (!isSimple(file)) await removeFile(context, file._id);
-}
-
-/** Removes files that are in no item's list. */
-async function removeUnshared(context: HostContext, files: readonly FileDocument[]): Promise<void> {
-  const { models, events } = context;
-  const ids = files.map(({ _id }) => _id);
-  await models.file.deleteMany({ _id: { $in: ids } });
-  step('file-removal:hidden');
-  await releaseBytes(
-    context,
-    files.map(({ _id, storage }) => ({ fileId: _id, storage })),
-  );
-  const attached = { attachedToType: 'file', attachedToId: { $in: ids } };
-  for (const each of await models.file.find(attached).lean<FileDocument[]>()) await dropFile(context, each);
-  for (const file of files) await events.emit('file.removed', { file: { ...file } });
 }

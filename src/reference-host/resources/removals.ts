@@ -4,7 +4,7 @@ import { removeUser } from '../accounts/users/users.js';
 import type { HostContext } from '../context.js';
 import { removeCollection } from '../tree/collections.js';
 import { removeFolder } from '../tree/folder-trees.js';
-import { removeItem } from '../tree/items.js';
+import { removeItems } from '../tree/item-removals.js';
 import type { NamedDocument } from '../upkeep/undertaking.model.js';
 import { presentResources } from './named-resources.js';
 import type { Resource } from './resources.js';
@@ -32,14 +32,18 @@ export async function finishRemovals(context: HostContext, named: readonly Named
 /** @throws the first error, after all other documents have been removed. */
 async function removeEach(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const removing = pLimit(removedTogether);
-  const removed = await Promise.allSettled(resources.map((resource) => removing(() => remove(context, resource))));
+  const items = resources.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
+  const others = resources.filter(({ type }) => type !== 'item');
+  const removed = await Promise.allSettled([
+    removeItems(context, items),
+    ...others.map((resource) => removing(() => remove(context, resource))),
+  ]);
   const failed = removed.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
 async function remove(context: HostContext, { type, doc }: Resource): Promise<void> {
-  if (type === 'item') await removeItem(context, doc);
-  else if (type === 'folder') await removeFolder(context, doc);
+  if (type === 'folder') await removeFolder(context, doc);
   else if (type === 'collection') await removeCollection(context, doc);
-  else await removeUser(context, doc);
+  else if (type === 'user') await removeUser(context, doc);
 }

@@ -1,8 +1,13 @@
 import type { Types } from 'mongoose';
-import { batches, eachInSlices, step } from '../../larger-host.js';
+import { batches, eachInSlices, idsPerQuery, inParts, step, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
+import { removeFolder } from '../tree/folder-trees.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import { removeItems, withoutContents } from '../tree/item-removals.js';
 import { findFolderOrItem, removeFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
+import { countOf } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -11,16 +16,56 @@ export function removeFromTrash(context: HostContext, named: readonly TrashedDoc
   return context.journal.finish({ kind: 'trash-removal', named: [...named] }, () => finishRemoval(context, named));
 }
 
-/** Removes documents that are still in the trash, unless they are being restored. Can be repeated. */
-export async function finishRemoval(context: HostContext, named: readonly TrashedDocument[]): Promise<void> {
-  for (const { type, id } of named) {
-    // A document whose contents are still being hidden is left alone.
-    const filter = { _id: id, 'trashed.root': id, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
-    const change = { $set: { 'trashed.removing': true } };
-    const doc = await treeModel(context, type).findOneAndUpdate(filter, change, withTrashed).lean();
-    if (doc !== null) await removeFolderOrItem(context, { type, doc } as unknown as FolderOrItem);
+/**
+ * Removes documents that are still in the trash, unless they are being restored or removed. Can be repeated.
+ *
+ * @param resumes whether to go on with those whose removal has begun
+ */
+export async function finishRemoval(context: HostContext, named: readonly TrashedDocument[], resumes = false): Promise<void> {
+  const idsOf = (wanted: FolderOrItem['type']) => named.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+  for (const ids of batches(idsOf('folder'))) {
+    for (const folder of await claim<FolderDocument>(context, 'folder', ids, resumes)) {
+      await removeWithProgress(context, folder);
+      step('trash-removal:removed');
+    }
+  }
+  for (const ids of batches(idsOf('item'))) {
+    await removeItems(context, await claim<ItemDocument>(context, 'item', ids, resumes));
     step('trash-removal:removed');
   }
+}
+
+/** Marks documents as being removed, so that they can no longer be restored. @returns those that were marked. */
+async function claim<D extends FolderDocument | ItemDocument>(
+  context: HostContext,
+  type: FolderOrItem['type'],
+  ids: readonly Types.ObjectId[],
+  resumes: boolean,
+): Promise<D[]> {
+  const model = treeModel(context, type);
+  // Documents whose contents are still being hidden are left alone.
+  const removable = { 'trashed.entry': { $ne: null }, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
+  const filter = { _id: { $in: [...ids] }, ...removable, ...(!resumes && { 'trashed.removing': null }) };
+  const found = await model.find(filter, { _id: 1 }, withTrashed).lean();
+  const claimed = { _id: { $in: found.map(({ _id }) => _id) }, ...removable };
+  await model.updateMany(claimed, { $set: { 'trashed.removing': true } }, withTrashed);
+  return model.find({ ...claimed, 'trashed.removing': true }, withoutContents, withTrashed).lean<D[]>();
+}
+
+/** Removes a folder from the trash. It stays there until its items are removed, and shows how many are left. */
+async function removeWithProgress(context: HostContext, folder: FolderDocument): Promise<void> {
+  const { models } = context;
+  const { _id } = folder;
+  let { items, size } = await countOf(context, _id);
+  const found = models.item.find({ 'trashed.root': _id }, withoutContents, { ...withTrashed, ...withoutReadLimit }).lean();
+  for await (const some of inParts(eachInSlices<ItemDocument>(found), idsPerQuery)) {
+    await removeItems(context, some);
+    items -= some.length;
+    for (const item of some) size -= item.size;
+    await models.folder.updateOne({ _id }, { $set: { 'trashed.items': items, 'trashed.size': size } }, withTrashed);
+    step('trash-removal:items');
+  }
+  await removeFolder(context, folder);
 }
 
 /** The folders and items that were put into the trash, by a condition on them. Folders come first. */
@@ -42,7 +87,7 @@ export async function removeExpired(context: HostContext, signal: AbortSignal): 
   for await (const each of trashedDocuments(context, { 'trashed.entry': { $lte: before } })) expired.push(each);
   for (const some of batches(expired)) {
     signal.throwIfAborted();
-    await finishRemoval(context, some);
+    await context.journal.undertake({ kind: 'trash-removal', named: [...some] }, () => finishRemoval(context, some));
   }
   return expired.length;
 }

@@ -30,11 +30,11 @@ function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefin
   return principal.admin || (principal.id !== null && doc.trashed?.by?.equals(principal.id) === true);
 }
 
-/** The folders and items in the trash that the caller may restore, newest first. */
+/** The folders and items in the trash that the caller may restore, newest first, and the folders that are being removed. */
 export async function* trashFor(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
-  const marked = { 'trashed.entry': { $ne: null }, 'trashed.removing': null };
   const dates: { at: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
   for (const type of ['folder', 'item'] as const) {
+    const marked = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
     const query = treeModel(context, type).find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
     for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
       dates.push({ at: trashed!.entry!.getTime(), type, id: _id });

@@ -59,6 +59,7 @@ const trashedSchema = component(
       expires: { ...orNull(dateText), description: 'When it will be removed permanently; null for never.' },
       trashedBy: { ...orNull(anyText), description: 'Login of the user who moved it to the trash.' },
       isComplete: { ...truth, description: 'False while its contents are still being moved to the trash.' },
+      isRemoving: { ...truth, description: 'Whether it is being removed permanently. Its counts are those of what is left.' },
     },
     extentMembers,
   ),
@@ -122,7 +123,7 @@ async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]
     }
   }
   return shown.map(({ type, doc }) => {
-    const { entry = new Date(0), by, path = '', folders, items, size } = doc.trashed ?? {};
+    const { entry = new Date(0), by, path = '', folders, items, size, removing = false } = doc.trashed ?? {};
     return {
       _id: doc._id,
       _modelType: type,
@@ -132,6 +133,7 @@ async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]
       expires: days === 0 ? null : new Date(entry.getTime() + days * dayMs),
       trashedBy: (by && users.get(by.toHexString())) ?? null,
       isComplete: size !== undefined,
+      isRemoving: removing,
       ...(size !== undefined && { folders, items, size }),
     };
   });

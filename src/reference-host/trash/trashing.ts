@@ -47,7 +47,7 @@ export async function finishTrashing(
     const model = treeModel(context, type);
     const marked = { _id: id, 'trashed.entry': at, 'trashed.size': null };
     if ((await model.exists(marked).setOptions(withTrashed)) === null) continue;
-    await releaseNames(context, id);
+    await releaseNames(context, [id]);
     if (type === 'folder') {
       await hideContents(context, id);
       await context.events.emit('access.changed', {});
@@ -80,7 +80,7 @@ async function hideContents({ models }: HostContext, root: Types.ObjectId): Prom
 }
 
 /** Number and size of the items that were put into the trash with a folder or item, and number of the folders below it. */
-async function countOf(context: HostContext, root: Types.ObjectId) {
+export async function countOf(context: HostContext, root: Types.ObjectId) {
   const inIt = { 'trashed.root': root };
   const options = { ...withTrashed, ...withoutReadLimit };
   const [folders, sum] = await Promise.all([

@@ -1,14 +1,24 @@
 import { Types } from 'mongoose';
 import pLimit from 'p-limit';
 import { AccessDeniedError } from '../../index.js';
-import { batches, eachInSlices, InvalidError, readInSlices, step, withoutReadLimit } from '../../larger-host.js';
+import {
+  batches,
+  eachInSlices,
+  idsPerQuery,
+  inParts,
+  InvalidError,
+  readInSlices,
+  step,
+  withoutReadLimit,
+} from '../../larger-host.js';
 import { accessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import { ancestorsOf, createFolder, updateParent, rootOf, type FolderParent } from './folders.js';
-import { copyItemAs, removeItem } from './items.js';
+import { removeItems, withoutContents } from './item-removals.js';
+import { copyItemAs } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
 import { recount, rootSums } from './recount.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -25,7 +35,7 @@ export function removeFolder(context: HostContext, folder: FolderDocument): Prom
 
 /** Removes everything that belonged to a removed folder. Can be repeated. */
 export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  await releaseNames(context, folder._id);
+  await releaseNames(context, [folder._id]);
   await removeContents(context, folder._id, contentsOf(folder));
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
@@ -67,11 +77,11 @@ interface Contents {
 
 async function removeContents(context: HostContext, folderId: Types.ObjectId, { filter, options }: Contents): Promise<void> {
   const { models } = context;
-  await discardUploadsOf(context, folderId);
-  const items = models.item.find({ folderId, ...filter }, null, { ...withoutReadLimit, ...options }).lean();
-  for await (const item of eachInSlices<ItemDocument>(items)) {
-    await removeItem(context, item);
-    step('folder-removal:item');
+  await discardUploadsOf(context, [folderId]);
+  const items = models.item.find({ folderId, ...filter }, withoutContents, { ...withoutReadLimit, ...options }).lean();
+  for await (const some of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
+    await removeItems(context, some);
+    step('folder-removal:items');
   }
   const folders = models.folder.find({ parentId: folderId, ...filter }, null, options).lean();
   for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);

@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { eachInSlices, InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../larger-host.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
@@ -7,16 +7,13 @@ import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
 import { checkedName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
-import { copyFile, dropFile } from '../files/files.js';
+import { copyFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { indexTerms, unindexedMark } from './finding/index-terms.js';
 import { findableBy } from './finding/terms.js';
 import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './names/names.js';
-import { recountAround } from './recount.js';
-import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
-import { discardUploadsOf } from '../uploads/upload-removal.js';
 
 /** Loads an item if the caller has this level on it, and its folder. */
 export async function loadItem(
@@ -127,7 +124,10 @@ async function insertItems(context: HostContext, folder: FolderDocument, starts:
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
     }
   } catch (error) {
-    for (const { _id } of starts) await releaseNames(context, _id);
+    await releaseNames(
+      context,
+      starts.map(({ _id }) => _id),
+    );
     throw error;
   }
   const size = items.reduce((sum, item) => sum + item.size, 0);
@@ -228,28 +228,6 @@ export async function touchItem(context: HostContext, id: Types.ObjectId): Promi
 async function announce(context: HostContext, item: ItemDocument): Promise<ItemDocument> {
   await context.events.emit('item.saved', { item: { ...item } });
   return item;
-}
-
-/** Removes an item with its files, attached files and unfinished uploads. */
-export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
-  return removeTree(context, 'item', item, (removed) => clearItem(context, removed));
-}
-
-/** Removes everything that belonged to a removed item. @param isRepeated whether this may already have been done in part. */
-export async function clearItem(context: HostContext, item: ItemDocument, isRepeated = false): Promise<void> {
-  await releaseNames(context, item._id);
-  await discardUploadsOf(context, item._id);
-  const { models } = context;
-  const filter = { $or: [{ itemId: item._id }, { attachedToType: 'item', attachedToId: item._id }] };
-  const files = models.file.find(filter, null, withoutReadLimit).lean();
-  for await (const file of eachInSlices<FileDocument>(files)) await dropFile(context, file);
-  step('item-removal:emptied');
-  if (isRepeated) await recountAround(context, item);
-  else {
-    await addFolderSize(context, item.folderId, -item.size);
-    await addRootSize(context, item, -item.size);
-  }
-  await context.events.emit('item.removed', { item: { ...item } });
 }
 
 /** The files of an item by name, without attached ones. */

@@ -4,7 +4,7 @@ import { withTrashed, type TrashedDocument, type TrashMark } from '../trash/tras
 import { removeFolder } from './folder-trees.js';
 import type { FolderDocument, TreeDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { removeItem } from './items.js';
+import { removeItem } from './item-removals.js';
 
 /** A folder or an item. */
 export type FolderOrItem = { type: 'folder'; doc: FolderDocument } | { type: 'item'; doc: ItemDocument };

@@ -4,11 +4,11 @@ import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
-import { clearFile, dropFile } from '../files/files.js';
+import { clearFile, dropFiles } from '../files/files.js';
 import { clearFolder, emptySince, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
-import { clearItem } from '../tree/items.js';
+import { clearItems, finishItemRemovals } from '../tree/item-removals.js';
 import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { recountAround } from '../tree/recount.js';
@@ -26,6 +26,8 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       return finishRemoval(context, undertaking);
     case 'removals':
       return finishRemovals(context, undertaking.named);
+    case 'item-removals':
+      return finishItemRemovals(context, undertaking.items as ItemDocument[]);
     case 'emptying':
       return emptySince(context, undertaking.id, undertaking.before);
     case 'making':
@@ -48,7 +50,7 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       await finishRestoring(context, undertaking);
       return;
     case 'trash-removal':
-      return finishTrashRemoval(context, undertaking.named);
+      return finishTrashRemoval(context, undertaking.named, true);
     case 'registration':
       await finishRegistration(context, undertaking.id);
   }
@@ -63,7 +65,7 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
     case 'file':
       return clearFile(context, doc as FileDocument, true);
     case 'item':
-      return clearItem(context, doc as ItemDocument, true);
+      return clearItems(context, [doc as ItemDocument], true);
     case 'folder':
       return clearFolder(context, doc as FolderDocument);
     case 'collection':
@@ -82,8 +84,7 @@ async function undoMaking(context: HostContext, made: Of<'making'>): Promise<voi
 
 /** Removes files that were recorded for items that do not exist. */
 async function dropFilesOf(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {
-  const files = await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>();
-  for (const file of files) await dropFile(context, file);
+  await dropFiles(context, await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>());
 }
 
 async function finishNaming(context: HostContext, { type, id, before }: Of<'naming'>): Promise<void> {

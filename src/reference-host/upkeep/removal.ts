@@ -8,7 +8,12 @@ import type { RemovableType } from './undertaking.model.js';
  * Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the
  * document.
  */
-const notNoted = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
+export const notNoted = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
+
+/** A document as it is recorded with its removal. */
+export function notedAs<D extends { _id: Types.ObjectId }>(doc: D): { _id: Types.ObjectId } {
+  return { ...Object.fromEntries(Object.entries(doc).filter(([name]) => !notNoted.includes(name))), _id: doc._id };
+}
 
 /**
  * Removes a document, which disappears at once, and then with `clear` everything that belonged to it. If several requests remove
@@ -21,8 +26,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
   doc: D,
   clear: (removed: D) => Promise<void>,
 ): Promise<void> {
-  const noted = Object.fromEntries(Object.entries(doc).filter(([name]) => !notNoted.includes(name)));
-  await context.journal.finish({ kind: 'removal', type, doc: { ...noted, _id: doc._id } }, async () => {
+  await context.journal.finish({ kind: 'removal', type, doc: notedAs(doc) }, async () => {
     const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
     if (removed === null) return;
     step(`${type}-removal:hidden`);

@@ -29,6 +29,8 @@ export type Undertaking =
   | { kind: 'removal'; type: RemovableType; doc: { _id: Types.ObjectId } }
   /** Finish: remove all documents. */
   | { kind: 'removals'; named: NamedDocument[] }
+  /** Complete it for those that no longer exist. */
+  | { kind: 'item-removals'; items: { _id: Types.ObjectId }[] }
   /** Finish: remove everything that was in the folder at that time. */
   | { kind: 'emptying'; id: Types.ObjectId; before: Date }
   /** Undo: remove the new item or folder. */

@@ -35,9 +35,9 @@ async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadD
   await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);
 }
 
-/** Removes the unfinished uploads of an item or folder. */
-export async function discardUploadsOf(context: HostContext, parentId: Types.ObjectId): Promise<void> {
-  for (const upload of await context.models.upload.find({ parentId }).lean<UploadDocument[]>()) {
+/** Removes the unfinished uploads of items or folders. */
+export async function discardUploadsOf(context: HostContext, parentIds: readonly Types.ObjectId[]): Promise<void> {
+  for (const upload of await context.models.upload.find({ parentId: { $in: [...parentIds] } }).lean<UploadDocument[]>()) {
     await discardUpload(context, upload);
   }
 }

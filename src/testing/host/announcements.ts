@@ -12,8 +12,10 @@ export const announcementChecks: HostChecks = {
     const names: HostEventName[] = [
       'item.saved',
       'item.removed',
+      'items.removed',
       'file.saved',
       'file.removed',
+      'files.removed',
       'access.changed',
       'folder.saved',
       'token.revoked',
@@ -31,11 +33,11 @@ export const announcementChecks: HostChecks = {
     await expectAfter(() => trial.made.renameItem(item, 'another name'), ['item.saved']);
     let file: StoredDocument | undefined;
     await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
-    await expectAfter(() => trial.host.files.remove(file!), ['file.removed']);
+    await expectAfter(() => trial.host.files.remove(file!), ['file.removed', 'files.removed']);
     // Hooks on the models do not see roles in a separate table or tokens; such changes are noticed when verdicts expire.
     if (trial.host.events === undefined) await trial.made.grant(folder, trial.stranger, 0);
     else await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
-    await expectAfter(() => trial.made.removeItem(item), ['item.removed']);
+    await expectAfter(() => trial.made.removeItem(item), ['item.removed', 'items.removed']);
     const revoke = trial.made.revokeToken?.bind(trial.made);
     if (revoke) {
       if (trial.host.events === undefined) await revoke(trial.stranger);

@@ -36,11 +36,16 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
 
   function row(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
+    const { isComplete, isRemoving } = entry;
     const one: Trashable = { type, doc: { _id, name } };
     const bytes = size === 0 ? '' : formatBytes(size);
     const what = type === 'folder' ? browseTexts.extent(folders + 1, items, bytes) : bytes;
     const when = browseTexts.trashedOn(formatDate(trashed), trashedBy);
-    const until = expires && browseTexts.trashedUntil(formatDate(expires));
+    const until = isRemoving
+      ? browseTexts.beingDeleted
+      : !isComplete
+        ? browseTexts.beingTrashed
+        : expires && browseTexts.trashedUntil(formatDate(expires));
     const place = path.split('/').slice(2, -1).join(' / ');
     return h(
       'li.place.surface.row.wrap',
@@ -51,7 +56,9 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
         h('span.place-note.quiet-text.small', [place, what].filter(Boolean).join(' · ')),
         h('span.place-note.quiet-text.small', [when, until].filter(Boolean).join(' ')),
       ),
-      actions(
+      isComplete &&
+        !isRemoving &&
+        actions(
         button(browseTexts.restore, () => void bringBack(one), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
         button(browseTexts.deleteForGood, () => removeOne(one), { picture: 'trash', name: browseTexts.deleteForGoodNamed(name) }),
       ),
@@ -86,7 +93,8 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       async remove() {
         await request('DELETE', 'trash');
         await refresh();
-        return browseTexts.trashIsEmpty;
+        // A large folder stays until its items are deleted.
+        return (await load()).total === 0 ? browseTexts.trashIsEmpty : browseTexts.beingDeleted;
       },
     });
   }

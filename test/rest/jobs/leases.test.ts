@@ -69,7 +69,7 @@ it('a lease is renewed as long as its owner lives', async () => {
 it('a lease tells its owner when it is revoked', async () => {
   const leases = another(4);
   const lease = (await leases.take('a thumbnail', { subject: 'gone' }))!;
-  await leases.revoke('gone');
+  await leases.revoke(['gone']);
   await until('the loss is seen', () =>
     lease.confirm().then(
       () => false,

@@ -390,7 +390,8 @@ describe('putting a folder with many items into the trash', () => {
   const commandsOf = async (work: () => Promise<unknown>) => {
     const { mongoose } = server.host.host;
     let commands = 0;
-    mongoose.set('debug', () => void (commands += 1));
+    // Each creator of a removed annotation is told.
+    mongoose.set('debug', (name: string) => void (commands += name === 'notification' ? 0 : 1));
     try {
       await work();
     } finally {
@@ -421,10 +422,36 @@ describe('putting a folder with many items into the trash', () => {
       const commands = await commandsOf(() => work(large));
       expect(commands - few, what).toBeLessThan(many / 5);
     }
-    await trash({ folder: [small] });
-    await empty({ folder: [small] });
-    const left = { folderId: new Types.ObjectId(small) };
-    // It goes on after the answer.
-    await until('it is empty', async () => (await server.host.context.models.item.countDocuments(left, withTrashed)) === 0);
+  });
+
+  it('is emptied with as many commands as a folder with few, and shows what is left meanwhile', async () => {
+    const { context } = server.host;
+    const filled = async (images: number) => {
+      const folder = await newFolder();
+      const made = [];
+      for (let n = 0; n < images; n += 1) made.push(await newImage(folder));
+      await trash({ folder: [folder] });
+      return { folder, made };
+    };
+    const [few, many] = [await filled(3), await filled(18)];
+    const commands = await commandsOf(() => empty({ folder: [few.folder] }));
+    let entry: Json | undefined;
+    const shown = context.events.on('items.removed', async ({ items }) => {
+      if (items.length === 18) [entry] = (await listed()).filter(({ _id }) => _id === many.folder);
+    });
+    const forMany = await commandsOf(() => empty({ folder: [many.folder] }));
+    shown();
+    // The list that this test reads takes some itself.
+    expect(forMany - commands).toBeLessThan(15);
+    expect(entry).toMatchObject({ isRemoving: true, items: 18 });
+    expect((await listed()).map(({ _id }) => _id)).not.toContain(many.folder);
+    const items = many.made.map(({ item }) => new Types.ObjectId(item));
+    expect(
+      await context.models.file.countDocuments({ $or: [{ itemId: { $in: items } }, { attachedToId: { $in: items } }] }),
+    ).toBe(0);
+    for (const { annotation } of many.made) {
+      expect((await admin.send('GET', `/annotation/${annotation}`)).status).not.toBe(200);
+      expect(await admin.ok('GET', `/annotation/${annotation}/history`)).toHaveLength(1);
+    }
   });
 });

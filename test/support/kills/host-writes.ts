@@ -185,7 +185,7 @@ export const hostWrites: Record<string, Write> = {
     },
   },
   'the removal of a folder': {
-    steps: ['folder-removal:hidden', 'folder-removal:item', 'folder-removal:hidden#2'],
+    steps: ['folder-removal:hidden', 'item-removals:hidden', 'item-removal:emptied', 'folder-removal:items', 'folder-removal:hidden#2'],
     prepare: tree,
     act: (client, { ids }) => client.ok('DELETE', `/folder/${ids.top!}`),
     async check(client, { ids, folder }) {
@@ -194,7 +194,7 @@ export const hostWrites: Record<string, Write> = {
     },
   },
   'the emptying of a folder': {
-    steps: ['folder-removal:item'],
+    steps: ['item-removals:hidden', 'folder-removal:items'],
     prepare: tree,
     act: (client, { ids }) => client.ok('DELETE', `/folder/${ids.top!}/contents`),
     async check(client, { ids }) {
@@ -237,7 +237,7 @@ export const hostWrites: Record<string, Write> = {
     check: (client, place) => wholeTree(client, place.ids.top!, place),
   },
   'emptying the trash': {
-    steps: ['folder-removal:hidden', 'folder-removal:item', 'trash-removal:removed'],
+    steps: ['item-removals:hidden', 'item-removal:emptied', 'trash-removal:items', 'folder-removal:hidden', 'trash-removal:removed'],
     async prepare(client, place) {
       await tree(client, place);
       await client.ok('POST', '/resource/trash', trashed(place.ids.top!));

@@ -104,9 +104,9 @@ export class LeaseModel {
     return owned;
   }
 
-  /** Revokes all leases about a document. */
-  async revoke(subject: string): Promise<void> {
-    await this.#model.deleteMany({ subject });
+  /** Revokes all leases about documents. */
+  async revoke(subjects: readonly string[]): Promise<void> {
+    await this.#model.deleteMany({ subject: { $in: [...subjects] } });
   }
 
   /** Removes the leases of processes that have ended. @returns how many. */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HostLogger } from '../../../host.js';
+import { batches } from '../id-batches.js';
 import { NamedQueues } from '../../concurrency/work-queue.js';
 import type { LeaseModel } from './lease.model.js';
 import { hasEnded, processName } from './process-name.js';
@@ -106,9 +107,9 @@ export class Leases {
     };
   }
 
-  /** Revokes all leases about a document. Their owners notice at {@link Lease.release}. */
-  revoke(subject: string): Promise<void> {
-    return this.#model.revoke(subject);
+  /** Revokes all leases about documents. Their owners notice at {@link Lease.release}. */
+  async revoke(subjects: readonly string[]): Promise<void> {
+    for (const some of batches(subjects)) await this.#model.revoke(some);
   }
 
   /** Removes the leases of processes that have ended. @returns how many. */

@@ -174,6 +174,11 @@ export class AnnotationModel {
     return result.matchedCount > 0;
   }
 
+  /** Marks annotations as deleted, whatever their version. */
+  async deactivateAll(ids: readonly string[]): Promise<void> {
+    await this.#annotations.updateMany({ _id: { $in: [...ids] } }, { $set: { _active: false } });
+  }
+
   /** Removes an annotation and its previous versions. @returns false if it does not exist, or is not at the given version. */
   async remove(id: string, from?: number): Promise<boolean> {
     const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });

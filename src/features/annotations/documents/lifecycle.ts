@@ -1,3 +1,5 @@
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import { idsPerQuery, inParts } from '../../../core/database/id-batches.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import type { BodySource, ElementSource, ReceiveOptions, StoredElements } from '../elements/element-store.js';
 import { UnknownIdError } from '../../../errors.js';
@@ -19,6 +21,9 @@ export interface CreateOptions extends ReceiveOptions {
   /** Gives the id of each annotation by its index, for work that may be repeated. Annotations that exist are not created again. */
   idAt?: (index: number) => string;
 }
+
+/** Number of annotations that are removed, or whose removal is told, at the same time. */
+const discardedTogether = 8;
 
 /** Creates, replaces, copies and removes annotations. Their elements are in the store, and become visible when the annotation refers to them. */
 export class AnnotationLifecycle {
@@ -191,21 +196,22 @@ export class AnnotationLifecycle {
     const { model } = this.options;
     const keeps = await this.writer.keepsHistory();
     let count = 0;
-    for await (const listed of annotations) {
-      let annotation: AnnotationRecord | null = listed;
-      while (annotation !== null && (annotation.active || !keeps)) {
-        const done: boolean = keeps
-          ? await model.deactivate(annotation.id, annotation.version)
-          : await this.#removeNow(annotation);
-        if (done) {
-          count += listed.active ? 1 : 0;
-          if (listed.active) await this.writer.notify(listed.creatorId, 'remove', listed);
-          break;
-        }
-        annotation = await model.find(annotation.id);
-      }
+    for await (const some of inParts(annotations, idsPerQuery)) {
+      const active = some.filter((annotation) => annotation.active);
+      if (keeps) await model.deactivateAll(active.map(({ id }) => id));
+      else await mapConcurrently(some, discardedTogether, (annotation) => this.#removeLatest(annotation));
+      await mapConcurrently(active, discardedTogether, (annotation) =>
+        this.writer.notify(annotation.creatorId, 'remove', annotation),
+      );
+      count += active.length;
     }
     return count;
+  }
+
+  /** Removes an annotation although others are changing it. */
+  async #removeLatest(listed: AnnotationRecord): Promise<void> {
+    let annotation: AnnotationRecord | null = listed;
+    while (annotation !== null && !(await this.#removeNow(annotation))) annotation = await this.options.model.find(annotation.id);
   }
 
   /** Copies an annotation to an item. The copy shares the elements. The caller's rights must have been checked before. */

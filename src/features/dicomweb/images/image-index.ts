@@ -6,6 +6,7 @@ import { idText } from '../../../core/database/id-text.js';
 import type { Core } from '../../../core/core.js';
 import type { FileRecord, ItemRecord } from '../../../core/host/records.js';
 import type { OnClose } from '../../../core/undo.js';
+import { onItemsRemoved } from '../../../core/host/host-events.js';
 import { LargeImageError } from '../../../errors.js';
 import type { Images } from '../../images/images.js';
 import type { Settings } from '../../settings/settings.js';
@@ -80,7 +81,7 @@ export class ImageIndex {
     onClose(records.markers.onChange((id) => this.#noteChange(id)));
     onClose(events.on('item.saved', ({ item }) => this.#noteChange(idText(item._id))));
     onClose(events.on('item.copied', ({ item }) => this.#noteChange(idText(item._id))));
-    onClose(events.on('item.removed', async ({ item }) => this.parts.model.remove(idText(item._id))));
+    onClose(onItemsRemoved(events, (items) => this.parts.model.remove(items.map(({ _id }) => idText(_id)))));
     onClose(events.on('item.shown', ({ items }) => items.forEach(({ _id }) => this.#noteChange(idText(_id)))));
     onClose(
       events.on('file.saved', ({ file, created }) => {
@@ -123,7 +124,7 @@ export class ImageIndex {
     const { records } = core;
     const { fileId } = item.largeImage ?? {};
     if (fileId === undefined) {
-      await model.remove(item.id);
+      await model.remove([item.id]);
       return null;
     }
     const mapping = await this.#mapping(settings);
@@ -273,7 +274,7 @@ export class ImageIndex {
     const item = await this.parts.core.records.findItem(id);
     if (item !== null) await this.current(item);
     // The record of a hidden item is valid again when the item is shown.
-    else if (!(await this.parts.core.hidden.has(id))) await this.parts.model.remove(id);
+    else if (!(await this.parts.core.hidden.has(id))) await this.parts.model.remove([id]);
   }
 
   async #compare(): Promise<void> {
@@ -305,11 +306,9 @@ export class ImageIndex {
     const { core, model } = this.parts;
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.idsAfter(after, pageSize);
-      const existing = new Set(await core.records.existingItems(ids));
-      for (const id of ids) {
-        signal.throwIfAborted();
-        if (!existing.has(id) && !(await core.hidden.has(id))) await model.remove(id);
-      }
+      signal.throwIfAborted();
+      const kept = new Set([...(await core.records.existingItems(ids)), ...(await core.hidden.among(ids))]);
+      await model.remove(ids.filter((id) => !kept.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;
     }

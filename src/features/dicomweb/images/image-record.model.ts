@@ -1,4 +1,5 @@
 import { Schema, type Model } from 'mongoose';
+import { batches } from '../../../core/database/id-batches.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { readInSlices } from '../../../core/database/read-limits.js';
@@ -64,8 +65,8 @@ export class ImageRecordModel {
     await this.#model.collection.updateOne({ _id: id, state } as object, { $set: { ranges } });
   }
 
-  async remove(id: string): Promise<void> {
-    await this.#model.collection.deleteOne({ _id: id } as object);
+  async remove(ids: readonly string[]): Promise<void> {
+    for (const some of batches(ids)) await this.#model.collection.deleteMany({ _id: { $in: [...some] } } as object);
   }
 
   async get(id: string): Promise<ImageRecord | null> {

@@ -75,9 +75,9 @@ export async function releaseOldNames(
   await models.nameClaim.deleteMany({ ownerId, created: { $lte: before }, _id: { $ne: claimId(parentId, name) } });
 }
 
-/** Releases all names of a removed item or folder. */
-export async function releaseNames({ models }: HostContext, ownerId: Types.ObjectId): Promise<void> {
-  await models.nameClaim.deleteMany({ ownerId });
+/** Releases all names of removed items or folders. */
+export async function releaseNames({ models }: HostContext, ownerIds: readonly Types.ObjectId[]): Promise<void> {
+  await models.nameClaim.deleteMany({ ownerId: { $in: [...ownerIds] } });
 }
 
 /** Takes a name, or the first free one of `name (1)`, `name (2)`, … @returns the name that was taken. */

@@ -159,6 +159,8 @@ export const browseTexts: Texts['browseTexts'] = {
   deleteText: 'Der gesamte Inhalt wird endgültig gelöscht.',
   downloadAll: 'Alles als ZIP herunterladen',
   editNamed: (name) => `„${name}“ bearbeiten`,
+  beingDeleted: 'Wird gerade endgültig gelöscht.',
+  beingTrashed: 'Wird noch in den Papierkorb gelegt.',
   emptyTrash: 'Papierkorb leeren',
   emptyTrashTitle: (count) => `${entries(count)} im Papierkorb löschen?`,
   extent: (folderCount, itemCount, size) =>

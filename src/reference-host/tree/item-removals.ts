@@ -1,0 +1,79 @@
+import type { Types } from 'mongoose';
+import { batches, eachInSlices, step, withoutReadLimit } from '../../larger-host.js';
+import type { HostContext } from '../context.js';
+import type { FileDocument } from '../files/file.model.js';
+import { dropFiles } from '../files/files.js';
+import { withTrashed } from '../trash/trash-mark.js';
+import { notedAs, notNoted, removeTree } from '../upkeep/removal.js';
+import { discardUploadsOf } from '../uploads/upload-removal.js';
+import type { ItemDocument } from './item.model.js';
+import { releaseNames } from './names/names.js';
+import { folderSums, recount, rootSums } from './recount.js';
+import { addFolderSize, addRootSize, rootModel } from './sizes.js';
+
+/** Projection that leaves out the fields of items that may be large and are not needed to remove them. */
+export const withoutContents = Object.fromEntries(notNoted.map((name) => [name, 0]));
+
+/** Removes an item with its files, attached files and unfinished uploads. */
+export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
+  return removeTree(context, 'item', item, (removed) => clearItems(context, [removed]));
+}
+
+/**
+ * Removes items as {@link removeItem} does, some hundred together, so that each step is one command to the database. Each part is recorded,
+ * and finished if it is interrupted; the caller records what must be removed.
+ */
+export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
+  for (const some of batches(items)) {
+    await context.journal.undertake({ kind: 'item-removals', items: some.map(notedAs) }, async () => {
+      const ids = some.map(({ _id }) => _id);
+      const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
+      step('item-removals:hidden');
+      // If others have removed some of them meanwhile, these are counted again. If others have removed all, they do the rest.
+      if (deletedCount > 0) await clearItems(context, some, deletedCount < some.length);
+    });
+    step('item-removals:cleared');
+  }
+}
+
+/** Finishes an interrupted removal of items. Those that still exist are left alone. Can be repeated. */
+export async function finishItemRemovals(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
+  for (const some of batches(items)) {
+    const ids = some.map(({ _id }) => _id);
+    const found = await context.models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
+    const existing = new Set(found.map(({ _id }) => _id.toHexString()));
+    const removed = some.filter(({ _id }) => !existing.has(_id.toHexString()));
+    if (removed.length > 0) await clearItems(context, removed, true);
+  }
+}
+
+/** Removes everything that belonged to removed items, of which there are at most some hundred. @param isRepeated whether this may already have been done in part. */
+export async function clearItems(context: HostContext, items: readonly ItemDocument[], isRepeated = false): Promise<void> {
+  const { models } = context;
+  const ids = items.map(({ _id }) => _id);
+  await releaseNames(context, ids);
+  await discardUploadsOf(context, ids);
+  for (const filter of [{ itemId: { $in: ids } }, { attachedToType: 'item', attachedToId: { $in: ids } }]) {
+    await dropFiles(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
+  }
+  step('item-removal:emptied');
+  for (const [item, size] of sums(items, ({ folderId }) => folderId)) {
+    if (isRepeated) await recount(models.folder as never, folderSums(context), [item.folderId]);
+    else await addFolderSize(context, item.folderId, -size);
+  }
+  for (const [item, size] of sums(items, ({ baseParentId }) => baseParentId)) {
+    if (isRepeated) await recount(rootModel(context, item.baseParentType) as never, rootSums(context), [item.baseParentId]);
+    else await addRootSize(context, item, -size);
+  }
+  await context.events.emit('items.removed', { items: items.map((item) => ({ ...item })) });
+}
+
+/** The total size of items by an id that some of them share: one of the items, and the sum. */
+function sums(items: readonly ItemDocument[], idOf: (item: ItemDocument) => Types.ObjectId): Iterable<[ItemDocument, number]> {
+  const found = new Map<string, [ItemDocument, number]>();
+  for (const item of items) {
+    const key = idOf(item).toHexString();
+    found.set(key, [item, (found.get(key)?.[1] ?? 0) + item.size]);
+  }
+  return found.values();
+}
