@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { inTime } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { sweep } from './sweep.js';
 
@@ -14,9 +15,13 @@ class DoneByOthers extends Error {}
  * Recovers interrupted undertakings, at once and then every half minute, and sweeps, at once and then daily. These are not jobs of
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
+ * @param options `recoverMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
  * @returns a function that stops it
  */
-export async function startUpkeep(context: HostContext, options: { uploadLifetimeMs: number }): Promise<() => Promise<void>> {
+export async function startUpkeep(
+  context: HostContext,
+  { recoverMs, ...options }: { uploadLifetimeMs: number; recoverMs?: number },
+): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
   const closing = new AbortController();
   const oneByOne = pLimit(1);
@@ -52,8 +57,13 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
       sweepFailed,
     );
   };
-  // This happens before requests are served, so that nobody sees unfinished work.
-  await recover();
+  // This happens before requests are served, so that nobody sees unfinished work. What takes very long, as with a trash of 100,000 items,
+  // was already answered before it was interrupted.
+  await inTime(recover(), {
+    answer: () => undefined,
+    failed: () => undefined,
+    ...(recoverMs !== undefined && { ms: recoverMs }),
+  });
   void sweepAll();
   const often = setInterval(() => {
     void recover();
