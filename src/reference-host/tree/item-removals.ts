@@ -32,7 +32,6 @@ export async function removeItems(context: HostContext, items: readonly ItemDocu
       // If others have removed some of them meanwhile, these are counted again. If others have removed all, they do the rest.
       if (deletedCount > 0) await clearItems(context, some, deletedCount < some.length);
     });
-    step('item-removals:cleared');
   }
 }
 
