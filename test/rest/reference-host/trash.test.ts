@@ -7,9 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ServedFiles } from '../../../src/reference-host/start/content/served-files.js';
 import type { FolderDocument } from '../../../src/reference-host/tree/folder.model.js';
 import { createItems } from '../../../src/reference-host/tree/items.js';
-import { withTrashed } from '../../../src/reference-host/trash/trash-mark.js';
 import { removeExpired } from '../../../src/reference-host/trash/emptying.js';
-import { until } from '../../support/run/until.js';
 import { startHost, type Answer, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
