@@ -1,8 +1,10 @@
 import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** The rows of a block that match a filter, and their sort keys. */
+/** The rows of a block that match a filter and may be on a page, and their sort keys. */
 export interface OrderedRows {
+  /** Number of rows that match the filter, also those that cannot be on the page. */
+  total: number;
   rows: Uint32Array;
   /** Numeric sort keys; `NaN`: no value. If there are `texts`, these are indices into them. */
   keys: Float64Array;
@@ -11,23 +13,53 @@ export interface OrderedRows {
   orders: Float64Array;
 }
 
-/** Selects rows of a block. @param by the column that they will be ordered by. */
-export function select({ block: input, filter, by }: BlockRows & { by: TableColumn }): OrderedRows {
+/**
+ * Selects rows of a block: those that come first.
+ *
+ * @param by the column that they are ordered by.
+ * @param most number of rows of all blocks up to the end of the page, at least 1.
+ */
+export function select({
+  block: input,
+  filter,
+  by,
+  descending,
+  most,
+}: BlockRows & { by: TableColumn; descending: boolean; most: number }): OrderedRows {
   const block = new Block(input);
   // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.select(filter).slice();
-  const order = block.numbers('order');
-  const orders = Float64Array.from(rows, (row) => order[row] as number);
-  if (by.type === 'number') {
-    const numbers = block.numbers(by.source);
-    return { rows, keys: Float64Array.from(rows, (row) => numbers[row] as number), texts: null, orders };
+  const orders = valuesAt(block.numbers('order'), rows);
+  const found = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
+  if (rows.length <= most) return found;
+  const keys = orderedKeys([found], descending);
+  const last = placeAt(most - 1, { sorted: keys.slice().sort(), keys, orders });
+  const first = new Uint32Array(most);
+  let count = 0;
+  for (let i = 0; i < rows.length; i += 1) {
+    const key = keys[i] as number;
+    if (key < last.key || (key === last.key && (orders[i] as number) <= last.order)) first[count++] = i;
   }
+  return {
+    ...found,
+    rows: first.map((i) => rows[i] as number),
+    keys: valuesAt(found.keys, first),
+    orders: valuesAt(orders, first),
+  };
+}
+
+function keysOf(block: Block, by: TableColumn, rows: Uint32Array): Pick<OrderedRows, 'keys' | 'texts'> {
+  if (by.type === 'number') return { keys: valuesAt(block.numbers(by.source), rows), texts: null };
   const { codes, texts } = block.texts(by);
-  const keys = Float64Array.from(rows, (row) => {
-    const code = codes[row] as number;
-    return code === 0 ? NaN : code - 1;
-  });
-  return { rows, keys, texts: texts.map(String), orders };
+  const keys = valuesAt(codes, rows);
+  for (let i = 0; i < keys.length; i += 1) keys[i] = keys[i] === 0 ? NaN : (keys[i] as number) - 1;
+  return { keys, texts: texts.map(String) };
+}
+
+function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {
+  const found = new Float64Array(rows.length);
+  for (let i = 0; i < rows.length; i += 1) found[i] = values[rows[i] as number] as number;
+  return found;
 }
 
 /** A row of a block. */
@@ -51,26 +83,12 @@ export function page({
   limit: number;
   descending: boolean;
 }): { total: number; rows: RowPlace[] } {
-  const total = blocks.reduce((sum, { rows }) => sum + rows.length, 0);
+  const total = blocks.reduce((sum, block) => sum + block.total, 0);
   const end = Math.min(total, offset + limit);
   if (offset >= end) return { total, rows: [] };
-  const ranks = rankTexts(blocks);
-  // Rows without a value come last in either direction.
-  const nothing = Infinity;
-  const keys = new Float64Array(total);
+  const keys = orderedKeys(blocks, descending);
+  const orders = new Float64Array(keys.length);
   let at = 0;
-  for (const [number, block] of blocks.entries()) {
-    const rank = ranks?.[number];
-    for (const key of block.keys) {
-      if (Number.isNaN(key)) keys[at++] = nothing;
-      else {
-        const value = rank === undefined ? key : (rank[key] as number);
-        keys[at++] = descending ? -value : value;
-      }
-    }
-  }
-  const orders = new Float64Array(total);
-  at = 0;
   for (const block of blocks) {
     orders.set(block.orders, at);
     at += block.orders.length;
@@ -90,6 +108,21 @@ export function page({
   }
   found.sort((a, b) => (a.key === b.key ? a.order - b.order : a.key - b.key));
   return { total, rows: found.map(({ block, row }) => ({ block, row })) };
+}
+
+/** The keys of the rows of all blocks, one after the other, as numbers that grow in the order of the page. Rows without a value come last. */
+function orderedKeys(blocks: readonly OrderedRows[], descending: boolean): Float64Array {
+  const ranks = rankTexts(blocks);
+  const keys = new Float64Array(blocks.reduce((sum, block) => sum + block.rows.length, 0));
+  let at = 0;
+  for (const [number, block] of blocks.entries()) {
+    const rank = ranks?.[number];
+    for (const key of block.keys) {
+      const value = rank === undefined || Number.isNaN(key) ? key : (rank[key] as number);
+      keys[at++] = Number.isNaN(value) ? Infinity : descending ? -value : value;
+    }
+  }
+  return keys;
 }
 
 /** Key and order of the row at an index in the whole order. Orders are different from one another. */

@@ -98,7 +98,8 @@ export class Tables {
   ): Promise<{ total: number; rows: Cell[][] }> {
     const { table, signal } = question;
     const order = table.names.find('order');
-    const { blocks, results } = await this.#each('select', question, [by, order], { by });
+    const extra = { by, descending, most: Math.max(1, offset + limit) };
+    const { blocks, results } = await this.#each('select', question, [by, order], extra);
     const page = await this.threads.run(
       'page',
       { blocks: results, offset, limit, descending },
