@@ -27,22 +27,29 @@ export class TableFiles {
 
   /** Comma-separated values. */
   async *csv(question: TableQuestion, columns: TableColumn[]): Chunks {
-    yield Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
-    yield* this.#blocks('csv', question, columns);
+    const start = Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
+    yield* this.#blocks('csv', question, columns, Promise.resolve(start));
   }
 
   /** An Arrow stream. */
   async *arrow(question: TableQuestion, columns: TableColumn[]): Chunks {
-    yield await this.threads.run('arrowStart', { columns }, { what, signal: question.signal });
-    yield* this.#blocks('arrowBatch', question, columns);
+    const start = this.threads.run('arrowStart', { columns }, { what, signal: question.signal });
+    // The first blocks are loaded while a thread starts.
+    yield* this.#blocks('arrowBatch', question, columns, start);
     // This marks the end of a stream.
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 
-  /** The rows of all blocks, as a function of the threads writes them. */
-  async *#blocks(write: 'csv' | 'arrowBatch', { table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
+  /** The start of a file, and the rows of all blocks, as a function of the threads writes them. */
+  async *#blocks(
+    write: 'csv' | 'arrowBatch',
+    { table, filter, signal }: TableQuestion,
+    columns: TableColumn[],
+    start: Promise<Uint8Array>,
+  ): Chunks {
     const needed = [...columns, ...filterColumns(filter, table.names)];
-    yield* mapAhead(candidates(table, filter), windowsAtOnce, async (source) => {
+    yield* mapAhead([null, ...candidates(table, filter)], windowsAtOnce + 1, async (source) => {
+      if (source === null) return start;
       const { block, transfer } = await source.load(needed, signal);
       return this.threads.run(write, { block, filter, columns }, { what, signal, transfer });
     });
