@@ -205,6 +205,20 @@ describe('stored elements', () => {
     expect(new Set(asked).size).toBe(asked.length);
   });
 
+  it('of a region in many windows are fetched with few queries', async () => {
+    // Too many texts to be loaded before it is known which are in the region.
+    const list = Array.from({ length: 700 }, (_, x) => ({ type: 'point', center: [x, x, 0], user: { text: 'x'.repeat(7000) } }));
+    const stored = await (await store.write(sent(list))).commit(publish);
+    expect(stored.windows).toHaveLength(70);
+    const fetched = vi.spyOn(started.records, 'findPacks');
+    const found = await readAll(stored, parseElementQuery({ left: '1', right: '699' }));
+    const { length } = fetched.mock.calls;
+    fetched.mockRestore();
+    expect(found).toHaveLength(699);
+    // A query loads at most 128 packs.
+    expect(length).toBeLessThanOrEqual(2 * Math.ceil(700 / 128) + 2);
+  });
+
   it('are changed element by element as a list would be', async () => {
     const edit = fc.record({
       replace: fc.array(fc.tuple(fc.nat(), anyElement), { maxLength: 5 }),

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { LargeImageError } from '../../../../errors.js';
 import { decompress } from '../packs/codec.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
@@ -6,7 +7,7 @@ import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-i
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
-import { columnsOfPacks } from './segment-columns.js';
+import { columnsOfPacks, joinedColumns } from './segment-columns.js';
 
 /** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
@@ -198,16 +199,28 @@ export class ElementLoader {
     return parts;
   }
 
+  /** The headers of segments of tables, cached, by their first part. @param segments ids of the parts of each. */
+  async tableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
+    const headers = new Map<string, SegmentHeader>();
+    const missing: string[] = [];
+    for (const [id] of segments as readonly (readonly [string])[]) {
+      const known = this.#kept.headers.get(id);
+      if (known === undefined) missing.push(id);
+      else headers.set(id, known.header);
+    }
+    for (const [i, text] of (await this.tableParts(missing)).entries()) {
+      // TableDraft writes headers.
+      const header = JSON.parse(text.toString('utf8')) as SegmentHeader;
+      this.#kept.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
+      headers.set(missing[i]!, header);
+      if (isSliceOver()) await nextSlice();
+    }
+    return headers;
+  }
+
   /** The header of a segment of a table, cached. @param parts ids of its parts. */
   async tableHeader(parts: readonly string[]): Promise<SegmentHeader> {
-    const id = parts[0] as string;
-    const known = this.#kept.headers.get(id);
-    if (known !== undefined) return known.header;
-    const [text] = await this.tableParts([id]);
-    // TableDraft writes headers.
-    const header = JSON.parse(text!.toString('utf8')) as SegmentHeader;
-    this.#kept.headers.set(id, { header, bytes: text!.length * 2 + 256 });
-    return header;
+    return (await this.tableHeaders([parts])).get(parts[0]!)!;
   }
 
   /** Packs as they are stored, but for compression: columns and text. Not cached, so that their buffers can be handed over to a thread. */
@@ -270,18 +283,49 @@ export class ElementLoader {
     });
   }
 
-  /** Adds the columns of packs that are in segments of the window's table. */
-  async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
+  /**
+   * Like {@link columnsOf}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
+   * ones take longer.
+   */
+  async joinedColumnsOf(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[][]> {
+    const loaded: LoadedPack[][] = [];
+    for (const { window, packs } of groups) {
+      const joined: LoadedPack[] = [];
+      const wanted = new Map(packs.map((entry) => [entry.id, entry]));
+      for (const { parts, header } of await this.#segmentsFor({ window, packs }, wanted)) {
+        const columns = await joinedColumns({ header, parts }, wanted, (ids) => this.tableParts(ids), signal);
+        if (columns === null) continue;
+        const entry: PackEntry = { ...packs[0]!, count: columns.count, detailsCount: 0 };
+        for (const id of header.packs) {
+          entry.detailsCount += wanted.get(id)?.detailsCount ?? 0;
+          wanted.delete(id);
+        }
+        joined.push({ entry, columns, text: null });
+      }
+      loaded.push([...joined, ...(await this.packs([...wanted.values()], 'columns', signal))]);
+    }
+    return loaded;
+  }
+
+  /** The segments of a window's table that are worth reading for some of its packs. */
+  async #segmentsFor({ window, packs }: WindowPart, wanted: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
-    if (packs.length * 2 < window.packs.length) return;
-    const wanted = new Set(packs.map(({ id }) => id));
-    for (const parts of window.table) {
-      const header = await this.tableHeader(parts);
+    if (packs.length * 2 < window.packs.length) return [];
+    const headers = await this.tableHeaders(window.table);
+    return window.table.flatMap((parts) => {
+      const header = headers.get(parts[0]!)!;
       // A segment is read as a whole, which takes as long as reading a third of its packs.
       const shared = header.packs.filter((id) => wanted.has(id)).length;
-      if (shared * 2 < header.packs.length) continue;
+      return shared * 2 < header.packs.length ? [] : [{ parts, header }];
+    });
+  }
+
+  /** Adds the columns of packs that are in segments of the window's table. */
+  async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
+    const wanted = new Map(packs.map((entry) => [entry.id, entry]));
+    for (const segment of await this.#segmentsFor({ window, packs }, wanted)) {
       signal?.throwIfAborted();
-      const found = await columnsOfPacks({ header, parts }, (ids) => this.tableParts(ids), signal);
+      const found = await columnsOfPacks(segment, (ids) => this.tableParts(ids), signal);
       for (const [id, read] of found ?? []) if (wanted.has(id)) columns.set(id, read);
     }
   }

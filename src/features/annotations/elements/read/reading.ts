@@ -1,5 +1,5 @@
 import { unionBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
-import { CentroidPropTable, centroidBytes, writePositionAndAppearance } from '../../../../annotation-format/centroids.js';
+import { CentroidPropTable, centroidBytes } from '../../../../annotation-format/centroids.js';
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
@@ -57,7 +57,7 @@ export async function readElements(
   const reading = { budget, box: null as BoundingBox | null, orders: [] as number[] };
   const selections = select({ loader, stored, query, budget, texts: true, signal });
   const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
-  const reload = (selection: Selection) => loadTexts(loader, selection, signal);
+  const reload = (selection: Selection) => loadTexts(loader, [selection], signal);
   const chunks = await begun(textChunks(selections, onBox, query.orders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
@@ -225,26 +225,37 @@ async function writeCentroids(
 }
 
 /**
- * Writes the records of members of one pack. @param of their indexes among all members, which determine the places of their
- * records.
+ * Writes the records of members of one pack, in the order of its rows and without an object for each, which takes a tenth of the time.
+ *
+ * @param wanted their indexes among all members, which determine the places of their records.
  */
 function writePack(
   view: DataView,
-  { ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
+  { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
   rows: Int32Array,
   { members, wanted }: { members: Float64Array; wanted: Uint32Array },
 ): void {
+  const places = new Int32Array(count).fill(-1);
   for (let i = 0; i < wanted.length; i += 1) {
     const place = wanted[i] as number;
-    const at = rowInPack(members[place] as number);
+    places[rowInPack(members[place] as number)] = place;
+  }
+  for (let at = 0; at < count; at += 1) {
+    const place = places[at] as number;
+    if (place === -1) continue;
     const offset = place * centroidBytes;
     view.setUint32(offset, high[at] as number);
     view.setUint32(offset + 4, middle[at] as number);
     view.setUint32(offset + 8, low[at] as number);
-    const [left, right] = [lowx[at] as number, highx[at] as number];
-    const [top, bottom] = [lowy[at] as number, highy[at] as number];
-    const box = { lowx: left, lowy: top, highx: right, highy: bottom, size: diagonal(right - left, bottom - top) };
-    writePositionAndAppearance(view, offset, box, rows[appearanceIndices[at] as number] as number);
+    const left = lowx[at] as number;
+    const top = lowy[at] as number;
+    const right = highx[at] as number;
+    const bottom = highy[at] as number;
+    // Halves are added, so that the sum of two large numbers does not overflow.
+    view.setFloat32(offset + 12, left / 2 + right / 2, true);
+    view.setFloat32(offset + 16, top / 2 + bottom / 2, true);
+    view.setFloat32(offset + 20, diagonal(right - left, bottom - top), true);
+    view.setInt32(offset + 24, rows[appearanceIndices[at] as number] as number, true);
   }
 }
 

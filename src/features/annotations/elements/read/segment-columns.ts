@@ -43,13 +43,66 @@ export async function loadColumns(
 
 const numberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
 
-/** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
-export async function columnsOfPacks(
+/** Ranges of the rows of a segment that belong to some packs: first row, and the one after the last. */
+export function rangesOf({ packs, counts }: SegmentHeader, wanted: { has(id: string): boolean }): [number, number][] {
+  const ranges: [number, number][] = [];
+  let from = 0;
+  for (const [i, id] of packs.entries()) {
+    const to = from + (counts[i] as number);
+    const last = ranges.at(-1);
+    if (wanted.has(id)) {
+      if (last !== undefined && last[1] === from) last[1] = to;
+      else ranges.push([from, to]);
+    }
+    from = to;
+  }
+  return ranges;
+}
+
+/** The columns of packs of a segment, as those of one pack; `null` if the segment does not have them. */
+export async function joinedColumns(
   segment: StoredSegment,
+  wanted: { has(id: string): boolean },
   loadParts: LoadParts,
   signal?: AbortSignal,
-): Promise<Map<string, PackColumns> | null> {
-  const { rows, packs, counts, columns } = segment.header;
+): Promise<PackColumns | null> {
+  const all = await rowsOfSegment(segment, loadParts, signal);
+  if (all === null) return null;
+  const ranges = rangesOf(segment.header, wanted);
+  const count = ranges.reduce((sum, [from, to]) => sum + to - from, 0);
+  const kept = (column: Float64Array) => {
+    if (count === all.count) return column;
+    const values = new Float64Array(count);
+    let at = 0;
+    for (const [from, to] of ranges) {
+      values.set(column.subarray(from, to), at);
+      at += to - from;
+    }
+    return values;
+  };
+  return new PackColumns({ ...mapColumns(all, kept), count, appearances: all.appearances });
+}
+
+function mapColumns(rows: PackRows, of: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
+  const { high, middle, low } = rows.ids;
+  return {
+    positions: of(rows.positions),
+    lengths: of(rows.lengths),
+    details: of(rows.details),
+    lowx: of(rows.lowx),
+    highx: of(rows.highx),
+    lowy: of(rows.lowy),
+    highy: of(rows.highy),
+    lowz: of(rows.lowz),
+    highz: of(rows.highz),
+    ids: { high: of(high), middle: of(middle), low: of(low) },
+    appearanceIndices: of(rows.appearanceIndices),
+  };
+}
+
+/** The columns of all rows of a segment; `null` if the segment does not have them. */
+async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
+  const { rows, columns } = segment.header;
   const named = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
   const wanted = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) => named.get(name));
   if (wanted.includes(undefined)) return null;
@@ -60,38 +113,53 @@ export async function columnsOfPacks(
     if (isSliceOver()) await nextSlice(signal);
   }
   const { codes, texts } = decodeTexts(stored.at(-1)!, rows);
+  for (let at = 0; at < rows; at += 1) codes[at]! -= 1;
+  return {
+    count: rows,
+    positions: values.order,
+    lengths: values.bytes,
+    details: values.details,
+    lowx: values.xmin,
+    highx: values.xmax,
+    lowy: values.ymin,
+    highy: values.ymax,
+    lowz: values.zmin,
+    highz: values.zmax,
+    ids: { high: values.id0, middle: values.id1, low: values.id2 },
+    appearanceIndices: codes,
+    // Every element has an appearance, which is a text.
+    appearances: texts as string[],
+  };
+}
+
+/** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
+export async function columnsOfPacks(
+  segment: StoredSegment,
+  loadParts: LoadParts,
+  signal?: AbortSignal,
+): Promise<Map<string, PackColumns> | null> {
+  const all = await rowsOfSegment(segment, loadParts, signal);
+  if (all === null) return null;
+  const { packs, counts } = segment.header;
   // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
-  const known = new Uint32Array(texts.length + 1);
+  const known = new Uint32Array(all.appearances.length);
   const found = new Map<string, PackColumns>();
   let from = 0;
   for (const [i, id] of packs.entries()) {
     const count = counts[i] as number;
-    const part = (column: Float64Array) => column.subarray(from, from + count);
+    const to = from + count;
+    const columns = mapColumns(all, (column) => column.subarray(from, to));
+    const codes = columns.appearanceIndices;
     const appearances: string[] = [];
     const appearanceIndices = new Float64Array(count);
     for (let at = 0; at < count; at += 1) {
-      const code = codes[from + at] as number;
-      if (known[code] === 0) known[code] = appearances.push(texts[code - 1] as string);
+      const code = codes[at] as number;
+      if (known[code] === 0) known[code] = appearances.push(all.appearances[code] as string);
       appearanceIndices[at] = (known[code] as number) - 1;
     }
-    for (let at = 0; at < count; at += 1) known[codes[from + at] as number] = 0;
-    const pack: PackRows = {
-      count,
-      positions: part(values.order),
-      lengths: part(values.bytes),
-      details: part(values.details),
-      lowx: part(values.xmin),
-      highx: part(values.xmax),
-      lowy: part(values.ymin),
-      highy: part(values.ymax),
-      lowz: part(values.zmin),
-      highz: part(values.zmax),
-      ids: { high: part(values.id0), middle: part(values.id1), low: part(values.id2) },
-      appearanceIndices,
-      appearances,
-    };
-    found.set(id, new PackColumns(pack));
-    from += count;
+    for (let at = 0; at < count; at += 1) known[codes[at] as number] = 0;
+    found.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearances }));
+    from = to;
   }
   if (isSliceOver()) await nextSlice(signal);
   return found;

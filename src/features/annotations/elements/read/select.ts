@@ -27,8 +27,8 @@ export interface Selection {
   letGo?: () => void;
 }
 
-/** Larger than the number of elements of any pack; a power of two. */
-export const perPack = 4096;
+/** As many as a window has elements, which can be joined to one pack; a power of two. */
+export const perPack = windowPositions;
 
 /** Index of the pack of a member. */
 export function packOf(member: number): number {
@@ -42,8 +42,11 @@ export function rowInPack(member: number): number {
 
 /** Largest size of the uncompressed texts of a batch of windows, in bytes. */
 const batchTextBytes = 32 * 1024 * 1024;
-/** Texts of at most this many bytes are loaded together with the columns, although not all may be needed. */
-const eagerTextBytes = 8 * 1024 * 1024;
+/**
+ * Texts of at most this many bytes are loaded together with the columns, although not all may be needed. In an annotation of many windows, a
+ * small region touches a pack of each, and most have no element in it.
+ */
+const eagerTextBytes = 4 * 1024 * 1024;
 
 /** Maximum number of members that are sorted by comparison. */
 const membersCompared = 4096;
@@ -142,7 +145,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   const skipped = { offset: 0 };
   const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
-  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[] } | null> | null = null;
+  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
   const batches = windowBatches(request, skipped);
   const fetchNext = async () => {
     const next = await batches.next();
@@ -151,9 +154,14 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
-    const entries = batch.windows.flatMap((window) => window.packs);
-    const load = () => (isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, 'both', signal));
-    return { batch, packs: await (eager ? load() : loader.columnsOf(batch.windows, signal)) };
+    const load = async () => {
+      const entries = batch.windows.flatMap(({ packs }) => packs);
+      if (isPlace) return loader.packsKept(entries, signal);
+      return eager ? loader.packs(entries, 'both', signal) : loader.columnsOf(batch.windows, signal);
+    };
+    if (!texts) return { batch, packs: await loader.joinedColumnsOf(batch.windows, signal) };
+    const loaded = await load();
+    return { batch, packs: batch.windows.map(({ packs }) => loaded.splice(0, packs.length)) };
   };
   try {
     ahead = fetchNext();
@@ -166,22 +174,21 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         ahead = fetchNext();
         ahead.catch(() => undefined);
       }
-      let first = 0;
-      for (const { stored, packs: wanted } of current.batch.windows) {
-        const packs = current.packs.slice(first, first + wanted.length);
-        first += wanted.length;
+      const selections: Selection[] = [];
+      for (const [number, { stored }] of current.batch.windows.entries()) {
+        const packs = current.packs[number] as LoadedPack[];
         const members = await takeMembers(packs, query, budget, skipped, signal);
         if (isSliceOver()) await nextSlice(signal);
-        if (members.length === 0) continue;
-        const selection = { window: request.stored.windows.indexOf(stored), packs, members };
-        if (texts) await loadTexts(loader, selection, signal);
-        const letGo = () => {
-          forgetTexts(current.packs);
-          ahead?.then((next) => forgetTexts(next?.packs ?? [])).catch(() => undefined);
-        };
-        yield { ...selection, letGo };
-        if (!budget.isOpen) return;
+        if (members.length > 0) selections.push({ window: request.stored.windows.indexOf(stored), packs, members });
+        if (!budget.isOpen) break;
       }
+      if (texts) await loadTexts(loader, selections, signal);
+      const letGo = () => {
+        forgetTexts(current.packs.flat());
+        ahead?.then((next) => forgetTexts(next?.packs.flat() ?? [])).catch(() => undefined);
+      };
+      for (const selection of selections) yield { ...selection, letGo };
+      if (!budget.isOpen) return;
       ahead ??= fetchNext();
     }
   } finally {
@@ -248,7 +255,7 @@ async function matchingMembers(
   for (const [index, pack] of packs.entries()) {
     const columns = columnsOf(pack);
     for (const at of matchingRows(columns, conditions)) {
-      // A key is the position in the window, then the member: 16 + 16 + 12 bits.
+      // A key is the position in the window, then the member: 16 + 16 + 16 bits.
       keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
       count += 1;
     }
@@ -267,11 +274,14 @@ function forgetTexts(packs: readonly LoadedPack[]): void {
 }
 
 /** Loads the texts of those packs with members that have none. */
-export async function loadTexts(loader: ElementLoader, { packs, members }: Selection, signal?: AbortSignal): Promise<void> {
+export async function loadTexts(loader: ElementLoader, selections: readonly Selection[], signal?: AbortSignal): Promise<void> {
   const needed = new Set<LoadedPack>();
-  for (const member of members) {
-    const pack = packs[packOf(member)] as LoadedPack;
-    if (pack.text === null) needed.add(pack);
+  for (const { packs, members } of selections) {
+    if (packs.every(({ text }) => text !== null)) continue;
+    for (const member of members) {
+      const pack = packs[packOf(member)] as LoadedPack;
+      if (pack.text === null) needed.add(pack);
+    }
   }
   const missing = [...needed];
   const loaded = await loader.packs(
