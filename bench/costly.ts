@@ -13,7 +13,7 @@ import { Client } from '../test/support/hosts/client.js';
 import { startWatchedServer } from '../test/support/hosts/watched-server.js';
 import { buildTestPrograms } from '../test/support/run/built-program.js';
 import { benchDatabase } from './support/database.js';
-import { sayHowIdle } from './support/measure.js';
+import { printLoad } from './support/measure.js';
 
 const limitMs = 50;
 const rounds = 3;
@@ -22,7 +22,7 @@ const words = process.argv.slice(3);
 const rows = [...costlyTexts, ...costlyAnnotations, ...costlyImages].filter(
   ([what]) => words.length === 0 || words.some((word) => what.includes(word)),
 );
-sayHowIdle();
+printLoad();
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-costly-'));
 const [database, programs] = await Promise.all([benchDatabase(folder, 'embedded'), buildTestPrograms()]);

@@ -11,7 +11,7 @@ import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js
 const [scale = '1'] = process.argv.slice(3);
 const frames = 100;
 const rounds = 3;
-const mostWarmUps = 12;
+const maxWarmUps = 12;
 
 /** Shapes all over the slide: nuclei of 12 corners, or boxes. */
 function* shapeTexts(count: number, isNucleus: boolean): Generator<string, void, undefined> {
@@ -108,7 +108,7 @@ async function show(page: Page, at: { width: number; line: Line }, hidden: reado
   await page.waitForTimeout(1000);
   if (!isFirst) return;
   // Until all tiles of the way are here: a server on the same processors must not make them while frames are measured.
-  for (let round = 0; round < mostWarmUps; round += 1) {
+  for (let round = 0; round < maxWarmUps; round += 1) {
     let tiles = 0;
     const count = (request: Request) => void (tiles += request.url().includes('/tiles/') ? 1 : 0);
     page.on('request', count);

@@ -17,7 +17,7 @@ import { writePolygons } from '../support/polygons.js';
 
 const [sizes = '10000,100000,1000000', kind = 'durable'] = process.argv.slice(3);
 /** Longer documents cannot be parsed as one text. */
-const mostParsed = 1_000_000;
+const maxParsed = 1_000_000;
 const directory = await mkdtemp(join(tmpdir(), 'bench-annotations-'));
 const dataDirectory = join(directory, 'data');
 const database = await benchDatabase(directory, kind === 'embedded' ? 'embedded' : 'durable');
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
       await restart();
       const bench: Bench = { host, references, ...entered, targets };
       const path = join(directory, `${count}.json`);
-      const isMany = count > mostParsed;
+      const isMany = count > maxParsed;
       if (!isMany) await writePolygons(path, count);
       console.log(`\n${count} polygons of 12 points (${database.engine})`);
       // The first body of a process compiles for half a second.

@@ -11,7 +11,7 @@ export interface Swept {
 }
 
 /** Starts in a row that may give up. */
-const mostStarts = 10;
+const maxStarts = 10;
 
 /** A process that is killed and started again, time after time. */
 export class Victim {
@@ -73,7 +73,7 @@ export class Victim {
       try {
         return await this.start();
       } catch (error) {
-        if (tries === mostStarts) throw error;
+        if (tries === maxStarts) throw error;
         this.gaveUp += 1;
       }
     }

@@ -25,7 +25,7 @@ function busyness(): number {
 }
 
 /** Prints whether other programs keep the processors busy. */
-export function sayHowIdle(): void {
+export function printLoad(): void {
   const busy = busyness();
   console.log(`${availableParallelism()} processors; the clock runs ${busy.toFixed(2)} times as fast as the processor.`);
   if (busy > 1.1) console.log('Something else is running. The measurements are not reliable.');

@@ -73,7 +73,7 @@ export interface Client {
 }
 
 /** More pictures a second are not made here. */
-const mostPerSecond = 2000;
+const maxPerSecond = 2000;
 
 /** Starts the client. */
 export async function startClient(): Promise<Client> {
@@ -84,7 +84,7 @@ export async function startClient(): Promise<Client> {
       ({ path, ...options }) =>
       (seconds) =>
         measured(async () => {
-          const paths = Array.from({ length: Math.ceil(seconds * mostPerSecond) }, path);
+          const paths = Array.from({ length: Math.ceil(seconds * maxPerSecond) }, path);
           const download: Download = { ...options, paths, seconds };
           const answer = (await child.ask('download', JSON.stringify(download))) as Done | { failed: string };
           if ('failed' in answer) throw new Error(answer.failed);

@@ -2,7 +2,7 @@
 import sharp from 'sharp';
 import { chunkBytes } from '../../src/features/zarr/chunk-bytes.js';
 import { zstd } from '../../src/tilesource/codecs/zstd-library.js';
-import { sayHowIdle } from '../support/measure.js';
+import { printLoad } from '../support/measure.js';
 import { compare, loop, requests, startClient, type Side } from './measure.js';
 import { slideSize, startSlideHost } from './slide-host.js';
 
@@ -15,7 +15,7 @@ const manyChunks = 64;
 const zstdLevel = 1;
 const measuring = { rounds: 3, best: true } as const;
 
-sayHowIdle();
+printLoad();
 
 // No tile is answered from the tile cache, and in this order none is still decoded from the round before.
 const host = await startSlideHost({ tileCacheBytes: 0 });

@@ -151,7 +151,7 @@ export function filterEcho(query: ElementQuery, annotationId: string, version: n
  * Maximum number of elements that can be sent: `limit`, and `max(maxDetails, minElements)` if there is `maxDetails`. `Infinity`
  * means no limit.
  */
-export function mostElements({ limit, maxDetails, minElements }: ElementQuery): number {
+export function maxElements({ limit, maxDetails, minElements }: ElementQuery): number {
   const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
   return Math.min(limit > 0 ? limit : Infinity, byDetails);
 }
@@ -164,7 +164,7 @@ export class ElementBudget {
   readonly #most: number;
 
   constructor(private readonly query: ElementQuery) {
-    this.#most = mostElements(query);
+    this.#most = maxElements(query);
   }
 
   /** Whether anything limits the number of elements. */

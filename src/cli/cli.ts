@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { cac, type CAC } from 'cac';
 import { LargeImageError } from '../errors.js';
 import { conversionPredictors, reductions, writtenCompressions } from '../tilesource/convert/options.js';
-import { helpAskedFor } from '../reference-host/start/options.js';
+import { requestedHelp } from '../reference-host/start/options.js';
 import { progressDisplay } from '../reference-host/start/progress.js';
 import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
 import { CommandError } from './usage.js';
@@ -92,7 +92,7 @@ async function runCheck(file: string): Promise<number> {
 /** Starts the reference host, which parses its own command line. */
 async function runServe(words: readonly string[]): Promise<void> {
   const command = `npx ${name} serve`;
-  const help = helpAskedFor(words, version, command);
+  const help = requestedHelp(words, version, command);
   if (help !== null) return print(help);
   requirePackages();
   const { serve } = await import('../reference-host/start/serve.js');

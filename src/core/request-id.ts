@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const current = new AsyncLocalStorage<string>();
 /** Ids from clients that can be written into logs and headers unchanged. */
-const sane = /^[\w.:+/=@-]{1,128}$/;
+const safeId = /^[\w.:+/=@-]{1,128}$/;
 /** Existing clients expect the second name. */
 const headerNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
 
@@ -21,7 +21,7 @@ export function underRequestId<R>(request: IncomingMessage, response: ServerResp
   const given = response.getHeader(headerNames[0]);
   if (given !== undefined && given === current.getStore()) return answer();
   const sent = request.headers['x-request-id'];
-  const id = typeof given === 'string' ? given : typeof sent === 'string' && sane.test(sent) ? sent : randomUUID();
+  const id = typeof given === 'string' ? given : typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID();
   for (const name of headerNames) response.setHeader(name, id);
   return current.run(id, answer);
 }

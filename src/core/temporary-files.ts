@@ -40,7 +40,7 @@ export async function temporaryDirectory(parent: string): Promise<{ path: string
  * @returns a function that removes the file after it was closed, for systems on which open files must have a name.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
-  const unlinked = await unlink(path).then(...yesOrNo);
+  const unlinked = await unlink(path).then(...succeeded);
   return unlinked ? async () => {} : () => unlink(path).catch(() => {});
 }
 
@@ -54,12 +54,12 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
     // In a folder that everyone can write to, files of other users are not touched, because they might change while they are
     // removed.
     if (!(await isOurs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
-    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...yesOrNo)) removed += 1;
+    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...succeeded)) removed += 1;
   }
   return removed;
 }
 
-const yesOrNo = [() => true, () => false] as const;
+const succeeded = [() => true, () => false] as const;
 
 /** Whether a file, or the contents of a directory, has not been changed for a long time. */
 async function isOld(path: string): Promise<boolean> {

@@ -15,7 +15,7 @@ import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from 
 import { reindex } from './tree/finding/index-terms.js';
 import { registerFileInPlace } from './files/in-place.js';
 import { OpenReplies } from './http/open-replies.js';
-import { createPatientServer } from './http/server-timeouts.js';
+import { createServerWithTimeouts } from './http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
@@ -232,7 +232,7 @@ function assembled(
     context,
     registerFileInPlace: (file) => registerFileInPlace(context, file),
     async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
-      const server = createPatientServer(app);
+      const server = createServerWithTimeouts(app);
       offerUpgrades(server, upgrade);
       const url = await open(server, port, address);
       const replies = new OpenReplies(server);

@@ -58,7 +58,7 @@ export function fullValue(dtype: SampleType): number {
 }
 
 /** The least value of samples, which means black or transparent. */
-export function leastValue(dtype: SampleType): number {
+export function minValue(dtype: SampleType): number {
   return dtype.startsWith('int') ? -fullValue(dtype) - 1 : 0;
 }
 

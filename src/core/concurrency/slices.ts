@@ -7,7 +7,7 @@ const sliceMs = 8;
  * In each turn of the event loop new requests start first, and then waiting work has its slice. New requests get as much time as
  * everything else has taken since their last time, within these limits in milliseconds.
  */
-const [leastArrivalsMs, mostArrivalsMs] = [16, 40];
+const [minArrivalsMs, maxArrivalsMs] = [16, 40];
 
 /** Requests that have not started, and work that waits for its next slice, both in order of arrival. */
 const arrivals = new Set<() => void>();
@@ -32,7 +32,7 @@ function scheduleTurn(): void {
 function beginTurn(): void {
   isScheduled = false;
   const now = performance.now();
-  arrivalsEnd = now + Math.min(mostArrivalsMs, Math.max(leastArrivalsMs, now - arrivalsEnded));
+  arrivalsEnd = now + Math.min(maxArrivalsMs, Math.max(minArrivalsMs, now - arrivalsEnded));
   beginNext();
 }
 

@@ -5,7 +5,7 @@ import type { AnnotationPage } from './documents/lists/lists.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../core/json-pieces.js';
-import { allElements, recordChunks, started } from './streams.js';
+import { allElements, recordChunks, withFirstChunk } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
 /** The dependencies of answers about one annotation. */
@@ -79,7 +79,7 @@ export async function replyList<Entry>(
     }
     yield separator === '[' ? '[]' : ']';
   })();
-  return Reply.stream(await started(texts), 'application/json', { headers });
+  return Reply.stream(await withFirstChunk(texts), 'application/json', { headers });
 }
 
 /** An answer without a body, with the entity tag of the new version. */

@@ -35,7 +35,7 @@ function members(values: Record<string, unknown>): string {
 }
 
 /** Splits a record at one of its keys into the parts before and after, without commas at the split. */
-function around(values: Record<string, unknown>, key: string): { before: string; after: string } {
+function splitAtKey(values: Record<string, unknown>, key: string): { before: string; after: string } {
   const sorted = Object.entries(sortKeys(values));
   const before = Object.fromEntries(sorted.filter(([name]) => name < key));
   const after = members(Object.fromEntries(sorted.filter(([name]) => name > key))).slice(0, -1);
@@ -43,8 +43,8 @@ function around(values: Record<string, unknown>, key: string): { before: string;
 }
 
 /** Waits for the first chunk, so that early errors occur before a byte is sent. */
-export function started<Chunk extends { length: number }>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
-  return begunWith(chunks, 0, (work) => work());
+export function withFirstChunk<Chunk extends { length: number }>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+  return withFirstBytes(chunks, 0, (work) => work());
 }
 
 /** The reader of elements, and the queue in which it waits. */
@@ -71,13 +71,13 @@ export async function enqueueInParts<Chunk extends { length: number }>(
 ): Promise<AsyncIterable<Chunk>> {
   const waiting = { signal, caller: callerName(caller) };
   const enqueueLater: Enqueue = (work) => queue.run(work, { ...waiting, patient: true });
-  return queue.run(async () => begunWith(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
+  return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
 }
 
 /** Waits until the first chunk and at least this many bytes are there. */
-async function begunWith<Chunk extends { length: number }>(
+async function withFirstBytes<Chunk extends { length: number }>(
   chunks: AsyncIterable<Chunk>,
-  leastBytes: number,
+  minBytes: number,
   enqueue: Enqueue,
 ): Promise<AsyncIterable<Chunk>> {
   const iterator = chunks[Symbol.asyncIterator]();
@@ -91,7 +91,7 @@ async function begunWith<Chunk extends { length: number }>(
       first.push(next.value);
       bytes += next.value.length;
     }
-  } while (!isDone && bytes < leastBytes);
+  } while (!isDone && bytes < minBytes);
   return (async function* () {
     try {
       yield* first.splice(0);
@@ -112,8 +112,8 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
   let reading!: ElementReading;
   const open = async () => (reading = await store.read(elements, query, { signal })).chunks;
   const chunks = await enqueueInParts(open, waiting, signal);
-  const head = around({ ...view.head }, 'elements');
-  const record = around(view.record, 'annotation');
+  const head = splitAtKey({ ...view.head }, 'elements');
+  const record = splitAtKey(view.record, 'annotation');
   return (async function* () {
     yield Buffer.from(`{${record.before}"annotation":{${head.before}"elements":[`);
     yield* chunks;

@@ -31,7 +31,7 @@ interface RunOptions {
 /** Number of items whose existing files are found by one query. */
 const pageSize = 100;
 /** Minimum number of items in progress, besides those whose pictures are being made. */
-const leastRunning = 16;
+const minRunning = 16;
 
 /** The services that making thumbnails needs. */
 export interface ThumbnailServices {
@@ -59,7 +59,7 @@ export async function createThumbnailFiles(
   const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
   const running = new Set<Promise<void>>();
   // Queries and writes for some items run while pictures of others are being made, and those of several items are grouped.
-  const maxRunning = 4 * concurrent + leastRunning;
+  const maxRunning = 4 * concurrent + minRunning;
   let outage: { error: unknown } | null = null;
   const isOver = () => signal.aborted || outage !== null;
 

@@ -32,7 +32,7 @@ export interface JobRun {
 }
 
 /** Whether a job that has not finished may be restarted. */
-export function mayBeBegunAgain(run: JobRun): boolean {
+export function mayRestart(run: JobRun): boolean {
   return run.resumable && run.attempts < run.maxAttempts;
 }
 
@@ -40,8 +40,8 @@ export function mayBeBegunAgain(run: JobRun): boolean {
  * Whether work may be tried again after the database was too busy. There are fewer tries than after a kill, because a kill is not
  * the fault of the work.
  */
-export function mayBeTriedAgain(run: JobRun): boolean {
-  return mayBeBegunAgain(run) && run.attempts < 3;
+export function mayRetry(run: JobRun): boolean {
+  return mayRestart(run) && run.attempts < 3;
 }
 
 /** A job record. Ids are text. */

@@ -1,7 +1,7 @@
 import { CorruptTileError } from '../../errors.js';
 import type { Box } from '../../tilesource/geometry.js';
 import { bandInterpretations } from '../../tilesource/measure/histogram.js';
-import { fullValue, leastValue, type Raster } from '../../tilesource/raster.js';
+import { fullValue, minValue, type Raster } from '../../tilesource/raster.js';
 import type { ImageMetadata } from '../../tilesource/tile-source.js';
 import { sourceLevel, type ArrayImage } from './arrays.js';
 import { chunkBytes, compressed } from './chunk-bytes.js';
@@ -27,7 +27,7 @@ const maxSorted = 2 ** 16;
  */
 const maxSteps = 2;
 /** Compression is used if it leaves less than this share of the bytes. */
-const worthwhile = 0.9;
+const maxCompressedShare = 0.9;
 
 const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
 const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFFF00', 'FFFFFF'];
@@ -46,7 +46,7 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
     const place = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
     if (place !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
-      if (place.frame !== sampled) samples = await read({ ...where, frame: place.frame }).catch(nothingOfCorrupt);
+      if (place.frame !== sampled) samples = await read({ ...where, frame: place.frame }).catch(nullIfCorrupt);
       sampled = place.frame;
       if (samples === null) {
         channels.push(channelOf(image, c, null));
@@ -54,7 +54,7 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
       }
       if (codec === null) {
         const bytes = chunkBytes(samples, place.band, image.side);
-        codec = (await compressed(bytes)).length < bytes.length * worthwhile ? 'zstd' : 'none';
+        codec = (await compressed(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
       }
       if (!isColor) window = contrast(samples, place.band);
     }
@@ -65,7 +65,7 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
 }
 
 /** A corrupt tile makes the window of its channel unknown; the other chunks of the image can still be read. */
-function nothingOfCorrupt(error: unknown): null {
+function nullIfCorrupt(error: unknown): null {
   if (error instanceof CorruptTileError) return null;
   throw error;
 }
@@ -117,7 +117,7 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
     .join(' ');
   const most = white ?? fullValue(dtype);
   const isFloat = dtype.startsWith('float');
-  const least = white === undefined ? leastValue(dtype) : dtype.startsWith('int') ? -white - 1 : 0;
+  const least = white === undefined ? minValue(dtype) : dtype.startsWith('int') ? -white - 1 : 0;
   const [start, end] = window ?? [least, most];
   return {
     label,

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { errorBody, errorReplies } from '../../larger-host.js';
 
 /** How long a server waits for clients, in milliseconds. */
-export interface Patience {
+export interface ServerTimeouts {
   /** Limit for the next request on a connection. */
   keepAliveMs: number;
   /** Limit for the complete header of a request. */
@@ -18,7 +18,7 @@ export interface Patience {
   lingerMs: number;
 }
 
-const defaultPatience: Patience = {
+const defaultTimeouts: ServerTimeouts = {
   // Proxies and clients close idle connections earlier, so that no connection is closed here while a request is on its way.
   keepAliveMs: 65_000,
   headersMs: 20_000,
@@ -42,8 +42,8 @@ const maxPipelined = 100;
  * A server that waits for slow clients, but not for those that have stopped. A body may take any time while its bytes keep coming. Answers that take long
  * to make, and streams with rare events, do not end a connection.
  */
-export function createPatientServer(listener: RequestListener, patience: Partial<Patience> = {}): Server {
-  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultPatience, ...patience };
+export function createServerWithTimeouts(listener: RequestListener, patience: Partial<ServerTimeouts> = {}): Server {
+  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultTimeouts, ...patience };
   const server = createServer({
     keepAliveTimeout: keepAliveMs,
     headersTimeout: headersMs,

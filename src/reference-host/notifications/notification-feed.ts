@@ -6,7 +6,7 @@ const pollMs = 1000;
 /** A message from another process may become visible this much later than its timestamp, in milliseconds. */
 export const overlapMs = 2000;
 /** If a search finds this many messages, there may be more, so all streams are woken. */
-const mostAtOnce = 10_000;
+const maxAtOnce = 10_000;
 
 /** The recipient of messages: a user, or an anonymous session. */
 export type NotificationOwner = Pick<NotificationDocument, 'userId'> | Pick<NotificationDocument, 'tokenId'>;
@@ -97,10 +97,10 @@ export class NotificationFeed {
         const filter = { updated: { $gt: from } };
         const found = await this.#notifications()
           .find(filter, { userId: 1, tokenId: 1, updated: 1 })
-          .limit(mostAtOnce)
+          .limit(maxAtOnce)
           .lean<NotificationDocument[]>();
         const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
-        if (found.length === mostAtOnce || !(await this.#isEnabled())) this.#wakeAll();
+        if (found.length === maxAtOnce || !(await this.#isEnabled())) this.#wakeAll();
         else for (const message of found) if (!delivered.has(key(message))) this.wake(message);
         delivered = new Set(found.map(key));
         from = new Date(begun - overlapMs);

@@ -16,7 +16,7 @@ import { openLog } from './log.js';
 import { addNuclei, nucleiName } from './content/nuclei.js';
 import type { StartOptions } from './options.js';
 import { addOwnBuckets } from './content/own-buckets.js';
-import { keptPassword } from './content/password.js';
+import { storedPassword } from './content/password.js';
 import type { OneOfSeveral } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
@@ -87,7 +87,9 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
     // The first user to register becomes the administrator, so nobody can register before this.
     prepare: async (host) => {
       if (one !== null && !one.fills) return;
-      found.admin = await alone(host, 'administrator', () => (options.bare ? nobodyMade(host) : administrator(host, options)));
+      found.admin = await alone(host, 'administrator', () =>
+        options.bare ? noAdministrator(host) : administrator(host, options),
+      );
     },
     server: hosting.server,
     report: (text) => display.line(text),
@@ -228,7 +230,7 @@ async function demonstrate(
 }
 
 /** Least number of new files whose registration is shown as progress. */
-const leastShown = 100;
+const minShown = 100;
 
 /** Returns a function that checks the files and buckets that are served in place, in one process at a time. */
 function scanOf(
@@ -240,7 +242,7 @@ function scanOf(
   const { paths, buckets, isPublic } = options;
   // A few files that were added later are not worth lines of progress.
   const progress = (done: number, total: number) => {
-    if (total >= leastShown) display.report({ text: 'Registering files', fraction: done / total });
+    if (total >= minShown) display.report({ text: 'Registering files', fraction: done / total });
   };
   let served: ServedFiles | null = null;
   const seenInBuckets = new Set<string>();
@@ -287,7 +289,7 @@ async function registerFiles(rescans: Rescans, { options, display }: Hosting): P
 }
 
 /** Leaves the role of administrator to the first user who registers. */
-async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
+async function noAdministrator({ context }: ReferenceHost): Promise<Administrator> {
   const isEmpty = (await context.models.user.exists({})) === null;
   const reason = isEmpty
     ? 'nobody yet: the first user to register is the administrator'
@@ -297,7 +299,7 @@ async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
 
 /** Creates the administrator if there is no user yet. */
 async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
-  const kept = options.adminPassword === null ? await keptPassword(options.dataDirectory) : null;
+  const kept = options.adminPassword === null ? await storedPassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? kept?.password ?? '';
   const { user, isPassword } = await ensureAdmin(host.context, password);
   if (isPassword) {

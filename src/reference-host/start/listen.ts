@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { OpenReplies } from '../http/open-replies.js';
-import { createPatientServer } from '../http/server-timeouts.js';
+import { createServerWithTimeouts } from '../http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from '../http/upgrades.js';
 import { UsageError } from './options.js';
 
@@ -43,7 +43,7 @@ export async function listen(
   let upgrade: Upgrading = () => false;
   const waiting: [IncomingMessage, ServerResponse][] = [];
   let isPaused = false;
-  const server = createPatientServer((request, reply) => {
+  const server = createServerWithTimeouts((request, reply) => {
     if (isPaused) {
       waiting.push([request, reply]);
       return;

@@ -112,7 +112,7 @@ export function readOptions(
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const own = beforeEnd(words);
   // cac would print its own help text, so it is not called.
-  const help = helpAskedFor(words, version, command);
+  const help = requestedHelp(words, version, command);
   if (help !== null) return { help };
   let parsed: ReturnType<typeof program.parse>;
   try {
@@ -218,15 +218,15 @@ function readDatabaseWait(text: string | undefined): number {
   throw new UsageError(`DATABASE_WAIT is ${JSON.stringify(text)}; it must be a whole number of seconds from 0 to 99999.`);
 }
 
-const mostProcesses = 256;
+const maxProcesses = 256;
 
 function readProcesses(value: string | number | undefined): number {
   if (value === undefined) return 1;
   if (value === 'auto') return availableParallelism();
   const count = Number(value);
-  if (Number.isSafeInteger(count) && count >= 1 && count <= mostProcesses) return count;
+  if (Number.isSafeInteger(count) && count >= 1 && count <= maxProcesses) return count;
   throw new UsageError(
-    `--processes is ${value}; it must be a whole number from 1 to ${mostProcesses}, or auto: one for each processor.`,
+    `--processes is ${value}; it must be a whole number from 1 to ${maxProcesses}, or auto: one for each processor.`,
   );
 }
 
@@ -267,7 +267,7 @@ function readLogLevel(text: string | undefined): string {
 }
 
 /** The help text, if the command line requests it; otherwise `null`. */
-export function helpAskedFor(words: readonly string[], version: string, command: string): string | null {
+export function requestedHelp(words: readonly string[], version: string, command: string): string | null {
   return beforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
 }
 

@@ -9,7 +9,7 @@ import { isLossy, type TileCompression } from '../pyramid/tiles.js';
 import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
 import { sharpSource } from '../sources/sharp/sharp-source.js';
 import { countFrames } from '../sources/sharp/small-image.js';
-import { leastResolution } from '../sources/tiff/descriptions.js';
+import { minResolution } from '../sources/tiff/descriptions.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { vipsSettings, type VipsPass } from './child/vips-pass.js';
 import { describeConversion, redescribe } from './conversion-description.js';
@@ -36,7 +36,7 @@ const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
 
 /** Scale of a file other than a TIFF, from its pixels per inch. Low densities are those of screens and printers and are ignored. */
 function scaleOf({ density = 0 }: Metadata): KnownMetadata {
-  if (density < leastResolution) return unscaled;
+  if (density < minResolution) return unscaled;
   return { ...unscaled, mmX: 25.4 / density, mmY: 25.4 / density };
 }
 

@@ -30,7 +30,7 @@ export interface Copying {
 /** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
 const probes = 64;
 /** Smallest number of tiles that are copied at the same time. Copying waits for the disk, so it gains from more than the processors. */
-const leastConcurrency = 8;
+const minConcurrency = 8;
 
 /**
  * Side in pixels of the tiles that a conversion with these options can copy. `null` if the options require all tiles to be
@@ -55,7 +55,7 @@ export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   const level = levelOf(size, side);
   const columns = Array.from({ length: level.columns }, (_, x) => x);
   for (let y = 0; y * side < size.height; y += 1) {
-    await mapConcurrently(columns, Math.max(leastConcurrency, threads), async (x) => {
+    await mapConcurrently(columns, Math.max(minConcurrency, threads), async (x) => {
       let bytes = await storedTile(copying, x, y);
       const own = bytes && jpegFormOf(bytes, { width: side, height: side });
       if (bytes === null || own === null || !sameForm(own, form)) {

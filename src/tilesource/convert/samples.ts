@@ -1,5 +1,5 @@
 import type { TileSource } from '../tile-source.js';
-import { createRaster, fullValue, leastValue, sampleBytes, type Raster, type SampleType } from '../raster.js';
+import { createRaster, fullValue, minValue, sampleBytes, type Raster, type SampleType } from '../raster.js';
 
 /** How samples of any type become unsigned integers of 8 or 16 bits. */
 export interface SampleMapping {
@@ -10,7 +10,7 @@ export interface SampleMapping {
 
 /** Samples that use only some bits of their type are spread over 8 or 16 bits, so that the copy shows the same. */
 function whiteMapping(dtype: SampleType, white: number): SampleMapping {
-  const black = leastValue(dtype) === 0 ? 0 : -white - 1;
+  const black = minValue(dtype) === 0 ? 0 : -white - 1;
   const to = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';
   const most = fullValue(to);
   const factor = most / (white - black);

@@ -1,6 +1,6 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
-import { fullValue, leastValue, type Raster } from '../raster.js';
+import { fullValue, minValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 
 /** Number of samples that are processed between two checks of the time. */
@@ -46,7 +46,7 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
 /** The style as JSON, with a band for the alpha of an image that has one. */
 export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
   const most = dtype.startsWith('float') ? 255 : (white ?? fullValue(dtype));
-  const alpha: StyleBand = { band: 'alpha', min: leastValue(dtype), max: most };
+  const alpha: StyleBand = { band: 'alpha', min: minValue(dtype), max: most };
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
 }
 

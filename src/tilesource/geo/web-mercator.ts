@@ -3,7 +3,7 @@ import { BadValueError, TileSourceError } from '../../errors.js';
 import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../tile-source.js';
 import { CorruptTiles, partOfTile } from '../render/corrupt-tiles.js';
 import { levelScale, preferredLevel, type Box } from '../geometry.js';
-import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
+import { createRaster, fullValue, minValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';
 import { averageSamples, largestFloat } from '../pyramid/average.js';
 import { hasAlpha } from '../render/pixels.js';
@@ -166,7 +166,7 @@ class WebMercatorSource implements TileSource {
     const out = createRaster({ width: side, height: side, bands, dtype });
     const nothing = this.#nodata ?? (dtype.startsWith('float') ? NaN : 0);
     if (nothing !== 0) out.data.fill(nothing);
-    const transparent = leastValue(dtype);
+    const transparent = minValue(dtype);
     if (this.#alpha !== null && (nothing !== 0 || transparent !== 0)) {
       for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
     }
@@ -331,7 +331,7 @@ class WebMercatorSource implements TileSource {
       if (value !== nodata && !Number.isNaN(value)) isNothing = false;
     }
     if (this.#alpha === null) return;
-    if (isNothing) out.data[at + this.#alpha] = leastValue(out.dtype);
+    if (isNothing) out.data[at + this.#alpha] = minValue(out.dtype);
     else if (raster.bands < out.bands) out.data[at + this.#alpha] = opaque;
   }
 

@@ -18,7 +18,7 @@ const measuredPixels = 2 ** 22;
 const measuredSamples = 2 ** 26;
 
 /** Smallest number of tiles by which a large rectangle is sampled, even if these have more pixels than the limit. */
-const leastTiles = 4;
+const minTiles = 4;
 
 /** Maximum number of pixels of a stored coarser level that are searched for the positions of the extremes. */
 const searchedPixels = 2 ** 19;
@@ -38,7 +38,7 @@ export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base:
   const limit = Math.min(measuredPixels, Math.floor(measuredSamples / shape.bandCount));
   if (base.width * base.height <= limit) return [base];
   const { left, top, columns, rows } = tilesOf(shape, base);
-  const count = Math.max(leastTiles, Math.floor(limit / (shape.tileWidth * shape.tileHeight)));
+  const count = Math.max(minTiles, Math.floor(limit / (shape.tileWidth * shape.tileHeight)));
   const wide = Math.min(columns, Math.max(1, Math.round(Math.sqrt((count * columns) / rows))));
   const high = Math.min(rows, Math.max(1, Math.floor(count / wide)));
   const across = Math.min(columns, Math.max(1, Math.floor(count / high)));

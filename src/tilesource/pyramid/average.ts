@@ -1,6 +1,6 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import type { Size, Window } from '../geometry.js';
-import { createRaster, fullValue, leastValue, type Raster } from '../raster.js';
+import { createRaster, fullValue, minValue, type Raster } from '../raster.js';
 import { hasAlpha } from '../render/pixels.js';
 
 /** Options for averaging samples. */
@@ -170,7 +170,7 @@ function packedSums({ data, dtype, width, bands }: Raster): ((first: number, cou
   const words = new Uint32Array(buffer, byteOffset, byteLength / 4);
   // The sign bit is flipped, so that all numbers are positive: a sample of `least` becomes 0.
   const flip = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
-  const least = leastValue(dtype);
+  const least = minValue(dtype);
   const add = bytes === 1 ? addBytes : addShorts;
   return (first, count, sums) => {
     sums.fill(least * count);
@@ -237,7 +237,7 @@ function addRows(data: Raster['data'], first: number, weights: Float64Array, row
 /** Multiplies colors by their alpha while they are added up. */
 function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
   const stride = width * bands;
-  const least = leastValue(dtype);
+  const least = minValue(dtype);
   const span = fullValue(dtype) - least;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
@@ -290,7 +290,7 @@ function withoutMissing(
 ): RowAverager {
   const stride = width * bands;
   const isFloat = dtype.startsWith('float');
-  const least = leastValue(dtype);
+  const least = minValue(dtype);
   const span = fullValue(dtype) - least;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
@@ -333,14 +333,14 @@ function withoutMissing(
           weight += valid[at]! * part;
         }
         if (weight === 0) made[to] = data[first * stride + start + band]!;
-        else made[to] = isFloat ? withoutHair(sum / weight) : Math.floor(sum / weight + 0.5);
+        else made[to] = isFloat ? withoutRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
       }
     }
   };
 }
 
 /** Rounding errors must not make 99.99999999999999 of samples of 100, because pictures show whole numbers without the fraction. */
-function withoutHair(mean: number): number {
+function withoutRoundingError(mean: number): number {
   const whole = Math.round(mean);
   return Math.abs(mean - whole) < Math.abs(whole) * 1e-13 ? whole : mean;
 }

@@ -19,7 +19,7 @@ const maxMosaicBytes = 2 ** 26;
 const maxStoredTiles = 2 ** 18;
 
 /** Minimum number of stored tiles that are worth decoding together, and maximum of their bytes. */
-const leastMosaic = 4;
+const minMosaic = 4;
 const maxEncodedBytes = 2 ** 28;
 /**
  * Number of stored tiles that are read at the same time. They are small and not decoded, and each read waits for a turn of the
@@ -113,7 +113,7 @@ export class TileReader {
       blit(part, tile, { left: -offset.left, top: -offset.top });
       return part;
     }
-    const stored = tiles.length >= leastMosaic ? await this.#readMosaic(where, signal) : null;
+    const stored = tiles.length >= minMosaic ? await this.#readMosaic(where, signal) : null;
     const target = stored?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
     await mapConcurrently(stored?.missing ?? tiles, this.#concurrency, async (tile) => {
       signal?.throwIfAborted();

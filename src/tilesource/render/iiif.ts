@@ -47,7 +47,7 @@ const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GI
 const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
 /** Maximum side of a picture in pixels, which is that of JPEG, because level 2 requires JPEG. */
-const mostPixels = sideLimit('jpg');
+const maxPixels = sideLimit('jpg');
 
 function sideLimit(format: Format): number {
   return longestSide(parseEncoding({ encoding: encodings[format], tiffCompression: 'lzw' }));
@@ -61,8 +61,8 @@ export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
   return {
     width: sizeX,
     height: sizeY,
-    maxWidth: mostPixels,
-    maxHeight: mostPixels,
+    maxWidth: maxPixels,
+    maxHeight: maxPixels,
     maxArea,
     sizes: every.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
     tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: every.map((level) => 2 ** level) }],
@@ -109,7 +109,7 @@ function isColored({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
 }
 
 function fits({ width, height }: Size, maxArea: number): boolean {
-  return Math.max(width, height) <= mostPixels && width * height <= maxArea;
+  return Math.max(width, height) <= maxPixels && width * height <= maxArea;
 }
 
 const wholeNumber = /^\d{1,9}$/;
@@ -162,7 +162,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   }
   if (fits(output, maxArea)) return output;
   throw new BadParameterError(
-    `A picture of ${output.width} x ${output.height} is larger than the limits: ${mostPixels} pixels a side, ${maxArea} in total.`,
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${maxPixels} pixels a side, ${maxArea} in total.`,
   );
 }
 
@@ -203,7 +203,7 @@ function atLeastOne(product: number, divisor: number): number {
 
 /** The largest allowed size with the aspect of a region. */
 function largest({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
-  const scale = Math.min(mostPixels / width, mostPixels / height, Math.sqrt(maxArea / (width * height)));
+  const scale = Math.min(maxPixels / width, maxPixels / height, Math.sqrt(maxArea / (width * height)));
   if (!enlarges && scale >= 1) return { width, height };
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }

@@ -2,7 +2,7 @@ import { inDoubles } from '../doubles.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { type Rgba, luma } from '../color.js';
 import type { Box, Size, Window } from '../geometry.js';
-import { bitsOf, createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
+import { bitsOf, createRaster, fullValue, minValue, type Raster, type SampleType } from '../raster.js';
 
 /** A raster of bytes with 1 to 4 bands, which can be encoded: gray, gray and alpha, RGB, RGB and alpha. */
 export interface Picture extends Raster {
@@ -35,7 +35,7 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
 export function displayByte(dtype: SampleType, white?: number): (sample: number) => number {
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
   const most = white ?? fullValue(dtype);
-  const least = leastValue(dtype) === 0 ? 0 : -most - 1;
+  const least = minValue(dtype) === 0 ? 0 : -most - 1;
   // If there are fewer than 256 samples, the largest is white too.
   if (most - least < 255) {
     return (sample) => Math.max(0, Math.min(255, Math.round(((sample - least) * 255) / (most - least))));

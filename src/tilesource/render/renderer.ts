@@ -23,10 +23,10 @@ import { surveySamples, type FrameSurvey } from '../style/range.js';
 import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
 
 /**
- * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `leastRows` rows.
+ * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `minRows` rows.
  */
 const mixedPixels = 2 ** 25;
-const leastRows = 16;
+const minRows = 16;
 
 /**
  * Cache limits for each image: number and bytes of parsed styles, bytes that a color counts, and number of frames with surveys.
@@ -204,7 +204,7 @@ export class Renderer {
   /** How many rows of a rectangle are mixed at once. */
   #stripRows({ frame, box }: LevelBox, style: Style): number {
     const frames = new Set([frame, ...styleFrames(style, frame)]).size;
-    return frames === 1 ? Infinity : Math.max(leastRows, Math.floor(mixedPixels / (frames * box.width)));
+    return frames === 1 ? Infinity : Math.max(minRows, Math.floor(mixedPixels / (frames * box.width)));
   }
 
   /** A rectangle of a level, in its pixels. */

@@ -8,7 +8,7 @@ type FourPixelPass = (first: number, end: number) => void;
 const bytePairs = 2 ** 16;
 
 /** Corrects products that are slightly below a whole number, before fractions are cut off. */
-const hair = 1e-5;
+const roundingMargin = 1e-5;
 
 /** The colors of every pair of bytes. */
 export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32Array {
@@ -17,7 +17,7 @@ export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32
     const bytes = new Uint8Array(colors.buffer);
     for (let pair = 0; pair < bytePairs; pair += 1) {
       for (let channel = 0; channel < 4; channel += 1) {
-        bytes[pair * 4 + channel] = (a.planes[channel]![pair >> 8]! * b.planes[channel]![pair & 255]!) / 255 + hair;
+        bytes[pair * 4 + channel] = (a.planes[channel]![pair >> 8]! * b.planes[channel]![pair & 255]!) / 255 + roundingMargin;
       }
     }
     return colors;

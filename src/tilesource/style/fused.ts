@@ -47,7 +47,7 @@ function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null
   if (second?.multiply && third === undefined) return product(base, second, memo);
   if (layers.some(({ multiply }) => multiply) || !shareNothing(layers)) return null;
   if (second === undefined) return (first, count, to, at) => lookUp(base, { first, count }, to, at);
-  const together = sumOfBytes([base, second, third ?? { ...base, table: nothingFor(base.table) }]);
+  const together = sumOfBytes([base, second, third ?? { ...base, table: emptyTableLike(base.table) }]);
   if (together) return together;
   return (first, count, to, at) => {
     lookUp(base, { first, count }, to, at);
@@ -82,7 +82,7 @@ function packTriples(
 }
 
 /** Adds nothing to other colors, whatever the samples are: it is looked up with those of the other table, which may be negative. */
-const nothingFor = ({ offset }: ColorTable): ColorTable => ({
+const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
   offset,
   words: new Int32Array(256),
   planes: [],

@@ -33,7 +33,7 @@ const countedSpan = 65_536;
 const countedTogether = 2 ** 22;
 
 /** Maximum number of samples of a band that are sorted. */
-const mostSorted = 2 ** 22;
+const maxSorted = 2 ** 22;
 
 /** Number of samples that are processed between two checks of the time. */
 const samplesAtOnce = 65_536;
@@ -151,7 +151,7 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
 /** The samples of a band that have a value; if there are very many, evenly picked ones. */
 async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
-  const step = Math.max(1, Math.ceil(pixels / mostSorted));
+  const step = Math.max(1, Math.ceil(pixels / maxSorted));
   const found = new Float64Array(Math.ceil(pixels / step));
   const most = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
   let count = 0;

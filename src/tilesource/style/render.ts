@@ -68,7 +68,7 @@ function frameOf(band: BandStyle, frame: number): number {
 /** Number of pixels colored without a pause, times the number of layers. */
 const chunkWork = 2 ** 16;
 /** Minimum number of pixels of a chunk, however many layers there are. */
-const leastChunk = 2 ** 10;
+const minChunk = 2 ** 10;
 
 /**
  * Colors a raster. The result has four bands, or one if a gray image stays gray.
@@ -93,7 +93,7 @@ export async function styleRaster(
     await inRuns(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
     return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
   }
-  const chunkPixels = Math.max(leastChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
+  const chunkPixels = Math.max(minChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
   const most = Math.min(chunkPixels, total);
   const bytes = new Uint8Array(most * 4);
   const work = { bytes, words: new Int32Array(bytes.buffer), indexes: new Uint16Array(most) };

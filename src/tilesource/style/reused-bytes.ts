@@ -2,7 +2,7 @@
  * Number of buffers that are kept for the next pictures, for each length, and the longest length. Together they take 8 MiB for each
  * length.
  */
-const mostKept = 8;
+const maxKept = 8;
 const longestKept = 2 ** 20;
 const keptLengths = 4;
 
@@ -27,7 +27,7 @@ export function returnBytes({ buffer, byteLength }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)
     return;
   const kept = free.get(byteLength) ?? [];
-  if (kept.length < mostKept) kept.push(new Uint8Array(buffer));
+  if (kept.length < maxKept) kept.push(new Uint8Array(buffer));
   free.delete(byteLength);
   free.set(byteLength, kept);
   // The length that was not used for the longest time is dropped.

@@ -35,7 +35,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       problems.element,
       said.element,
       actions(
-        said.button(adminTexts.check, checkAloud),
+        said.button(adminTexts.check, checkAndReport),
         said.button(adminTexts.format, format),
         said.button(adminTexts.undoAll, load),
         said.button(adminTexts.replace, replace, { kind: 'primary' }),
@@ -53,17 +53,17 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     return found.length === 0;
   }
 
-  async function checkAloud() {
+  async function checkAndReport() {
     if (await check()) said.good(adminTexts.isValid);
   }
 
   /** The server would refuse the text without saying where. */
-  async function demandValid() {
+  async function requireValid() {
     if (!(await check())) throw new Error(adminTexts.notValid);
   }
 
   async function format() {
-    await demandValid();
+    await requireValid();
     const before = editor.text();
     const formatted = await request('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
@@ -83,7 +83,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function replace() {
-    await demandValid();
+    await requireValid();
     const isRestart = restart.input.checked;
     const started = isRestart ? (await request('GET', 'system/version')).serverStartDate : '';
     const query = { restart: isRestart, expected: file.version };

@@ -101,8 +101,8 @@ export class ImageAnnotations {
 
   /** The selected shape, or the one whose card was opened. */
   get selectedShape() {
-    const { sheet, bench } = this.#toolbox.work;
-    const shape = bench.selected();
+    const { sheet, toolContext } = this.#toolbox.work;
+    const shape = toolContext.selected();
     return idsOf(sheet && shape ? { sheet, shape } : this.#pointed.opened);
   }
 
@@ -244,7 +244,7 @@ export class ImageAnnotations {
   /** The area that was measured last, or the selected one. */
   #outline(): Point[] | null {
     const { tools, work } = this.#toolbox;
-    const selected = tools.measured?.closed ? tools.measured : work.bench.selected();
+    const selected = tools.measured?.closed ? tools.measured : work.toolContext.selected();
     const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }

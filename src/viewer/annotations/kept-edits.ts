@@ -1,5 +1,5 @@
 import { del, entries, set } from 'idb-keyval';
-import { holdPage, keptKey, keptPrefix, keptStore, pageName, pageOf, withPages } from '../kept.js';
+import { lockPage, pageKey, pagePrefix, pageStore, pageName, pageOf, withPages } from '../page-store.js';
 import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
@@ -15,13 +15,13 @@ export interface KeptEdits {
 /** Why the browser stores nothing. */
 let refusal: string | null = null;
 
-const database = () => keptStore('large-image');
+const database = () => pageStore('large-image');
 
 /**
  * The prefix under which changes that are made now are stored, also if the session ends meanwhile: nobody else who uses this browser sees them.
  * `null` if the user is unknown; changes are not stored then.
  */
-export const ownerOfEdits = keptPrefix;
+export const ownerOfEdits = pagePrefix;
 
 const failed = (error: unknown) => {
   refusal = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -35,9 +35,9 @@ export function reasonNotKept() {
 /** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
 export async function keep(owner: string | null, kept: KeptEdits): Promise<boolean> {
   if (owner === null) return false;
-  const key = keptKey(owner, kept.annotationId);
+  const key = pageKey(owner, kept.annotationId);
   try {
-    await holdPage();
+    await lockPage();
     await (kept.edits.length === 0 && !kept.draft ? del(key, database()) : set(key, kept, database()));
     refusal = null;
     return true;
@@ -54,7 +54,7 @@ export async function keep(owner: string | null, kept: KeptEdits): Promise<boole
  * @returns number of changes in other tabs
  */
 export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Promise<number> {
-  const own = keptPrefix();
+  const own = pagePrefix();
   if (own === null) return 0;
   try {
     return await withPages(async (isOpen, former) => {

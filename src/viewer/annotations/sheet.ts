@@ -33,10 +33,10 @@ const maxParts = 4;
  * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` times this, shapes are not
  * requested.
  */
-const worthAsking = 1.5;
+const densityAllowance = 1.5;
 
 /** If there were too many shapes, they are requested again when the view has become smaller by this factor. */
-const askAgainBelow = 0.7;
+const requestAgainBelow = 0.7;
 
 export interface SheetOptions {
   record: AnnotationRecord;
@@ -308,8 +308,8 @@ export class Sheet {
   /** Whether too many shapes are expected. */
   #isTooMuch(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
-    if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return true;
-    return this.#refused !== null && contains(this.#refused.covers, view) && share > this.#refused.share * askAgainBelow;
+    if (Math.max(count / maxShapes, details / maxDetails) * share > densityAllowance) return true;
+    return this.#refused !== null && contains(this.#refused.covers, view) && share > this.#refused.share * requestAgainBelow;
   }
 
   #stop() {

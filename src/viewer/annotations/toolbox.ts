@@ -1,14 +1,14 @@
 import { messageOf, tell } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Stage } from '../stage/contract.js';
-import { aim } from './drawing/aim.js';
+import { addKeyboardCross } from './drawing/keyboard-cross.js';
 import { drawsFirst, isOffered, type OfferedTools, type Tool } from './drawing/tool-names.js';
 import { Tools } from './drawing/tools.js';
 import { followKeys } from './keys.js';
 import type { AnnotationRecord, Element, Point } from './model.js';
 import type { Sheet } from './sheet.js';
 import { toolbar } from './toolbar.js';
-import { Work } from './work.js';
+import { EditedAnnotation } from './edited-annotation.js';
 
 interface ToolboxOptions {
   stage: Stage;
@@ -38,18 +38,18 @@ interface ToolboxOptions {
 /** The tools with their buttons and keys, and the annotation that they change, if one is edited. */
 export class Toolbox {
   readonly tools: Tools;
-  readonly work: Work;
+  readonly work: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
 
   constructor(private readonly options: ToolboxOptions) {
     const { stage, drawing, container, onSelect, onInspect, redraw, redrawLive, report, signal } = options;
-    this.work = new Work({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
-    const { bench } = this.work;
+    this.work = new EditedAnnotation({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
+    const { toolContext } = this.work;
     this.tools = new Tools({
-      ...bench,
+      ...toolContext,
       stage,
       select(element, isAdding) {
-        bench.select(element, isAdding);
+        toolContext.select(element, isAdding);
         if (element) onSelect(element);
       },
       inspect: onInspect,
@@ -62,7 +62,7 @@ export class Toolbox {
       onRadius: (radius) => (this.tools.brushRadius = radius),
       onTool: (tool) => this.#clicked(tool),
     });
-    aim(stage, drawing, this.tools, signal);
+    addKeyboardCross(stage, drawing, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
       editor: () => this.work.editor,

@@ -1,18 +1,18 @@
 import { automaticShare } from '../../tilesource/style/usual-colors.js';
 
 /** Side in pixels to which a picture is scaled before it is examined. */
-const lookedAt = 64;
+const examinedSide = 64;
 /** Samples below this look black. */
-const darkest = 24;
+const darkLimit = 24;
 
 /** Whether a loaded picture looks black, as pictures of 16-bit samples do if only few of the bits are used. */
 export function isDark(image: HTMLImageElement): boolean {
   // The browser does not let pages read pixels of pictures from another server.
   if (new URL(image.src).origin !== location.origin) return false;
-  const context = new OffscreenCanvas(lookedAt, lookedAt).getContext('2d') as OffscreenCanvasRenderingContext2D;
-  context.drawImage(image, 0, 0, lookedAt, lookedAt);
-  const { data } = context.getImageData(0, 0, lookedAt, lookedAt);
-  return data.every((value, at) => at % 4 === 3 || value < darkest);
+  const context = new OffscreenCanvas(examinedSide, examinedSide).getContext('2d') as OffscreenCanvasRenderingContext2D;
+  context.drawImage(image, 0, 0, examinedSide, examinedSide);
+  const { data } = context.getImageData(0, 0, examinedSide, examinedSide);
+  return data.every((value, at) => at % 4 === 3 || value < darkLimit);
 }
 
 /** The style with automatic contrast for an image of any number of bands. */

@@ -43,7 +43,7 @@ export interface Figure {
 }
 
 /** Longest side of a figure, and its most pixels: browsers cannot make much larger pictures. */
-const limits = { side: 10_000, pixels: 40_000_000, leastWidth: 50 } as const;
+const limits = { side: 10_000, pixels: 40_000_000, minWidth: 50 } as const;
 
 /** Size of texts as printed, in points, and as a share of the width of a figure that is not printed. */
 const text = { points: 7, share: 1 / 60, largest: 1 / 15 } as const;
@@ -78,8 +78,7 @@ function gapOf(width: number, count: number) {
 
 /** @throws if the browser could not make a picture of this size */
 function checkSize(width: number, height: number) {
-  if (!(width >= limits.leastWidth && width <= limits.side))
-    throw new Error(figureTexts.widthRange(limits.leastWidth, limits.side));
+  if (!(width >= limits.minWidth && width <= limits.side)) throw new Error(figureTexts.widthRange(limits.minWidth, limits.side));
   if (height > limits.side || width * height > limits.pixels)
     throw new Error(figureTexts.tooLarge(width, height, limits.side, limits.pixels));
 }

@@ -8,7 +8,7 @@ import { imageTexts } from '../texts.js';
 import { chooseBox } from './choose-box.js';
 import { composeFigure, sizeOf, type FigureSource } from './compose.js';
 import { drawMarks } from './draw.js';
-import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, wishesOf, type Entries } from './entries.js';
+import { entriesIn, entryFields, sizeFrom, storedEntries, storeEntries, figureSettings, type Entries } from './entries.js';
 import { pngOf, tiffOf } from './files.js';
 import { boundsOf, frameAt, frameBeside, frameOfView, onImage, type Frame } from './frame.js';
 import { isWritable, pdfOf } from './pdf.js';
@@ -97,11 +97,11 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
 
   async function send() {
     const kept = entered();
-    const wishes = wishesOf(kept);
+    const settings = figureSettings(kept);
     const leave = AbortSignal.any([signal, end.signal]);
-    const made = await composeFigure(sources, frames, wishes, leave);
+    const made = await composeFigure(sources, frames, settings, leave);
     const format = kept.format as Format;
-    const file = await fileOf(made, format, wishes.dpi, leave);
+    const file = await fileOf(made, format, settings.dpi, leave);
     leave.throwIfAborted();
     storeEntries({ ...kept, title: '' });
     await save(file, `${name}.${endings[format]}`);

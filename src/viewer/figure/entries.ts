@@ -52,7 +52,7 @@ export function entriesIn(form: HTMLFormElement, former: Entries): Entries {
 }
 
 /** The settings of a figure, read from its entries. @throws Error if the resolution cannot be chosen */
-export function wishesOf(entries: Entries) {
+export function figureSettings(entries: Entries) {
   const { width, dpi } = sizeFrom(entries);
   if (!(dpi >= dpiRange.min && dpi <= dpiRange.max)) throw new Error(figureTexts.dpiRange(dpiRange.min, dpiRange.max));
   return {

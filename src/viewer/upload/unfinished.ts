@@ -1,6 +1,6 @@
 import { del, entries, set } from 'idb-keyval';
 import { ApiError, request } from '../api.js';
-import { holdPage, keptKey, keptPrefix, keptStore, pageName, pageOf, withPages } from '../kept.js';
+import { lockPage, pageKey, pagePrefix, pageStore, pageName, pageOf, withPages } from '../page-store.js';
 
 /** An upload that the server can continue, as the browser stores it. Browsers give no access to the file after a reload: the user chooses it again. */
 export interface UnfinishedUpload {
@@ -13,7 +13,7 @@ export interface UnfinishedUpload {
   lastModified: number;
 }
 
-const database = () => keptStore('large-image-uploads');
+const database = () => pageStore('large-image-uploads');
 
 /** Whether a file is the one whose upload is unfinished. */
 export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file: File) {
@@ -22,10 +22,10 @@ export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file:
 
 /** Stores that an upload has begun. An upload goes on if the browser stores nothing. */
 export async function keepUpload(upload: UnfinishedUpload) {
-  const own = keptPrefix();
+  const own = pagePrefix();
   if (own === null) return;
-  await holdPage();
-  await quietly(() => set(keptKey(own, upload.uploadId), upload, database()));
+  await lockPage();
+  await quietly(() => set(pageKey(own, upload.uploadId), upload, database()));
 }
 
 /** Forgets an upload, which has ended. */
@@ -40,7 +40,7 @@ export async function forgetUpload(uploadId: string) {
 
 /** Takes over the unfinished uploads of the user that no open page continues, with the number of bytes that the server has. */
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
-  const own = keptPrefix();
+  const own = pagePrefix();
   if (own === null) return [];
   const taken = await quietly(() =>
     withPages(async (isOpen) => {
@@ -48,7 +48,7 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
       for (const [key, kept] of await entries<string, UnfinishedUpload>(database())) {
         if (!key.startsWith(own) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
         // If the storage is full, this fails before the former record is removed.
-        await set(keptKey(own, kept.uploadId), kept, database());
+        await set(pageKey(own, kept.uploadId), kept, database());
         await del(key, database());
         found.push(kept);
       }

@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { tileGrid } from '../../../src/tilesource/geometry.js';
-import { fullValue, leastValue, sampleArrays, type Raster, type SampleType } from '../../../src/tilesource/raster.js';
+import { fullValue, minValue, sampleArrays, type Raster, type SampleType } from '../../../src/tilesource/raster.js';
 import type { EncodedPicture, LargeImage } from '../../../src/tilesource/requests.js';
 import { scanlinesSource } from '../../../src/tilesource/sources/scanlines/scanlines-source.js';
 import { displayByte } from '../../../src/tilesource/render/pixels.js';
@@ -23,7 +23,7 @@ const types = Object.keys(sampleArrays) as SampleType[];
 /** Fine structure, noise and an edge, over all of the range; opaque where there is alpha. */
 function picture(dtype: SampleType, bands: number): Raster {
   const isFloat = dtype.startsWith('float');
-  const [least, full] = isFloat ? [0, 255] : [leastValue(dtype), fullValue(dtype)];
+  const [least, full] = isFloat ? [0, 255] : [minValue(dtype), fullValue(dtype)];
   return paint({ width, height, bands, dtype }, (x, y, band) => {
     if ((bands === 2 || bands === 4) && band === bands - 1) return full;
     const part = x < 100 ? (x + y) % 2 : x < 200 ? ((x * 7919 + y * 104_729 + band * 31) % 997) / 996 : x > 301 ? 1 : 0.25;

@@ -8,7 +8,7 @@ import {
   filterEcho,
   matchesConditions,
   mayMatchWithin,
-  mostElements,
+  maxElements,
   parseElementQuery,
 } from '../../../src/annotation-format/element-query.js';
 import { anyElement } from './arbitraries.js';
@@ -139,9 +139,9 @@ describe('the number of elements sent', () => {
   });
 
   test('the largest number that can be sent is known beforehand', () => {
-    expect(mostElements(parseElementQuery({}))).toBe(Infinity);
-    expect(mostElements(parseElementQuery({ limit: '9', maxDetails: '5', minElements: '7' }))).toBe(7);
-    expect(mostElements(parseElementQuery({ limit: '3', maxDetails: '5' }))).toBe(3);
+    expect(maxElements(parseElementQuery({}))).toBe(Infinity);
+    expect(maxElements(parseElementQuery({ limit: '9', maxDetails: '5', minElements: '7' }))).toBe(7);
+    expect(maxElements(parseElementQuery({ limit: '3', maxDetails: '5' }))).toBe(3);
   });
 });
 

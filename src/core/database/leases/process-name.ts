@@ -12,7 +12,7 @@ let own: string | null = null;
  * hasEnded}.
  */
 export function processName(): string {
-  own ??= `${numberSpace()}-${process.pid}-${beginOf(process.pid)?.time ?? 0}`;
+  own ??= `${numberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
   return own;
 }
 
@@ -26,7 +26,7 @@ export function hasEnded(text: string): boolean {
   const pid = Number(number);
   if (!isRunning(pid)) return true;
   // If its start time cannot be read, it counts as the same process.
-  const begin = beginOf(pid);
+  const begin = processStart(pid);
   return begin !== null && (begin.isDead || begin.time !== Number(time));
 }
 
@@ -56,7 +56,7 @@ function isRunning(pid: number): boolean {
  * When a process started, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its
  * end.
  */
-function beginOf(pid: number): { time: number; isDead: boolean } | null {
+function processStart(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

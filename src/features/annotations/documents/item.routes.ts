@@ -11,7 +11,7 @@ import { idSet } from '../../../http/parameters.js';
 import { itemPath, tableName } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
 import { skippedHeader } from '../replies.js';
-import { allElements, recordChunks, started } from '../streams.js';
+import { allElements, recordChunks, withFirstChunk } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
 /** A JSON list of annotations with their elements. One page of elements is in memory at a time. */
@@ -55,7 +55,7 @@ const get = defineRoute({
     let sent: AnnotationRecord | undefined;
     const began = (annotation: AnnotationRecord) => (sent = annotation);
     const chunks = listChunks(annotations, listed(), { caller, signal, began });
-    return Reply.stream(await started(chunks), 'application/json', {
+    return Reply.stream(await withFirstChunk(chunks), 'application/json', {
       headers: annotationHeaders(tag),
       permitted: async () => sent && annotations.writer.load(sent.id, 0, caller, { deletedToo: true }),
     });

@@ -55,7 +55,7 @@ const mergePauseMs = 200;
 /** After waiting this long, in milliseconds, the caller's permission is checked again. */
 const admissionMs = 2000;
 /** Maximum number of changes that are written together. */
-const mostTogether = 64;
+const maxTogether = 64;
 
 /**
  * Changes of one annotation. Waiting changes are applied one after another in memory, each as its own version, and written
@@ -73,7 +73,7 @@ export class MergedChanges {
     private readonly writing: VersionWriting,
   ) {
     const { name, waiting } = options.changing.options;
-    this.#queues = new NamedQueues({ name, running: mostTogether, ...(waiting !== undefined && { waiting }) });
+    this.#queues = new NamedQueues({ name, running: maxTogether, ...(waiting !== undefined && { waiting }) });
   }
 
   /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */

@@ -95,8 +95,8 @@ export class Drawer {
 
 const drawn = 'The annotation';
 
-/** @param mostDensityMs milliseconds that densities may take. */
-function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, mostDensityMs: number): boolean {
+/** @param maxDensityMs milliseconds that densities may take. */
+function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, maxDensityMs: number): boolean {
   const densityBytes = (densities?.tiles ?? []).reduce(
     (sum, { content }) => sum + (content instanceof Uint8Array ? content.length : 0),
     0,
@@ -104,5 +104,5 @@ function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: Draw
   const densityMs = densityBytes / densityBytesPerMs;
   const canvas = view.width * view.height;
   const ms = textBytes / textPerMs + (pixels + canvas) / pixelsPerMs;
-  return densityMs <= mostDensityMs && ms <= onLoop;
+  return densityMs <= maxDensityMs && ms <= onLoop;
 }

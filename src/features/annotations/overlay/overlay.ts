@@ -22,8 +22,8 @@ import type { Drawer, DrawingCost } from './drawer.js';
 const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
 /** Largest sum of the pixels in the boxes of a picture's elements: altogether, and for each pixel of the picture. */
-const mostPixels = 4_000_000_000;
-const mostOverlap = 32_000;
+const maxPixels = 4_000_000_000;
+const maxOverlap = 32_000;
 
 /** Levels between a pixel and a cell of the density in a vector tile, which is 8 × 8 pixels. */
 const vectorShrink = 3;
@@ -112,7 +112,7 @@ export class AnnotationOverlay {
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
-    const most = Math.min(mostPixels, mostOverlap * view.width * view.height);
+    const most = Math.min(maxPixels, maxOverlap * view.width * view.height);
     const shared = { view, mode, groups, groupColors, level };
     const drawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
     for await (const found of this.#elements(stored, view, options)) {

@@ -5,7 +5,7 @@ import { plotSources, type PlotRequest, type PlotSource, type PlotData } from '.
 import type { LatestOnly } from './latest-only.js';
 import type { Items } from '../../items/items.js';
 import { Reply } from '../../../http/reply.js';
-import { started } from '../streams.js';
+import { withFirstChunk } from '../streams.js';
 import type { PlotRows } from './table.js';
 import { Readable } from 'node:stream';
 import { routeDefiner } from '../../../http/route.js';
@@ -135,7 +135,7 @@ const partLength = 64 * 1024;
 
 /** The answer is a stream, because it may be long. */
 async function rowsReply({ columns, data }: PlotRows): Promise<Reply> {
-  const chunks = await started(textOf({ columns, data }));
+  const chunks = await withFirstChunk(textOf({ columns, data }));
   return Reply.stream(Readable.from(chunks), 'application/json');
 }
 

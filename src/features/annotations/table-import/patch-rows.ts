@@ -6,7 +6,7 @@ import { IdList, type SortedIds } from './row-ids.js';
 import type { ColumnTarget } from './user-columns.js';
 
 /** Maximum number of ids in a message. */
-export const mostNamedIds = 10;
+export const maxNamedIds = 10;
 
 /** The result of reading a table with values for elements: a file with the cells of each row as a JSON list. */
 export interface PatchTable {
@@ -60,7 +60,7 @@ export async function patchRows(table: IncomingTable, to: string): Promise<Patch
       }
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
-    const { words, rows, repeated } = ids.sorted(mostNamedIds);
+    const { words, rows, repeated } = ids.sorted(maxNamedIds);
     if (repeated.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeated.join(', ')}.`);
     const targets = read.map(({ target }) => target);
     return { count: ids.count, targets, ids: { words, rows }, places: await file.places() };

@@ -22,7 +22,7 @@ export class IdList {
   }
 
   /** The ids in order, and at most this many of the repeated ones. */
-  sorted(mostRepeated: number): SortedIds & { repeated: string[] } {
+  sorted(maxRepeated: number): SortedIds & { repeated: string[] } {
     const { count } = this;
     const all = this.#words;
     const compare = (a: number, b: number) =>
@@ -33,7 +33,7 @@ export class IdList {
     for (let i = 0; i < count; i += 1) {
       const row = rows[i]!;
       words.set(all.subarray(row * 3, row * 3 + 3), i * 3);
-      if (i > 0 && repeated.size < mostRepeated && compare(row, rows[i - 1]!) === 0) repeated.add(idAt(words, i));
+      if (i > 0 && repeated.size < maxRepeated && compare(row, rows[i - 1]!) === 0) repeated.add(idAt(words, i));
     }
     return { words, rows, repeated: [...repeated] };
   }

@@ -18,7 +18,7 @@ import type { ElementStore, StoredElements } from '../elements/element-store.js'
 import { patchedElement } from './element-patch.js';
 import type { ImportFunctions, Refusal, TableInput } from './import-thread.js';
 import type { ImportCell, TableKind } from './incoming-table.js';
-import { mostNamedIds, type PatchTable } from './patch-rows.js';
+import { maxNamedIds, type PatchTable } from './patch-rows.js';
 import { textsOfRows } from './row-file.js';
 import { findId, idAt } from './row-ids.js';
 import { saveBody } from './save-body.js';
@@ -28,7 +28,7 @@ const memoryMiB = 2048;
 /** Maximum number of tables that wait for a thread. */
 const waiting = 16;
 /** Up to this many elements are changed in their packs; for more, all packs are written again. */
-const mostEdited = 2000;
+const maxEdited = 2000;
 /** Number of elements that get their values at a time. */
 const elementsAtOnce = 4096;
 /** Bytes of a document that are read at a time. */
@@ -101,7 +101,7 @@ export class TableImports {
       const file = await open(to, 'r');
       try {
         const patch = new Patch(table, file, removes, signal);
-        const annotation = table.count <= mostEdited ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
+        const annotation = table.count <= maxEdited ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
         return { annotation, changed: table.count };
       } finally {
         await file.close();
@@ -170,7 +170,7 @@ function accepted<Result extends object>(result: Result | Refusal): Result {
 }
 
 function unknownIds(ids: readonly string[], count: number): BadParameterError {
-  const named = ids.slice(0, mostNamedIds);
+  const named = ids.slice(0, maxNamedIds);
   const rest = count - named.length;
   const more = rest > 0 ? ` and ${rest} more` : '';
   return new BadParameterError(`The annotation has no elements with these ids: ${named.join(', ')}${more}. Nothing was changed.`);
@@ -245,7 +245,7 @@ class Patch {
     yield* patched();
     if (found === count) return;
     const unknown: string[] = [];
-    for (let i = 0; i < count && unknown.length < mostNamedIds; i += 1) if (isFound[i] === 0) unknown.push(idAt(ids.words, i));
+    for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (isFound[i] === 0) unknown.push(idAt(ids.words, i));
     throw unknownIds(unknown, count - found);
   }
 }

@@ -15,7 +15,7 @@ const blockBytes = 1024 * 1024;
  * Maximum number of texts of elements, without id and points, that are remembered. Elements without measurements have few
  * different ones.
  */
-const mostKnown = 256;
+const maxKnown = 256;
 
 type Line = Parameters<typeof lineShape>[0];
 
@@ -81,7 +81,7 @@ export class ShapeTexts {
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;
-      if (this.#known.size < mostKnown) this.#known.set(rest, line);
+      if (this.#known.size < maxKnown) this.#known.set(rest, line);
     }
     return lineShape(line, points, this.#take);
   }

@@ -4,10 +4,10 @@ import { Block, type BlockRows } from './block.js';
 import type { TableColumn } from './columns.js';
 
 /** Value of an element that does not match a filter. Elements without a value have `NaN`. */
-export const notTaken = -Infinity;
+export const notMatching = -Infinity;
 
 /** Largest value, so that it is still a number when it is stored in 32 bits. */
-const most = 3e38;
+const maxNumber = 3e38;
 
 /** The values of the elements of a window by their position in it. */
 export interface WindowValues {
@@ -18,7 +18,7 @@ export interface WindowValues {
 
 /** A window without elements. */
 export function noValues(): WindowValues {
-  return { values: new Float32Array(windowPositions).fill(notTaken), texts: [] };
+  return { values: new Float32Array(windowPositions).fill(notMatching), texts: [] };
 }
 
 /** The values of a column in those elements of a block that match a filter. */
@@ -41,7 +41,7 @@ export function values({
 function readerOf(block: Block, column: TableColumn, { base, texts }: { base: number; texts: Text[] }): (row: number) => number {
   if (column.type === 'number') {
     const numbers = block.numbers(column.source);
-    return (row) => Math.max(-most, Math.min(most, numbers[row]! - base));
+    return (row) => Math.max(-maxNumber, Math.min(maxNumber, numbers[row]! - base));
   }
   const { codes, texts: all } = block.texts(column);
   texts.push(...all);
@@ -56,6 +56,6 @@ export function addValues(into: WindowValues, { values: added, texts }: WindowVa
   });
   for (let position = 0; position < added.length; position += 1) {
     const value = added[position]!;
-    if (value !== notTaken) into.values[position] = codes[value] ?? value;
+    if (value !== notMatching) into.values[position] = codes[value] ?? value;
   }
 }

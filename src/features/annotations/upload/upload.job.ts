@@ -1,6 +1,6 @@
 import type { UploadTask } from './upload.model.js';
 import { uploadJobName, type AnnotationUploads } from './uploads.js';
-import { mayBeTriedAgain } from '../../jobs/job-record.js';
+import { mayRetry } from '../../jobs/job-record.js';
 import type { JobDefinition } from '../../jobs/running/definition.js';
 
 /** Reads an uploaded file of annotations. When it is restarted after a crash, it makes the annotations that are missing. */
@@ -14,7 +14,7 @@ export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<U
     // Only this plugin creates such jobs.
     parse: (kwargs) => kwargs as unknown as UploadTask,
     async run({ job, log, results, signal }, task) {
-      const isLastTry = job.run === null || !mayBeTriedAgain(job.run);
+      const isLastTry = job.run === null || !mayRetry(job.run);
       await uploads.ingest(task, { jobId: job.id, log, results, signal, isLastTry });
     },
   };

@@ -32,7 +32,7 @@ import { labOf } from './lab.js';
 import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './spool.js';
 
 /** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
-const mostOfFloats = 2 ** 18;
+const maxFloatShare = 2 ** 18;
 /** Number of annotations whose files are kept, maximum bytes of these, and how long after the last use in milliseconds. */
 const [maxSpools, maxSpoolBytes, keptMs] = [16, 8 * 2 ** 30, 10 * 60_000];
 /** Number of elements that are sorted in one turn. */
@@ -167,7 +167,7 @@ export class AnnotationInstances {
     const remove = () => directory.remove();
     const { box } = elements;
     const most = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
-    const spool = new Spool(directory.path, most > mostOfFloats);
+    const spool = new Spool(directory.path, most > maxFloatShare);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
       const turn = async (): Promise<boolean> => {

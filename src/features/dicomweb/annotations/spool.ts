@@ -10,7 +10,7 @@ const maxMeasurements = 16;
 /** Maximum number of columns of an annotation, because each takes memory while it is filled. */
 const maxColumns = 1024;
 /** Bytes of a column that are buffered in memory, at first and at most. */
-const [firstBytes, mostBytes] = [512, 65_536];
+const [firstBytes, maxBytes] = [512, 65_536];
 
 /** Numbers that are written to a file as they arrive. */
 class Column {
@@ -55,8 +55,8 @@ class Column {
   async #grow(numbers: number) {
     const size = this.type.BYTES_PER_ELEMENT;
     const wanted = (this.#used + numbers) * size;
-    if (wanted > mostBytes) await this.flush();
-    const length = Math.max(Math.min(mostBytes, this.#buffer.byteLength * 2), (this.#used + numbers) * size);
+    if (wanted > maxBytes) await this.flush();
+    const length = Math.max(Math.min(maxBytes, this.#buffer.byteLength * 2), (this.#used + numbers) * size);
     if (length > this.#buffer.byteLength) {
       const former = this.#view.subarray(0, this.#used);
       this.#buffer = new ArrayBuffer(length);

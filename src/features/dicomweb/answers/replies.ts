@@ -6,15 +6,15 @@ import { lastBoundary, multipartType, newBoundary, partHeader, singlePart } from
 import { bytesOf, sizeOf, type StreamedFile } from './streamed-file.js';
 
 /** The parts of a request that determine the form of the answer. */
-export type Wanting = Pick<RouteRequest, 'headers' | 'sent'>;
+export type AcceptRequest = Pick<RouteRequest, 'headers' | 'sent'>;
 
 /** The types that a client accepts. */
-export function acceptedBy({ headers, sent }: Wanting): Accepted[] {
+export function acceptedBy({ headers, sent }: AcceptRequest): Accepted[] {
   return parseAccept(headers.accept, sent.accept);
 }
 
 /** Bytes alone, or as the only part of a multipart answer, as the client accepts. @throws LargeImageError `not-acceptable` */
-export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
+export function bytesReply(asked: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
   const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   if (!form.multipart) return Reply.content(bytes, type);
@@ -35,7 +35,7 @@ export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFi
 }
 
 /** A streamed long value, alone or as the only part of a multipart answer. @throws LargeImageError `not-acceptable` */
-export function bulkReply(asked: Wanting, file: StreamedFile): Reply {
+export function bulkReply(asked: AcceptRequest, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
   const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);

@@ -1,5 +1,5 @@
 import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
-import { fullValue, leastValue } from '../../../tilesource/raster.js';
+import { fullValue, minValue } from '../../../tilesource/raster.js';
 import type { LossyCodec, StoredLevel } from '../../../tilesource/tile-source.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import { uidOf } from '../format/uids.js';
@@ -107,7 +107,7 @@ export function fixedRange({
 }: Pick<ImageFacts, 'dtype' | 'sampleBits'>): { low: number; high: number } | 'measured' | null {
   if (dtype === 'uint8') return null;
   if (dtype === 'uint16') return sampleBits === null || sampleBits === 16 ? null : { low: 0, high: 2 ** sampleBits - 1 };
-  if (dtype === 'int8' || dtype === 'int16') return { low: leastValue(dtype), high: fullValue(dtype) };
+  if (dtype === 'int8' || dtype === 'int16') return { low: minValue(dtype), high: fullValue(dtype) };
   return 'measured';
 }
 

@@ -1,5 +1,5 @@
 import type { HostLogger } from '../../../host.js';
-import { mayBeBegunAgain, type JobRecord } from '../job-record.js';
+import { mayRestart, type JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
@@ -35,7 +35,7 @@ const entryShare = 3;
 
 /** Whether a job was started, then taken from its process, and should be restarted. */
 function waitsForEntry({ status, run }: JobRecord): boolean {
-  return status !== jobStatus.canceling && run?.owner === null && mayBeBegunAgain(run);
+  return status !== jobStatus.canceling && run?.owner === null && mayRestart(run);
 }
 
 /**
@@ -105,7 +105,7 @@ export class JobRecovery {
     const fields = { jobId: job.id, owner: run.owner, attempts: run.attempts };
     if (job.status === jobStatus.canceling) {
       await jobs.change(job, conditions, { status: jobStatus.canceled, owner: null });
-    } else if (mayBeBegunAgain(run)) {
+    } else if (mayRestart(run)) {
       const log = ['The process that ran this job has ended; the job is restarted.\n'];
       const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
       if (released === null) return;

@@ -16,7 +16,7 @@ const retryAfterSeconds = 2;
  */
 const delayMs = 1000;
 /** Maximum number of requests that are delayed at the same time. */
-const mostDelayed = 1000;
+const maxDelayed = 1000;
 
 /**
  * The queue in which a password is hashed: `known` for users who are signed in or have recently signed in from the same network,
@@ -110,7 +110,7 @@ export class PasswordHasher {
 
   /** @throws BusyError if a sign-in would have to wait too long, now and still after {@link delayMs} */
   async waitForCapacity(lane: HashLane): Promise<void> {
-    if (!this.#lanes[lane].hasCapacity(patience[lane]) && this.#delayed < mostDelayed) {
+    if (!this.#lanes[lane].hasCapacity(patience[lane]) && this.#delayed < maxDelayed) {
       this.#delayed += 1;
       await pause(delayMs);
       this.#delayed -= 1;

@@ -3,7 +3,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The password of `admin` in the data folder. If there is none, it is generated and written (readable by its owner only). */
-export async function keptPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
+export async function storedPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
   const path = join(dataDirectory, 'admin-password');
   const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';

@@ -183,14 +183,14 @@ export class ServedFiles {
     await Promise.all(Array.from({ length: groupsAtOnce }, work));
   }
 
-  #uncompare(files: readonly { _id: Types.ObjectId }[]): void {
+  #compareLater(files: readonly { _id: Types.ObjectId }[]): void {
     for (const { _id } of files) this.#uncompared.push(_id);
   }
 
   /** Updates the items of a path at which another file was found. */
   async #replaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
     for (const file of files) counts.changed += await refresh(context, file, own);
-    this.#uncompare(files);
+    this.#compareLater(files);
     await setMissing(
       context,
       files.flatMap(({ itemId }) => itemId ?? []),
@@ -211,7 +211,7 @@ export class ServedFiles {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
     const made = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
-    this.#uncompare(made.filter(({ size = 0 }) => hasMiddle(size)));
+    this.#compareLater(made.filter(({ size = 0 }) => hasMiddle(size)));
     return made.length;
   }
 

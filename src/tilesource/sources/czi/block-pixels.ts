@@ -121,13 +121,13 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
 /** Pixels by which a decoded picture may exceed the size in its directory entry. They are cropped off. */
 const spilledPixels = 2 ** 20;
 
-function mostPixels({ storedWidth, storedHeight }: SubBlock): number {
+function maxStoredPixels({ storedWidth, storedHeight }: SubBlock): number {
   return 2 * storedWidth * storedHeight + spilledPixels;
 }
 
 async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
   const size = jpegXrSize(bytes, 'a sub-block');
-  if (size.width * size.height > Math.min(mostPixels(block), maxDecodedBytes / pixelBytes(type))) {
+  if (size.width * size.height > Math.min(maxStoredPixels(block), maxDecodedBytes / pixelBytes(type))) {
     throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
   }
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
@@ -169,7 +169,7 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | nu
       const expected = {
         bands: type.bands,
         what: 'a sub-block',
-        maxPixels: Math.min(mostPixels(block), Math.floor(maxDecodedBytes / type.bands)),
+        maxPixels: Math.min(maxStoredPixels(block), Math.floor(maxDecodedBytes / type.bands)),
       };
       return fitted(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
     }

@@ -74,17 +74,17 @@ function written(entry: SourceEntry, index: number, groups: Record<string, unkno
 }
 
 /** A file that matches a pattern. */
-interface FittingFile {
+interface MatchingFile {
   path: string;
   groups: Record<string, unknown>;
 }
 
 /** The files that match the pattern of each entry. Entries without a pattern are left out. */
-async function fittingFiles(
+async function matchingFiles(
   { sources, basePath = '.' }: MultiDescription,
   folder: SourceFolder,
   { axes, signal }: { axes: readonly string[]; signal: AbortSignal | undefined },
-): Promise<Map<SourceEntry, FittingFile[]>> {
+): Promise<Map<SourceEntry, MatchingFile[]>> {
   const entries = sources.filter(({ pathPattern }) => pathPattern !== undefined);
   if (entries.length === 0) return new Map();
   const wheres = entries.map(({ path }) => plainPath(basePath, path));
@@ -94,9 +94,9 @@ async function fittingFiles(
     folders: paths.map((all) => all.map((path) => path.slice(path.lastIndexOf('/') + 1))),
     patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(wheres[i]!) })),
   };
-  const fit = await codecThreads.call('fittingNames', search, 'the patterns of a description', signal);
+  const fit = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
   if ('refused' in fit) throw new TileSourceError(fit.refused);
-  const fitting = new Map<SourceEntry, FittingFile[]>();
+  const fitting = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
     const where = wheres[i]!;
     const all = paths[search.patterns[i]!.folder]!;
@@ -137,7 +137,7 @@ export async function findMembers(
     if (pathPattern !== undefined) return null;
     return itemPath.test(path) ? path : plainPath(basePath, path);
   });
-  const fitting = await fittingFiles(description, folder, { axes, signal });
+  const fitting = await matchingFiles(description, folder, { axes, signal });
   const wanted = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];

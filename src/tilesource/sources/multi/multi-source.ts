@@ -32,7 +32,7 @@ const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
 const sideBySide = 4;
 /** Maximum number of sources whose own metadata are part of the internal metadata. */
-const maxTold = 20;
+const maxDescribed = 20;
 /** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
@@ -239,7 +239,7 @@ class MultiTileSource implements TileSource {
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { name, description, ...rest } = this.#description;
     const files = new Map(this.#members.map((member) => [member.file.id, member]));
-    const told = await mapConcurrently([...files.values()].slice(0, maxTold), sideBySide, ({ file, entry }) =>
+    const told = await mapConcurrently([...files.values()].slice(0, maxDescribed), sideBySide, ({ file, entry }) =>
       file.borrow(
         async ({ source, sourceName }) => ({
           path: file.name,

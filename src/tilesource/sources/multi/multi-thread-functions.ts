@@ -1,6 +1,6 @@
 import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
 import { readDescription, type MultiDescription } from './multi-description.js';
-import { fittingNames, type FittingName, type PatternSearch } from './patterns.js';
+import { matchingNames, type MatchingName, type PatternSearch } from './patterns.js';
 
 /** Functions for images that combine others, which run in the decoding threads. */
 export const multiThreadFunctions = {
@@ -10,7 +10,7 @@ export const multiThreadFunctions = {
   },
 
   /** Finds the files that match the patterns of such a description. */
-  fittingNames(search: PatternSearch): { names: FittingName[][] } | Refusal {
-    return orRefusal(() => ({ names: fittingNames(search) }));
+  matchingNames(search: PatternSearch): { names: MatchingName[][] } | Refusal {
+    return orRefusal(() => ({ names: matchingNames(search) }));
   },
 };

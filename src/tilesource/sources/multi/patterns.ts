@@ -11,7 +11,7 @@ export interface PatternSearch {
 }
 
 /** A name that matches a pattern: its index in the folder, and the matches of the named groups. */
-export interface FittingName {
+export interface MatchingName {
   name: number;
   groups: Readonly<Record<string, string | null>>;
 }
@@ -22,12 +22,12 @@ export interface FittingName {
  *
  * @throws TileSourceError for an invalid pattern, and if more names match than an image can have sources.
  */
-export function fittingNames({ folders, patterns }: PatternSearch): FittingName[][] {
+export function matchingNames({ folders, patterns }: PatternSearch): MatchingName[][] {
   let count = 0;
   return patterns.map(({ pattern, folder }) => {
     const compiled = compile(pattern);
     const groups = Object.keys(compiled.namedGroups());
-    const found: FittingName[] = [];
+    const found: MatchingName[] = [];
     for (const [name, text] of folders[folder]!.entries()) {
       const matcher = compiled.matcher(text);
       if (!matcher.find()) continue;

@@ -1,5 +1,5 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
-import { fullValue, leastValue, type Raster, type SampleType } from '../../raster.js';
+import { fullValue, minValue, type Raster, type SampleType } from '../../raster.js';
 import type { Point } from './multi-description.js';
 import type { Edges } from './placement.js';
 import type { Affine, Mapping } from './warp.js';
@@ -76,7 +76,7 @@ export function sampleChange(
     offset: sampleOffset ?? 0,
     // A scale in the description converts to samples of the image, so the types are not converted in addition.
     divisor: isGiven ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
-    least: isInteger ? leastValue(to.dtype) : -Infinity,
+    least: isInteger ? minValue(to.dtype) : -Infinity,
     most: isInteger ? fullValue(to.dtype) : Infinity,
     isInteger,
     opaque: whiteOf(from),

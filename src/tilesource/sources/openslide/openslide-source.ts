@@ -43,20 +43,20 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
 /**
  * Maximum number of extra pixels that are read before a tile, and how close to a whole number its start in full resolution must be.
  */
-const mostSkipped = 63;
+const maxSkipped = 63;
 const nearWhole = 0.03;
 
 /**
  * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole pixels
  * of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels would be
- * interpolated. Reading therefore begins up to {@link mostSkipped} pixels earlier, where the start is nearly whole in both.
+ * interpolated. Reading therefore begins up to {@link maxSkipped} pixels earlier, where the start is nearly whole in both.
  *
  * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
  */
 function startBefore(position: number, downsample: number): { base: number; skipped: number } {
   const offOf = (skipped: number) => Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
   let skipped = 0;
-  for (let tried = 0; tried <= Math.min(mostSkipped, position) && offOf(skipped) > nearWhole; tried += 1) {
+  for (let tried = 0; tried <= Math.min(maxSkipped, position) && offOf(skipped) > nearWhole; tried += 1) {
     if (offOf(tried) < offOf(skipped)) skipped = tried;
   }
   return { base: Math.round((position - skipped) * downsample), skipped };

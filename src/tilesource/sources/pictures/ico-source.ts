@@ -7,7 +7,7 @@ import { openDecoded, pngOf, wholeFile } from './decoded.js';
 /** Maximum number of pictures in one file. */
 const maxPictures = 256;
 /** Bytes of the header of a bitmap. */
-const leastPicture = 40;
+const minPicture = 40;
 /** Longest side of a bitmap. Pictures in PNG have the limits of PNG. */
 const maxSide = 1024;
 
@@ -30,7 +30,7 @@ export const icoSource: TileSourceDefinition = {
     });
     const [best] = entries.toSorted((a, b) => b.pixels - a.pixels || b.bits - a.bits);
     const [length, offset] = [best!.entry.readUInt32LE(8), best!.entry.readUInt32LE(12)];
-    if (length < leastPicture || offset + length > bytes.length)
+    if (length < minPicture || offset + length > bytes.length)
       throw new TileSourceError('Corrupt ICO: its largest picture is outside the file.');
     const picture = bytes.subarray(offset, offset + length);
     const facts = { pictures: count };

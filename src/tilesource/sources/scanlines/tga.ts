@@ -47,7 +47,7 @@ const fifteenBits = [0x7c_00, 0x3_e0, 0x1f].map(fieldOf);
  * Maximum number of bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are
  * unknown.
  */
-const mostUnpacked = 2 ** 26;
+const maxUnpacked = 2 ** 26;
 /** Number of bytes that are unpacked before other work on the event loop can run. */
 const unpackedAtOnce = 2 ** 16;
 
@@ -55,8 +55,8 @@ async function unpackRuns(
   { pixelBytes, length }: { pixelBytes: number; length: number },
   read: (most: number) => Promise<Buffer>,
 ): Promise<Buffer> {
-  if (length > mostUnpacked)
-    throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${mostUnpacked} are read.`);
+  if (length > maxUnpacked)
+    throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${maxUnpacked} are read.`);
   // In the worst case, each pixel is a separate sequence, with one more byte.
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);

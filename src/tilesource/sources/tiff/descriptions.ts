@@ -191,14 +191,14 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
 }
 
 /** Lower resolutions come from print programs (72 or 96 dpi), not from microscopes. */
-export const leastResolution = 100;
+export const minResolution = 100;
 
 /** Millimeters per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
 export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
   const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
   const y = (await directory.rationals(tags.yResolution))?.[0] ?? Number.NaN;
-  const isBelievable = Number.isFinite(x) && Number.isFinite(y) && x >= leastResolution && y >= leastResolution;
+  const isBelievable = Number.isFinite(x) && Number.isFinite(y) && x >= minResolution && y >= minResolution;
   if (unit === undefined || !isBelievable) return { mmX: null, mmY: null };
   return { mmX: unit / x, mmY: unit / y };
 }

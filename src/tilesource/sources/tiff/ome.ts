@@ -234,7 +234,7 @@ export function isOme(description: string): boolean {
 }
 
 /** An upper limit for the number of planes in OME-XML, which is found without parsing the XML. */
-export function mostPlanes(description: string): number {
+export function maxPlaneCount(description: string): number {
   const most: Record<string, number> = {};
   for (const [, axis, text] of description.matchAll(/\bSize([ZCT])\s*=\s*["']([^"']*)/g)) {
     const size = Number(text);

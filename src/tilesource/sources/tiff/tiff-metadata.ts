@@ -12,7 +12,7 @@ import { photometrics, textTags } from './file/tags.js';
 const shownDirectories = 50;
 const shownTextLength = 64 * 1024;
 /** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
-const leastFrameTileHeight = 256;
+const minFrameTileHeight = 256;
 
 /** Number of levels of a pyramid whose coarsest level fits one tile. */
 function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; tileHeight: number }): number {
@@ -47,7 +47,7 @@ export function describeTiff(
     tileWidth: swap ? stored.tileHeight : stored.tileWidth,
     tileHeight: swap ? stored.tileWidth : stored.tileHeight,
   };
-  if (isStack) size.tileHeight = Math.max(size.tileHeight, leastFrameTileHeight);
+  if (isStack) size.tileHeight = Math.max(size.tileHeight, minFrameTileHeight);
   return {
     ...size,
     levels: levelCount(size),

@@ -15,7 +15,7 @@ import {
 } from './shapes.js';
 import { drawsNothing, drawsRing, keepsSelection, type Tool } from './tool-names.js';
 import type { Element, Point } from '../model.js';
-import type { Bench } from './bench.js';
+import type { ToolContext } from './tool-context.js';
 
 /** Distance in screen pixels at which a point counts as hit. */
 const reach = 6;
@@ -47,9 +47,9 @@ export class Tools {
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
 
-  constructor(private readonly bench: Bench) {
-    this.#brush = new Brush({ onChange: bench.redraw, onError: bench.onError });
-    bench.stage.onPointer({
+  constructor(private readonly toolContext: ToolContext) {
+    this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
+    toolContext.stage.onPointer({
       press: (at) => this.#pressed(at),
       drag: (at) => this.#dragged(at),
       release: (at, isAdding) => this.#released(at, isAdding),
@@ -61,15 +61,15 @@ export class Tools {
 
   use(tool: Tool) {
     this.#drop();
-    const selected = this.bench.selected();
+    const selected = this.toolContext.selected();
     const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
     this.#holed = tool === 'hole' && canHaveHole ? selected.id : null;
     this.measured = null;
     this.brushAt = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
-    if (!keepsSelection.has(this.tool)) this.bench.select(null);
-    this.bench.onTool();
-    this.bench.redraw();
+    if (!keepsSelection.has(this.tool)) this.toolContext.select(null);
+    this.toolContext.onTool();
+    this.toolContext.redraw();
   }
 
   /** The shape being drawn or changed. */
@@ -80,14 +80,14 @@ export class Tools {
   set draft(draft: Element | null) {
     this.#draft = draft;
     const isHalfDrawn = (this.tool === 'polygon' || this.tool === 'line') && !this.#grasp;
-    this.bench.keepDraft(isHalfDrawn ? draft : null);
+    this.toolContext.keepDraft(isHalfDrawn ? draft : null);
   }
 
   /** Continues with a shape that was half drawn. */
   resume(draft: Element) {
     this.use(draft.closed ? 'polygon' : 'line');
     this.draft = draft;
-    this.bench.redraw();
+    this.toolContext.redraw();
   }
 
   /** The shapes that are being drawn or changed. */
@@ -111,9 +111,9 @@ export class Tools {
     if (this.draft || this.measured || this.#grasp || this.#brush.isDown) {
       this.#drop();
       this.measured = null;
-      this.bench.redraw();
+      this.toolContext.redraw();
     } else if (this.tool !== 'select') this.use('select');
-    else this.bench.select(null);
+    else this.toolContext.select(null);
   }
 
   /** Completes the current shape, or the change of one. */
@@ -123,9 +123,9 @@ export class Tools {
     this.#endStroke();
     if (!draft) return;
     this.#drop();
-    if (grasp && this.tool === 'select') this.bench.commit({ before: grasp.before, after: draft });
+    if (grasp && this.tool === 'select') this.toolContext.commit({ before: grasp.before, after: draft });
     else if (isDrawn(draft)) this.#keep(draft);
-    this.bench.redraw();
+    this.toolContext.redraw();
   }
 
   /** Removes the last vertex of the drawing. @returns whether there was one */
@@ -133,7 +133,7 @@ export class Tools {
     if (!this.draft?.points) return false;
     const points = this.draft.points.slice(0, -1);
     this.draft = points.length === 0 ? null : { ...this.draft, points };
-    this.bench.redraw();
+    this.toolContext.redraw();
     return true;
   }
 
@@ -145,12 +145,12 @@ export class Tools {
   hover(at: Point) {
     if (this.isBrush) {
       this.brushAt = at;
-      this.bench.redraw();
+      this.toolContext.redraw();
     }
     // The dragged element follows the pointer automatically.
     if (!this.draft?.points || this.#press || this.#grasp) return;
-    this.tip = this.bench.stage.toImage(at.x, at.y);
-    this.bench.redraw();
+    this.tip = this.toolContext.stage.toImage(at.x, at.y);
+    this.toolContext.redraw();
   }
 
   /**
@@ -174,9 +174,9 @@ export class Tools {
   cursor(at: Point): string {
     if (this.isPaused) return 'grab';
     if (this.tool !== 'select') return 'crosshair';
-    if (!this.bench.editing()) return '';
-    const selected = this.bench.selected();
-    const point = this.bench.stage.toImage(at.x, at.y);
+    if (!this.toolContext.editing()) return '';
+    const selected = this.toolContext.selected();
+    const point = this.toolContext.stage.toImage(at.x, at.y);
     const isMovable = selected !== null && !isLocked(selected);
     if (isMovable && this.#handleAt(selected, point)) return 'pointer';
     if (isMovable && touches(selected, point, reach / this.#scale)) return 'move';
@@ -185,27 +185,27 @@ export class Tools {
 
   /** The topmost shape at a position of the stage that can be grasped. */
   at(at: Point) {
-    return this.topmost(this.bench.shapes(), at);
+    return this.topmost(this.toolContext.shapes(), at);
   }
 
   /** The topmost of some shapes at a position of the stage. */
   topmost(shapes: Iterable<Element>, at: Point, distance: number = reach): Element | null {
-    const point = this.bench.stage.toImage(at.x, at.y);
+    const point = this.toolContext.stage.toImage(at.x, at.y);
     let found: Element | null = null;
     for (const element of shapes) if (touches(element, point, distance / this.#scale)) found = element;
     return found;
   }
 
   *#areas() {
-    for (const shape of this.bench.shapes()) if (isArea(shape)) yield shape;
+    for (const shape of this.toolContext.shapes()) if (isArea(shape)) yield shape;
   }
 
   #isActive() {
-    return this.tool === 'measure' || this.bench.editing();
+    return this.tool === 'measure' || this.toolContext.editing();
   }
 
   get #scale() {
-    return this.bench.stage.zoom();
+    return this.toolContext.stage.zoom();
   }
 
   #drop() {
@@ -222,13 +222,13 @@ export class Tools {
     this.#grasp = null;
     this.#press = null;
     this.#brush.drop();
-    this.bench.redraw();
+    this.toolContext.redraw();
   }
 
   #endStroke() {
     this.#brush.release((edits) => {
-      this.bench.commit(...edits);
-      this.bench.select(edits[0]?.after ?? null);
+      this.toolContext.commit(...edits);
+      this.toolContext.select(edits[0]?.after ?? null);
     });
   }
 
@@ -238,23 +238,23 @@ export class Tools {
       return;
     }
     if (this.tool === 'box' || this.tool === 'lasso') {
-      this.bench.pick(element, isAdding);
+      this.toolContext.pick(element, isAdding);
       return;
     }
     if (this.tool === 'split') {
-      this.bench.split(element);
+      this.toolContext.split(element);
       return;
     }
     if (this.tool === 'hole') {
-      const before = this.#holed === null ? null : this.bench.find(this.#holed);
+      const before = this.#holed === null ? null : this.toolContext.find(this.#holed);
       if (!before) return;
       const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
-      this.bench.commit({ before, after });
-      this.bench.select(after);
+      this.toolContext.commit({ before, after });
+      this.toolContext.select(after);
       return;
     }
-    this.bench.commit({ before: null, after: element });
-    this.bench.select(element);
+    this.toolContext.commit({ before: null, after: element });
+    this.toolContext.select(element);
   }
 
   #handleAt(element: Element, point: Point): Handle | null {
@@ -264,7 +264,7 @@ export class Tools {
   }
 
   #pressed(at: Point) {
-    const { stage, selected, make } = this.bench;
+    const { stage, selected, make } = this.toolContext;
     if (!this.#isActive() || this.isPaused) return false;
     const point = stage.toImage(at.x, at.y);
     if (this.isBrush) return this.#pressBrush(point, at);
@@ -288,7 +288,7 @@ export class Tools {
   #pressBrush(point: Point, at: Point, from: Point = point) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;
-    const selected = this.bench.selected();
+    const selected = this.toolContext.selected();
     const isOn = selected !== null && isArea(selected) && touches(selected, point, radius);
     const below = isErasing ? this.topmost(this.#areas(), at, this.brushRadius) : null;
     const shape = isOn ? selected : below;
@@ -296,14 +296,14 @@ export class Tools {
     if (shape && isLocked(shape)) return true;
     if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, at: from });
     else if (!isErasing) {
-      const made = this.bench.make({ type: 'polyline', closed: true, points: [] });
+      const made = this.toolContext.make({ type: 'polyline', closed: true, points: [] });
       this.#brush.press({ shape: made, isNew: true, isErasing, radius, at: point });
     }
     return true;
   }
 
   #dragged(at: Point) {
-    const { stage } = this.bench;
+    const { stage } = this.toolContext;
     const point = stage.toImage(at.x, at.y);
     if (this.isBrush) {
       const { x, y } = this.brushAt ?? at;
@@ -324,7 +324,7 @@ export class Tools {
       this.#press = { ...this.#press, at, dragged: true };
       this.#addVertex(at);
     }
-    this.bench.redraw();
+    this.toolContext.redraw();
   }
 
   #released(at: Point, isAdding: boolean = false) {
@@ -336,25 +336,25 @@ export class Tools {
     if (this.isBrush) this.#endStroke();
     else if (this.tool === 'select') {
       this.draft = null;
-      if (grasp && draft) this.bench.commit({ before: grasp.before, after: draft });
+      if (grasp && draft) this.toolContext.commit({ before: grasp.before, after: draft });
     } else if (grasp) {
       this.draft = null;
-      const { x, y } = this.bench.stage.toImage(at.x, at.y);
+      const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
       const far = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
       if (draft && far && isDrawn(draft)) this.#keep(draft, isAdding);
     } else if (this.tool === 'point') {
-      const { x, y } = this.bench.stage.toImage(at.x, at.y);
-      this.#keep(this.bench.make({ type: 'point', center: coordinate(x, y) }));
+      const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
+      this.#keep(this.toolContext.make({ type: 'point', center: coordinate(x, y) }));
     } else if (press?.dragged) {
       if (press.first) this.finish();
     } else if (press) this.#clickVertex(at);
-    this.bench.redraw();
+    this.toolContext.redraw();
   }
 
   /** Adds a vertex where the pointer was clicked; a click near the first one completes the polygon. */
   #clickVertex(at: Point) {
     const points = this.draft?.points ?? [];
-    const { x, y } = this.bench.stage.toImage(at.x, at.y);
+    const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
     const near = (vertex: readonly number[] | undefined) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
     const isRing = drawsRing.has(this.tool) || this.tool === 'measure';
@@ -365,10 +365,10 @@ export class Tools {
   }
 
   #addVertex(at: Point) {
-    const { x, y } = this.bench.stage.toImage(at.x, at.y);
+    const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
     const members = { type: 'polyline', closed: drawsRing.has(this.tool), points: [] };
     const isSaved = !drawsNothing.has(this.tool);
-    const draft = this.draft ?? (isSaved ? this.bench.make(members) : { ...members, id: this.tool });
+    const draft = this.draft ?? (isSaved ? this.toolContext.make(members) : { ...members, id: this.tool });
     this.measured = null;
     this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
     this.tip = null;
@@ -376,8 +376,8 @@ export class Tools {
 
   #clicked(at: Point, isAdding: boolean = false) {
     if (this.isPaused) return;
-    if (this.bench.editing()) this.bench.select(this.at(at), isAdding);
-    else this.bench.inspect(at);
+    if (this.toolContext.editing()) this.toolContext.select(this.at(at), isAdding);
+    else this.toolContext.inspect(at);
   }
 
   #doubleClicked(at: Point) {
@@ -386,13 +386,13 @@ export class Tools {
       this.finish();
       return true;
     }
-    const selected = this.bench.selected();
+    const selected = this.toolContext.selected();
     if (!selected || isLocked(selected)) return false;
-    const point = this.bench.stage.toImage(at.x, at.y);
+    const point = this.toolContext.stage.toImage(at.x, at.y);
     const handle = this.#handleAt(selected, point);
     if (handle?.kind === 'vertex') {
       const fewer = withoutVertex(selected, handle.index);
-      if (fewer !== selected) this.bench.commit({ before: selected, after: fewer });
+      if (fewer !== selected) this.toolContext.commit({ before: selected, after: fewer });
     }
     return true;
   }

@@ -4,7 +4,7 @@ import { measure } from '../../../../src/annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { emptyRows, PackColumns } from '../../../../src/features/annotations/elements/packs/pack.js';
 import { cellsOf, TableDraft } from '../../../../src/features/annotations/elements/write/table-draft.js';
-import { columnsOfPacks } from '../../../../src/features/annotations/elements/read/segment-columns.js';
+import { packColumnsOfSegment } from '../../../../src/features/annotations/elements/read/segment-columns.js';
 import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
 import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
@@ -142,7 +142,7 @@ describe('appearances of a segment', () => {
     for await (const part of table.segment([new PackColumns(rows)], ['a'])) parts.push(part);
     const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
     const ids = parts.map((_, i) => String(i));
-    return columnsOfPacks({ header, parts: ids }, (wanted) => Promise.resolve(wanted.map((id) => parts[Number(id)]!)));
+    return packColumnsOfSegment({ header, parts: ids }, (wanted) => Promise.resolve(wanted.map((id) => parts[Number(id)]!)));
   };
 
   it('are those of the packs', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { averageSamples } from '../../../../src/tilesource/pyramid/average.js';
-import { fullValue, leastValue, sampleArrays, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
+import { fullValue, minValue, sampleArrays, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import { paint } from '../../../support/images/raster-source.js';
 
 const types = Object.keys(sampleArrays) as SampleType[];
@@ -8,7 +8,7 @@ const types = Object.keys(sampleArrays) as SampleType[];
 /** Numbers that look random, spread over all that the type holds; of floats from -1000 to 1000. */
 function noise(dtype: SampleType, shape: { width: number; height: number; bands: number }): Raster {
   const isFloat = dtype.startsWith('float');
-  const [least, full] = isFloat ? [-1000, 1000] : [leastValue(dtype), fullValue(dtype)];
+  const [least, full] = isFloat ? [-1000, 1000] : [minValue(dtype), fullValue(dtype)];
   return paint({ ...shape, dtype }, (x, y, band) => {
     const part = ((x * 7919 + y * 104_729 + band * 1_299_709) % 9973) / 9972;
     const isAlpha = !isFloat && shape.bands % 2 === 0 && shape.bands <= 4 && band === shape.bands - 1;
@@ -79,14 +79,14 @@ describe('averageSamples', () => {
   });
 
   it.each<SampleType>(['uint8', 'uint16', 'int16', 'uint32'])('weights colors of %s by their opacity', async (dtype) => {
-    const [least, full] = [leastValue(dtype), fullValue(dtype)];
+    const [least, full] = [minValue(dtype), fullValue(dtype)];
     const data = new sampleArrays[dtype]([100, 110, 120, full, 50, 60, 70, least]);
     const { data: made } = await averageSamples({ data, width: 2, height: 1, bands: 4, dtype }, { width: 1, height: 1 });
     expect([...made]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
   });
 
   it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s even where samples have no value', async (dtype) => {
-    const [least, full] = [leastValue(dtype), fullValue(dtype)];
+    const [least, full] = [minValue(dtype), fullValue(dtype)];
     // Alpha is never without a value, even where it has the sample of no data.
     const data = new sampleArrays[dtype]([100, 7, 120, full, 50, 60, 70, least, 20, 30, 7, full, 7, 7, 7, full]);
     const raster: Raster = { data, width: 4, height: 1, bands: 4, dtype };

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
-import { fullValue, leastValue, sampleArrays, type SampleType } from '../../../../src/tilesource/raster.js';
+import { fullValue, minValue, sampleArrays, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { EncodedPicture } from '../../../../src/tilesource/requests.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
 import { sampleOf } from '../../../support/run/sample.js';
@@ -82,7 +82,7 @@ describe('samples without a value', () => {
       3,
     ),
   )('the map of %s with %i bands averages pixels, and leaves out those without a value', async (dtype, bands) => {
-    const low = leastValue(dtype) === 0 ? 0 : -100;
+    const low = minValue(dtype) === 0 ? 0 : -100;
     const full = dtype.startsWith('float') ? 200 : Math.min(200, fullValue(dtype));
     const bounds = { min: low, max: full };
     const shown = { bands: [{ band: 1, ...bounds, palette: ['#000', '#fff'] }] };

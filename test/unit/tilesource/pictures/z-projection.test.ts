@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { CorruptTileError, TileSourceError } from '../../../../src/errors.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
-import { fullValue, leastValue, sampleArrays, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
+import { fullValue, minValue, sampleArrays, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { ImageMetadata } from '../../../../src/tilesource/tile-source.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
 
@@ -212,7 +212,7 @@ describe('projections over z', () => {
 
   it('is exact for 256 planes of the largest and least samples', async () => {
     for (const dtype of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32'] as const) {
-      for (const sample of [fullValue(dtype), leastValue(dtype)]) {
+      for (const sample of [fullValue(dtype), minValue(dtype)]) {
         const { source } = stackOf({ planes: 256, dtype, width: 1, height: 1 }, () => sample);
         const { value } = await openLargeImage(source).pixel({ left: 0, top: 0, zProject: 'mean' });
         expect([dtype, value]).toEqual([dtype, [sample]]);

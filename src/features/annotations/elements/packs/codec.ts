@@ -17,7 +17,7 @@ const textPerCall = 1024 * 1024;
 /** Compressed text is produced in pieces of this many bytes; most packs need one. */
 const pieceBytes = 64 * 1024;
 /** Number of idle streams to keep; the thread pool has as many threads. */
-const mostIdle = 4;
+const maxIdle = 4;
 /** Idle streams. Creating one takes a quarter of the time that compressing a pack does. */
 const idle: DeflateRaw[] = [];
 
@@ -45,7 +45,7 @@ async function deflate(text: Buffer): Promise<Buffer> {
     throw error;
   }
   stream.off('data', take);
-  if (idle.length < mostIdle) idle.push(stream);
+  if (idle.length < maxIdle) idle.push(stream);
   else stream.close();
   // The bytes are copied, because pieces are parts of larger buffers.
   return Buffer.concat(pieces);

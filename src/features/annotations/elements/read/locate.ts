@@ -5,7 +5,7 @@ import type { StoredElements } from '../element-store.js';
 import { lookUp, partOfHash } from '../packs/id-index.js';
 import { hashOfId } from '../packs/ids.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
-import { columnsOf, packText } from './select.js';
+import { packColumns, packText } from './select.js';
 
 /** Position of an element in the store. */
 export interface Location {
@@ -56,13 +56,13 @@ async function candidatePacks(
   return candidates;
 }
 
-/** Finds the positions of elements by id. Unknown ids are missing in the result. @param mostWithTexts see {@link packsWithTexts}. */
+/** Finds the positions of elements by id. Unknown ids are missing in the result. @param maxWithTexts see {@link packsWithTexts}. */
 export async function locate(
   loader: ElementLoader,
   stored: StoredElements,
   ids: Iterable<string>,
   signal?: AbortSignal,
-  mostWithTexts = packsWithTexts,
+  maxWithTexts = packsWithTexts,
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
   const wanted = [...(await setInSlices(ids, signal))];
@@ -90,11 +90,11 @@ export async function locate(
         const group = live.slice(start, start + packsPerFetch);
         const entries = group.map((slot) => window.packs[slot]!);
         // A few packs are loaded with their texts, because the elements are usually read or edited next.
-        const packs = live.length <= mostWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
+        const packs = live.length <= maxWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
           const slot = group[at] as number;
           const candidateIds = new Set(candidates.get(slot));
-          const columns = columnsOf(pack);
+          const columns = packColumns(pack);
           for (let row = 0; row < columns.count; row += 1) {
             const id = columns.idAt(row);
             if (candidateIds.has(id)) found.set(id, { window: number, pack: slot, at: row });
@@ -129,7 +129,7 @@ export async function findElements(
     const group = groups.slice(start, start + packsPerFetch);
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
     for (const [at, pack] of (await loader.packsKept(entries, signal)).entries()) {
-      for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), await parsedAt(pack, row, signal));
+      for (const row of group[at]!.rows) elements.set(packColumns(pack).idAt(row), await parsedAt(pack, row, signal));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -138,7 +138,7 @@ export async function findElements(
 
 /** One element of a pack, parsed. */
 async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | undefined): Promise<AnnotationElement> {
-  const offsets = columnsOf(pack).offsets();
+  const offsets = packColumns(pack).offsets();
   return parsedElement(packText(pack).subarray(offsets[row], offsets[row + 1]), signal);
 }
 

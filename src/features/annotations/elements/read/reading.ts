@@ -9,7 +9,7 @@ import { parseAppearances } from './appearances.js';
 import { windowPositions } from '../packs/pack-index.js';
 import { diagonal, type PackColumns } from '../packs/pack.js';
 import {
-  columnsOf,
+  packColumns,
   packOf,
   packText,
   loadTexts,
@@ -63,8 +63,8 @@ export async function readElements(
 }
 
 /** Yields a chunk. If the reader is slow, the texts are dropped from memory and loaded again when it continues. */
-function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void, undefined> {
-  const timer = letGo && setTimeout(letGo, patienceMs).unref();
+function* handOver(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer, void, undefined> {
+  const timer = dropTexts && setTimeout(dropTexts, patienceMs).unref();
   try {
     yield chunk;
   } finally {
@@ -96,7 +96,7 @@ async function* textChunks(
       const index = packOf(member);
       const at = rowInPack(member);
       const pack = packs[index] as LoadedPack;
-      const columns = columnsOf(pack);
+      const columns = packColumns(pack);
       orders?.push(window * windowPositions + (columns.positions[at] as number));
       const cutText = cut?.[i];
       if (cutText === undefined && offsets[index] === undefined) {
@@ -173,11 +173,11 @@ async function* centroidChunks(
         const index = packOf(member);
         let ofPack = appearances[index];
         if (ofPack === undefined) {
-          appearances[index] = ofPack = known.of(columnsOf(packs[index] as LoadedPack));
+          appearances[index] = ofPack = known.of(packColumns(packs[index] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
         if (ofPack.unknown === 0) continue;
-        const at = columnsOf(packs[index] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
+        const at = packColumns(packs[index] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
         if (ofPack.rows[at] !== -1) continue;
         ofPack.rows[at] = rowOf(ofPack.appearances[at]!, props);
         ofPack.unknown -= 1;
@@ -216,7 +216,7 @@ async function writeCentroids(
   for (let index = 0; index < ends.length; index += 1) {
     const end = ends[index] as number;
     if (end === start) continue;
-    const columns = columnsOf(packs[index] as LoadedPack);
+    const columns = packColumns(packs[index] as LoadedPack);
     writePack(view, columns, appearances[index]!.rows, { members, wanted: byPack.subarray(start, end) });
     start = end;
     // Decoding the columns of a pack takes time.
@@ -269,7 +269,7 @@ interface PackAppearances {
 }
 
 /** Most lists of appearances that are kept. */
-const mostKnown = 1024;
+const maxKnown = 1024;
 
 /** The appearances of packs. Many packs have the same ones. */
 class KnownAppearances {
@@ -281,7 +281,7 @@ class KnownAppearances {
     if (known === undefined) {
       const appearances = parseAppearances(text);
       known = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
-      if (this.#known.size === mostKnown) this.#known.clear();
+      if (this.#known.size === maxKnown) this.#known.clear();
       this.#known.set(text, known);
     }
     return known;

@@ -12,7 +12,7 @@ import type {
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';
-import { candidatePacks, columnsOf, packOf, packText, rowInPack, selectInOrder } from './select.js';
+import { candidatePacks, packColumns, packOf, packText, rowInPack, selectInOrder } from './select.js';
 
 /** See ElementStore.scan. */
 export async function* scanElements(
@@ -50,7 +50,7 @@ export async function* elementTexts(
       const index = packOf(member);
       const at = rowInPack(member);
       const pack = packs[index] as LoadedPack;
-      const columns = columnsOf(pack);
+      const columns = packColumns(pack);
       if (isSliceOver()) await nextSlice(signal);
       const starts = (offsets[index] ??= columns.offsets());
       const appearance = (appearances[index] ??= columns.appearances())[columns.appearanceIndices[at] as number]!;
@@ -118,11 +118,11 @@ async function packsOfWindow(
   const [window] = await loader.windows([stored.windows[summaries[0]!.window]!], signal);
   // The number of bytes does not matter, because texts are not loaded.
   const packs = summaries.map((summary) => ({ ...summary, textBytes: 0 }));
-  return loader.columnsOf([{ window: window!, packs }], signal);
+  return loader.packsWithColumns([{ window: window!, packs }], signal);
 }
 
 function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {
-  const columns = columnsOf(pack);
+  const columns = packColumns(pack);
   const { lowx, lowy, highx, highy } = columns.boxes;
   const boxes = new Float64Array(columns.count * 4);
   for (let at = 0; at < columns.count; at += 1) {

@@ -1,4 +1,4 @@
-import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
+import { maxElements, ElementBudget } from '../../../../annotation-format/element-query.js';
 import { mapAhead } from '../../../../core/concurrency/map-ahead.js';
 import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
@@ -8,7 +8,7 @@ import { parsedElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   candidatePacks,
-  columnsOf,
+  packColumns,
   matchingRows,
   packOf,
   packText,
@@ -111,7 +111,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     count: 0,
   };
   const add = async (window: number, pack: LoadedPack) => {
-    const columns = columnsOf(pack);
+    const columns = packColumns(pack);
     const index = matches.packs.length;
     const before = matches.count;
     for (const at of matchingRows(columns, query.conditions)) {
@@ -135,7 +135,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     return runsOf(wanted, atOnce).map((packs) => ({ window, number, packs }));
   });
   const load = async ({ window, number, packs }: (typeof parts)[number]) => {
-    const loaded = needsText ? loader.packs(packs, 'both', signal) : loader.columnsOf([{ window, packs }], signal);
+    const loaded = needsText ? loader.packs(packs, 'both', signal) : loader.packsWithColumns([{ window, packs }], signal);
     return { number, loaded: await loaded };
   };
   for await (const { number, loaded } of mapAhead(parts, fetchedAtOnce, load)) {
@@ -219,7 +219,7 @@ async function firstCandidates(
 async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.count;
-  const most = Math.min(total, query.offset + mostElements(query));
+  const most = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
   const typical = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
@@ -239,7 +239,7 @@ async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32A
 
 function detailsOf({ packs, members }: Matches, index: number): number {
   const member = members[index] as number;
-  return columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number;
+  return packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number;
 }
 
 /** Selects elements in the order of a field. */
@@ -255,7 +255,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
-      bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[rowInPack(member)] as number;
+      bytes += packColumns(matches.packs[packOf(member)] as LoadedPack).lengths[rowInPack(member)] as number;
       budget.take(detailsOf(matches, index));
       end += 1;
       if (isSliceOver()) await nextSlice(signal);
@@ -284,7 +284,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
   for await (const { indices, loaded } of mapAhead(runsOf([...wanted.keys()], packsPerFetch), fetchedAtOnce, load)) {
     for (const [at, pack] of loaded.entries()) {
       const index = indices[at] as number;
-      const offsets = columnsOf(packs[index] as LoadedPack).offsets();
+      const offsets = packColumns(packs[index] as LoadedPack).offsets();
       const text = packText(pack);
       for (const i of wanted.get(index) ?? []) {
         const row = rowInPack(members[i] as number);

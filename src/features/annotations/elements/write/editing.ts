@@ -18,7 +18,7 @@ import { PendingRecords } from './pending-records.js';
 import { PendingWrite } from './pending-write.js';
 
 /** Maximum number of elements whose packs are looked up, and read with their texts, before the changes begin. */
-const mostPrepared = 128;
+const maxPrepared = 128;
 
 /** See ElementStore.edit. */
 export class Editing implements ElementEditing {
@@ -63,7 +63,7 @@ export class Editing implements ElementEditing {
 
   async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
-    const look = ids.length > mostPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, mostPrepared);
+    const look = ids.length > maxPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPrepared);
     await Promise.all([this.#begin(stored), look]);
   }
 

@@ -5,7 +5,7 @@ import { elementText } from './list-writer.js';
 import type { LoadedPack } from '../read/loader.js';
 import { AppearanceTable } from '../read/appearances.js';
 import { emptyRows, type PackRows } from '../packs/pack.js';
-import { columnsOf, packText } from '../read/select.js';
+import { packColumns, packText } from '../read/select.js';
 
 /** One element of a pack that is being changed. */
 export interface PackItem {
@@ -20,7 +20,7 @@ export interface PackItem {
 
 /** The elements of a pack that was loaded with columns and text. */
 export function itemsOf(pack: LoadedPack): PackItem[] {
-  const columns = columnsOf(pack);
+  const columns = packColumns(pack);
   const text = packText(pack);
   const offsets = columns.offsets();
   const appearances = columns.appearanceTexts();

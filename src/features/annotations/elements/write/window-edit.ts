@@ -26,7 +26,7 @@ export interface EditTools {
 export type ItemChange = ((old: PackItem) => PackItem) | null;
 
 /** A window that is less full than this is repacked, if it has more packs than {@link smallestRepacked}. */
-const leastFilled = 1 / 4;
+const minFilled = 1 / 4;
 const smallestRepacked = 8;
 const packsPerFetch = 128;
 /** Number of elements between checks of the time. */
@@ -154,7 +154,7 @@ export class WindowEdit {
     const box = boxAround(live);
     if (box === null) return null;
     const count = live.reduce((sum, pack) => sum + pack.count, 0);
-    if (live.length > smallestRepacked && count < live.length * leastFilled * this.tools.layout.packElements)
+    if (live.length > smallestRepacked && count < live.length * minFilled * this.tools.layout.packElements)
       return this.#repack(live);
     const id = this.tools.ids.make();
     const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });

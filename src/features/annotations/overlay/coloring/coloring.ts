@@ -9,7 +9,7 @@ import type { OpenTable } from '../../table/blocks.js';
 import type { TableColumn } from '../../table/columns.js';
 import { filterColumns, parseFilter, type TableFilter } from '../../table/filter.js';
 import { limitsOfTable, rangeOf, type TableQuestion } from '../../table/tables.js';
-import { notTaken, type WindowValues } from '../../table/values.js';
+import { notMatching, type WindowValues } from '../../table/values.js';
 import { countedAlways } from '../densities.js';
 import { colorNumber, groupColor, hexColor, splitColor } from '../draw/colors.js';
 import type { CellWindow } from '../draw/density/density-layer.js';
@@ -45,7 +45,7 @@ export interface ColoringLegend {
 const heatShrink = 2;
 
 /** Smallest range of the number of shapes in a heat map. */
-const leastNumber = 1e-9;
+const minNumber = 1e-9;
 
 /** Values of the elements of a window, and the colors of its categories. */
 interface WindowColors {
@@ -157,7 +157,7 @@ export class Coloring {
     const window = Math.floor(order / windowPositions);
     const loaded = this.#values.get(window)!;
     const value = loaded.values[order - window * windowPositions]!;
-    if (value === notTaken) return null;
+    if (value === notMatching) return null;
     return this.#colorOf(value, loaded.colors);
   }
 
@@ -241,9 +241,9 @@ export class Coloring {
     const { grids } = await this.#overview(signal);
     const wanted = this.#view.coarsest + heatShrink;
     const { level, sums } = grids.find((one) => one.level >= wanted) ?? grids.at(-1)!;
-    let most = leastNumber;
+    let most = minNumber;
     for (let at = 0; at < sums.length; at += 4) most = Math.max(most, sums[at + 1]! + sums[at + 2]!);
-    return Math.max((this.#scale?.low ?? 0) + leastNumber, (most / 4 ** level) * 1e6);
+    return Math.max((this.#scale?.low ?? 0) + minNumber, (most / 4 ** level) * 1e6);
   }
 
   /** The meaning of the colors. */

@@ -11,7 +11,7 @@ import type { Drawer } from '../drawer.js';
 /** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
 const maxBytes = 128 * 1024 * 1024;
 /** Limits of the number of cells of the finest level. It has as many as there are elements. */
-const [leastCells, mostCells] = [2 ** 18, 2 ** 22];
+const [minCells, maxCells] = [2 ** 18, 2 ** 22];
 /** Width of the margin around the box of all elements, which the discs of points may cover. */
 const margin = pointDiameter / 2;
 
@@ -41,7 +41,7 @@ interface OverviewRequest extends GroupStyle {
 
 /** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
 export function finestLevel({ count, box }: StoredElements, extent: Extent): number {
-  const most = Math.min(mostCells, Math.max(leastCells, count));
+  const most = Math.min(maxCells, Math.max(minCells, count));
   const { left, top, right, bottom } = areaOf(box, extent);
   let level = 0;
   while (level < densityLevels - 1 && (Math.max(1, right - left) * Math.max(1, bottom - top)) / 4 ** level > most) level += 1;

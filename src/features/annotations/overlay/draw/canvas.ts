@@ -15,7 +15,7 @@ export interface View {
 }
 
 /** Vertices closer than this to the last drawn one are skipped, in pixels. */
-const leastStep = 0.05;
+const minStep = 0.05;
 
 /** Corners of lines with at least this width in pixels are rounded. On thinner lines the gap is invisible. */
 const roundFrom = 2;
@@ -52,7 +52,7 @@ export class Canvas {
         const x = (point[0] - left) / scale;
         const y = (point[1] - top) / scale;
         // The last vertex is never skipped, because the outline must end at its start.
-        if (i < ring.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
+        if (i < ring.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
         this.#coverage.edge(fromX, fromY, x, y);
         fromX = x;
         fromY = y;
@@ -80,7 +80,7 @@ export class Canvas {
       const point = points[i] as Coordinate;
       const x = (point[0] - left) / scale;
       const y = (point[1] - top) / scale;
-      if (i < points.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
+      if (i < points.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
       const seen =
         Math.max(fromX, x) + half > 0 &&
         Math.min(fromX, x) - half < width &&

@@ -4,7 +4,7 @@ import { isOutlined, paintOf, shapeOf, type ShapeColor, type OutlinedElement } f
 import { drawGrid, drawHeatmap } from './values.js';
 
 /** Smallest width of a line in pixels of the picture. */
-const leastLineWidth = 1;
+const minLineWidth = 1;
 
 /**
  * Elements whose boxes are within this distance outside a tile are drawn too, because their lines may reach into it. In pixels of
@@ -28,5 +28,5 @@ function drawOutlined(canvas: Canvas, element: OutlinedElement, color: ShapeColo
   if (fill === null && line === null) return;
   const shape = shapeOf(element, scale);
   if (fill !== null && shape.rings.length > 0) canvas.fill(shape.rings, fill);
-  if (line !== null) canvas.stroke(shape.strokes, Math.max(leastLineWidth, lineWidth / scale), line);
+  if (line !== null) canvas.stroke(shape.strokes, Math.max(minLineWidth, lineWidth / scale), line);
 }

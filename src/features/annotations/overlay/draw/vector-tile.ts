@@ -15,7 +15,7 @@ export const vectorExtent = 4096;
 const buffer = 128;
 
 /** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */
-const leastStep = 4;
+const minStep = 4;
 
 /** Maximum number of features in a layer. */
 export const maxFeatures = 20_000;
@@ -90,8 +90,7 @@ export class VectorTile {
     let last: Position | undefined;
     for (const [i, point] of points.entries()) {
       const position = this.#toTile(point);
-      const isNear =
-        last !== undefined && Math.abs(position[0] - last[0]) < leastStep && Math.abs(position[1] - last[1]) < leastStep;
+      const isNear = last !== undefined && Math.abs(position[0] - last[0]) < minStep && Math.abs(position[1] - last[1]) < minStep;
       if (isNear && i < points.length - 1) continue;
       kept.push(position);
       last = position;

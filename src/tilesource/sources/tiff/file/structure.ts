@@ -15,7 +15,7 @@ import { readLayout, type ImageLayout } from '../tiff-layout.js';
 import { parseJsonText } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { codecThreads } from '../../../codecs/threads/codec-threads.js';
-import { isOme, mostPlanes, readOme, type OmeDescription } from '../ome.js';
+import { isOme, maxPlaneCount, readOme, type OmeDescription } from '../ome.js';
 import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
@@ -369,7 +369,7 @@ export async function readStructure(
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
   if (!isOme(description)) return genericStructure(file, main, description.slice(0, longestText), options);
   try {
-    const isQuick = description.length <= quickText && mostPlanes(description) <= quickPlanes;
+    const isQuick = description.length <= quickText && maxPlaneCount(description) <= quickPlanes;
     const ome = isQuick ? readOme(description) : await readLongOme(description, options.signal);
     return await omeStructure(file, main, ome, description, options);
   } catch (error) {

@@ -8,7 +8,7 @@ import type { TiffBytes } from './tiff-bytes.js';
  * Maximum number of tiles and strips of a file that are checked; if there are more, the last ones of a directory. Files are written
  * in order, so these are the ones that are cut off.
  */
-const mostChunks = 2 ** 20;
+const maxChunks = 2 ** 20;
 /**
  * Time limit for checking further directories, in milliseconds. Opening an image waits for it, and each directory of a file in a
  * bucket may take several requests.
@@ -23,7 +23,7 @@ const comparedTogether = 8192;
  * written (position or length 0) are correct. The last directories are checked first, because most files are written in order.
  */
 export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
-  const left = { chunks: mostChunks, until: performance.now() + longestMs };
+  const left = { chunks: maxChunks, until: performance.now() + longestMs };
   for (const [index, directory] of [...main.entries()].toReversed()) {
     let found: string | null = null;
     try {

@@ -14,17 +14,17 @@ function byteOf(share: number): number {
 }
 
 /** Smallest buffer that zlib accepts, in bytes. */
-const leastChunk = 64;
+const minChunk = 64;
 
 /** Maximum number of bytes of a cell, one that is alone in its class: class, count and position three each, and its share. */
-const mostBytes = 10;
+const maxBytes = 10;
 
 /**
  * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares. Numbers
  * have a variable length of bytes, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
-  const bytes = new Uint8Array(cells.size * mostBytes);
+  const bytes = new Uint8Array(cells.size * maxBytes);
   let end = 0;
   const put = (value: number) => {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
@@ -45,7 +45,7 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (const byte of kept) if (byte > 0) bytes[end++] = byte;
   }
   // Allocating the default buffer of 16 KiB takes longer than compressing.
-  return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(leastChunk, end) });
+  return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunk, end) });
 }
 
 /** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and shares. */

@@ -23,7 +23,7 @@ const defaultOpacity = 0.75;
  * Smallest and largest gain. With the smallest, a pixel that is covered to a quarter has an opacity of 63 %. The largest keeps a single shape on
  * a slide from filling its pixel.
  */
-const [leastGain, mostGain] = [4, 4096];
+const [minGain, maxGain] = [4, 4096];
 
 const scratch = new Float64Array(65_536);
 
@@ -62,8 +62,8 @@ export function defaultGain(windows: readonly CrowdedWindow[], level: number): n
     seen += share * own.sum;
     total += own.sum;
   }
-  if (total === 0) return leastGain;
-  return Math.max(leastGain, Math.min(mostGain, -Math.log(1 - defaultOpacity) / (seen / total)));
+  if (total === 0) return minGain;
+  return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (seen / total)));
 }
 
 /** The crowdedness of a level; for levels above the coarsest it is computed from that of the coarsest. */

@@ -1,5 +1,5 @@
 import type { PackMarks } from '../../../elements/element-store.js';
-import { notTaken } from '../../../table/values.js';
+import { notMatching } from '../../../table/values.js';
 import { splitColor, type PaintColor } from '../colors.js';
 import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 import { countedBox, countedPaint, CoveredCells } from './covered-cells.js';
@@ -56,7 +56,7 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
     for (let i = 0; i < values.length; i += 1) {
       const value = values[i]!;
       const paint = paints[appearanceIndices[i]!];
-      if (value === notTaken || paint === null || paint === undefined) continue;
+      if (value === notMatching || paint === null || paint === undefined) continue;
       const box = countedBox(paint.kind, boxes, i);
       const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
       const grid = grids.find(({ level }) => level >= first);

@@ -2,16 +2,16 @@ import { annotationTexts } from '../annotation-texts.js';
 import { editAnnotation, type Editor } from './editor.js';
 import type { AnnotationRecord } from './model.js';
 import type { Sheet } from './sheet.js';
-import type { Bench } from './drawing/bench.js';
+import type { ToolContext } from './drawing/tool-context.js';
 
-/** The parts of the bench that belong to the edited annotation. */
-type WorkBench = Pick<
-  Bench,
+/** The parts of the context of the tools that belong to the edited annotation. */
+type EditingContext = Pick<
+  ToolContext,
   'shapes' | 'selected' | 'select' | 'pick' | 'find' | 'commit' | 'keepDraft' | 'split' | 'make' | 'editing'
 >;
 
 /** The annotation that is being edited, at most one. */
-export class Work {
+export class EditedAnnotation {
   #current: { sheet: Sheet; editor: Editor; end: AbortController } | null = null;
 
   constructor(
@@ -52,7 +52,7 @@ export class Work {
   }
 
   /** Makes the tools change the edited annotation. They do nothing while there is none. */
-  get bench(): WorkBench {
+  get toolContext(): EditingContext {
     return {
       shapes: () => (this.sheet?.visible ? this.sheet.elements() : []),
       selected: () => this.editor?.selection.only ?? null,

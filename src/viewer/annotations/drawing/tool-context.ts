@@ -2,7 +2,7 @@ import type { Stage } from '../../stage/contract.js';
 import type { Edit, Element, Point } from '../model.js';
 
 /** The environment of the tools. */
-export interface Bench {
+export interface ToolContext {
   stage: Stage;
   /** shapes that can be grasped, topmost last; none while nothing is edited */
   shapes: () => Iterable<Element>;

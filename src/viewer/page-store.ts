@@ -22,7 +22,7 @@ const locks = () => (globalThis.navigator as Navigator | undefined)?.locks;
 let holding: Promise<void> | undefined;
 
 /** Takes the lock of this page. It must have it before it keeps anything. */
-export function holdPage(): Promise<void> {
+export function lockPage(): Promise<void> {
   holding ??= new Promise((resolve) => {
     try {
       formerName = sessionStorage.getItem(storageKey);
@@ -46,7 +46,7 @@ const formerMs = 2000;
  * @param take gets whether a page is open, and the former name of this page
  */
 export async function withPages<T>(take: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
-  await holdPage();
+  await lockPage();
   const all = locks();
   if (!all) return take((page) => page === pageName, formerName);
   const ends = { signal: AbortSignal.timeout(formerMs) };
@@ -58,13 +58,13 @@ export async function withPages<T>(take: (isOpen: (page: string) => boolean, for
 }
 
 /** The prefix of what is kept for the user; `null` if the user is unknown, as on pages with the element, where nothing is kept. */
-export function keptPrefix() {
+export function pagePrefix() {
   const user = currentUser();
   return user && `${serverName()} ${user._id} `;
 }
 
 /** The key of what this page keeps about something. */
-export const keptKey = (owner: string, id: string) => `${owner}${id} ${pageName}`;
+export const pageKey = (owner: string, id: string) => `${owner}${id} ${pageName}`;
 
 /** The page that keeps what has this key. */
 export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
@@ -72,7 +72,7 @@ export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
 const stores: Map<string, UseStore> = new Map();
 
 /** A database of the browser. @throws if the browser allows none */
-export function keptStore(name: string): UseStore {
+export function pageStore(name: string): UseStore {
   const known = stores.get(name) ?? createStore(name, 'unsaved');
   stores.set(name, known);
   return known;

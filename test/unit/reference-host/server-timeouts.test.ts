@@ -3,21 +3,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createPatientServer, type Patience } from '../../../src/reference-host/http/server-timeouts.js';
+import { createServerWithTimeouts, type ServerTimeouts } from '../../../src/reference-host/http/server-timeouts.js';
 
 const undo: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-const short: Patience = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25, lingerMs: 300 };
+const short: ServerTimeouts = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25, lingerMs: 300 };
 /** For requests that are answered: other programs may keep both ends from their work for longer than a short time. */
-const patient: Patience = { ...short, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
-const patientButStall: Patience = { ...patient, stallMs: 300 };
+const patient: ServerTimeouts = { ...short, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
+const patientButStall: ServerTimeouts = { ...patient, stallMs: 300 };
 const longMs = 900;
 
 async function start(listener: (request: IncomingMessage, response: ServerResponse) => void, patience = short): Promise<number> {
-  const server = createPatientServer(listener, patience);
+  const server = createServerWithTimeouts(listener, patience);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   undo.push(async () => {

@@ -8,7 +8,7 @@ import type { Tools } from './tools.js';
  *
  * @param element that the stage fills
  */
-export function aim(stage: Stage, element: HTMLElement, tools: Tools, signal: AbortSignal) {
+export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tools, signal: AbortSignal) {
   const cross = h('div.aim', { 'aria-hidden': 'true', hidden: true });
   element.append(cross);
   const middle = () => {
