@@ -4,7 +4,7 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import { dropFiles } from '../files/files.js';
 import { withTrashed } from '../trash/trash-mark.js';
-import { notedAs, notNoted, removeTree } from '../upkeep/removal.js';
+import { recordedForm, unrecordedFields, removeTree } from '../upkeep/removal.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import type { ItemDocument } from './item.model.js';
 import { releaseNames } from './names/names.js';
@@ -12,7 +12,7 @@ import { folderSums, recount, rootSums } from './recount.js';
 import { addFolderSize, addRootSize, rootModel } from './sizes.js';
 
 /** Projection that leaves out the fields of items that may be large and are not needed to remove them. */
-export const withoutContents = Object.fromEntries(notNoted.map((name) => [name, 0]));
+export const withoutContents = Object.fromEntries(unrecordedFields.map((name) => [name, 0]));
 
 /** Removes an item with its files, attached files and unfinished uploads. */
 export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
@@ -25,7 +25,7 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const some of batches(items)) {
-    await context.journal.undertake({ kind: 'item-removals', items: some.map(notedAs) }, async () => {
+    await context.journal.undertake({ kind: 'item-removals', items: some.map(recordedForm) }, async () => {
       const ids = some.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
       step('item-removals:hidden');

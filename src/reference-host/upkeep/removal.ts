@@ -8,11 +8,11 @@ import type { RemovableType } from './undertaking.model.js';
  * Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the
  * document.
  */
-export const notNoted = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
+export const unrecordedFields = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
 
 /** A document as it is recorded with its removal. */
-export function notedAs<D extends { _id: Types.ObjectId }>(doc: D): { _id: Types.ObjectId } {
-  return { ...Object.fromEntries(Object.entries(doc).filter(([name]) => !notNoted.includes(name))), _id: doc._id };
+export function recordedForm<D extends { _id: Types.ObjectId }>(doc: D): { _id: Types.ObjectId } {
+  return { ...Object.fromEntries(Object.entries(doc).filter(([name]) => !unrecordedFields.includes(name))), _id: doc._id };
 }
 
 /**
@@ -26,7 +26,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
   doc: D,
   clear: (removed: D) => Promise<void>,
 ): Promise<void> {
-  await context.journal.finish({ kind: 'removal', type, doc: notedAs(doc) }, async () => {
+  await context.journal.finish({ kind: 'removal', type, doc: recordedForm(doc) }, async () => {
     const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
     if (removed === null) return;
     step(`${type}-removal:hidden`);
