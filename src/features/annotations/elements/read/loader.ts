@@ -7,7 +7,7 @@ import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-i
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
-import { columnsOfPacks, joinedColumns } from './segment-columns.js';
+import { packColumnsOfSegment, joinedColumns } from './segment-columns.js';
 
 /** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
@@ -272,7 +272,7 @@ export class ElementLoader {
    * Loads packs with their columns, window by window. If most packs of a segment of the table are needed, their columns are read
    * from the segment, which takes a fraction of the documents.
    */
-  async columnsOf(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
+  async packsWithColumns(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const known = new Map<string, PackColumns>();
     for (const group of groups) await this.#readTable(group, known, signal);
     const entries = groups.flatMap(({ packs }) => packs);
@@ -284,10 +284,10 @@ export class ElementLoader {
   }
 
   /**
-   * Like {@link columnsOf}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
+   * Like {@link packsWithColumns}, for each window separately. Packs whose columns come from one segment are joined to one, because hundreds of small
    * ones take longer.
    */
-  async joinedColumnsOf(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[][]> {
+  async packsWithJoinedColumns(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[][]> {
     const loaded: LoadedPack[][] = [];
     for (const { window, packs } of groups) {
       const joined: LoadedPack[] = [];
@@ -325,7 +325,7 @@ export class ElementLoader {
     const wanted = new Map(packs.map((entry) => [entry.id, entry]));
     for (const segment of await this.#segmentsFor({ window, packs }, wanted)) {
       signal?.throwIfAborted();
-      const found = await columnsOfPacks(segment, (ids) => this.tableParts(ids), signal);
+      const found = await packColumnsOfSegment(segment, (ids) => this.tableParts(ids), signal);
       for (const [id, read] of found ?? []) if (wanted.has(id)) columns.set(id, read);
     }
   }

@@ -133,7 +133,7 @@ async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signa
 }
 
 /** The columns of the packs of a segment, by their ids; `null` if the segment does not have them. */
-export async function columnsOfPacks(
+export async function packColumnsOfSegment(
   segment: StoredSegment,
   loadParts: LoadParts,
   signal?: AbortSignal,

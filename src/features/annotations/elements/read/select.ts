@@ -24,7 +24,7 @@ export interface Selection {
   /**
    * Drops the texts of these packs, and of those fetched ahead, while the reader is slow. {@link loadTexts} loads them again.
    */
-  letGo?: () => void;
+  dropTexts?: () => void;
 }
 
 /** As many as a window has elements, which can be joined to one pack; a power of two. */
@@ -63,7 +63,7 @@ export interface SelectRequest {
 }
 
 /** Columns of a pack. The caller must have loaded them. */
-export function columnsOf(pack: LoadedPack): PackColumns {
+export function packColumns(pack: LoadedPack): PackColumns {
   if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
   return pack.columns;
 }
@@ -157,9 +157,9 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const load = async () => {
       const entries = batch.windows.flatMap(({ packs }) => packs);
       if (isPlace) return loader.packsKept(entries, signal);
-      return eager ? loader.packs(entries, 'both', signal) : loader.columnsOf(batch.windows, signal);
+      return eager ? loader.packs(entries, 'both', signal) : loader.packsWithColumns(batch.windows, signal);
     };
-    if (!texts) return { batch, packs: await loader.joinedColumnsOf(batch.windows, signal) };
+    if (!texts) return { batch, packs: await loader.packsWithJoinedColumns(batch.windows, signal) };
     const loaded = await load();
     return { batch, packs: batch.windows.map(({ packs }) => loaded.splice(0, packs.length)) };
   };
@@ -183,11 +183,11 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         if (!budget.isOpen) break;
       }
       if (texts) await loadTexts(loader, selections, signal);
-      const letGo = () => {
+      const dropTexts = () => {
         forgetTexts(current.packs.flat());
         ahead?.then((next) => forgetTexts(next?.packs.flat() ?? [])).catch(() => undefined);
       };
-      for (const selection of selections) yield { ...selection, letGo };
+      for (const selection of selections) yield { ...selection, dropTexts };
       if (!budget.isOpen) return;
       ahead ??= fetchNext();
     }
@@ -221,7 +221,7 @@ async function takeMembers(
   }
   while (to < sorted.length && budget.isOpen) {
     const member = sorted[to] as number;
-    budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
+    budget.take(packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
     to += 1;
   }
   return sorted.subarray(from, to);
@@ -231,7 +231,7 @@ async function takeMembers(
 async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
   const slots = new Float64Array(windowPositions).fill(-1);
   for (const [index, pack] of packs.entries()) {
-    const { positions, count } = columnsOf(pack);
+    const { positions, count } = packColumns(pack);
     for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * perPack + at;
     if (isSliceOver()) await nextSlice(signal);
   }
@@ -253,7 +253,7 @@ async function matchingMembers(
   const membersSpan = perPack * windowPositions;
   let count = 0;
   for (const [index, pack] of packs.entries()) {
-    const columns = columnsOf(pack);
+    const columns = packColumns(pack);
     for (const at of matchingRows(columns, conditions)) {
       // A key is the position in the window, then the member: 16 + 16 + 16 bits.
       keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
