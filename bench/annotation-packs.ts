@@ -1,7 +1,8 @@
 /**
- * Tries the layout of stored elements in memory, without a database: windows in original order, sorted inside along a Hilbert
- * curve, cut into packs, each pack compressed by itself. `npx tsx bench/annotation-packs.ts [N] [order] [windows] [packs] [codecs]`
- * with order `random` or `scan` (row by row of 1000-pixel fields, as detectors write), and lists such as `16384,65536`.
+ * Measures the layout of stored elements in memory, without a database: windows are in original order, their elements are sorted
+ * along a Hilbert curve and cut into packs, and each pack is compressed separately. `npx tsx bench/annotation-packs.ts [N]
+ * [order] [windows] [packs] [codecs]` with order `random` or `scan` (row by row of 1000-pixel fields, as detectors write), and
+ * lists such as `16384,65536`.
  *
  * Times are processor time. A pack holds the JSON text of its elements joined, their lengths, and their places in the window.
  */
@@ -32,7 +33,7 @@ const codecs: Record<string, Codec> = {
   none: { pack: (content) => content, unpack: (content) => content },
   deflate1: { pack: (content) => deflateRawSync(content, { level: 1 }), unpack: (content) => inflateRawSync(content) },
 };
-// Not a dependency: tried when it can be found from where the bench is run.
+// This package is not a dependency. It is measured if it can be found from the current folder.
 try {
   const snappy = createRequire(`${process.cwd()}/`)('snappy') as {
     compressSync(b: Buffer): Buffer;
@@ -93,7 +94,7 @@ function hilbert(cellX: number, cellY: number): number {
   return place;
 }
 
-/** Class of the size of a box: powers of 4, so a view of the whole slide reads few packs of large shapes first. */
+/** The size class of a box, in powers of 4, so that a view of the whole slide first reads a few packs of large shapes. */
 function sizeClass(size: number): number {
   return Math.max(0, Math.min(15, Math.floor(Math.log2(size + 1) / 2)));
 }
@@ -218,7 +219,7 @@ const buffers = texts.map((text) => Buffer.from(text, 'latin1'));
 console.log(`${count} polygons of 12 points in ${order} order, ${(bytes / 1e6).toFixed(0)} MB`);
 console.log(`JSON.parse ${parseMs.toFixed(0)} ms, check and boxes ${checkMs.toFixed(0)} ms`);
 
-// Views that hold about 50 elements if these lie evenly.
+// Views that contain about 50 elements if these are spread evenly.
 const side = Math.sqrt((50 * slideWidth * slideHeight) / count);
 const random = randomNumbers(99);
 const views = Array.from({ length: 40 }, (): View => {

@@ -1,6 +1,6 @@
 /**
- * What each kind of request costs the server in processor time, which other programs on the machine hardly change:
- * `npm run bench -- capacity [--seconds 5] [--shapes 1000000] [--database durable|embedded]`. See docs/capacity.md. Linux only.
+ * Measures the processor time that each kind of request costs the server, which other programs on the machine hardly change: `npm
+ * run bench -- capacity [--seconds 5] [--shapes 1000000] [--database durable|embedded]`. See docs/capacity.md. Linux only.
  */
 import { createReadStream } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const shapes = Number(values.shapes);
-/** So few clients that nothing waits, and what is asked for at once is not made together. */
+/** So few clients that no request waits, and simultaneous requests do not share work. */
 const clientsAtOnce = 2;
 const streamCount = 500;
 
@@ -37,7 +37,7 @@ interface Cost {
   all: number;
 }
 
-/** Processor time for each of the things that `work` says it has done, without what the server takes while nobody asks. */
+/** The processor time for each unit of work that `work` reports, without the time that the idle server takes. */
 async function cost(
   host: Answering,
   idle: Cost,
@@ -77,7 +77,7 @@ async function call(
   return JSON.parse(text) as { _id: string };
 }
 
-/** Bytes of all that is stored of elements. */
+/** Number of bytes that are stored for elements. */
 async function storedBytes(): Promise<number> {
   const connection = await createConnection(uri.href).asPromise();
   try {
@@ -98,7 +98,7 @@ async function residentMiB(host: Answering): Promise<string> {
   return `${(rss / 2 ** 20).toFixed(0)} MiB`;
 }
 
-/** Opens event streams of the users in turn, and gives what one costs while nothing happens. */
+/** Opens event streams of the users in turn, and prints what one costs while nothing happens. */
 async function printStreams(host: Answering, { tokens }: Scene, nothing: Cost, name: string, path: string): Promise<void> {
   const held = async () => (await host.ask('state')) as ServerState;
   const ended = new AbortController();
@@ -151,7 +151,7 @@ try {
     3,
   );
 
-  // What the warm-up has left to collect is no cost of nothing.
+  // Garbage that the warm-up has left is not a cost of idle streams.
   await host.ask('state');
   await pause(3000);
   const nothing = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));

@@ -18,7 +18,7 @@ import { buildProgram } from '../test/support/run/built-program.js';
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const patchSide = 1000;
-// What is installed is built: a process that has to read TypeScript first starts a second later.
+// Measures the built program, as it is installed: a process that has to compile TypeScript first starts a second later.
 const built = await buildProgram('src/tilesource/convert/convert-file');
 const { convertFile } = (await import(built.path)) as { convertFile: typeof Convert };
 const work = await mkdtemp(join(tmpdir(), 'bench-convert-'));
@@ -38,7 +38,7 @@ function residentBelow(parent: number): number {
       const own = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
       most = Math.max(most, own, residentBelow(Number(name)));
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return most;

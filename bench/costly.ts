@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- costly [WORDS]`: how long each request at the limits of what is accepted keeps the event loop of a server at a stretch, the best of
- * three, against the 50 ms that docs/operations.md promises. With words, only those whose names hold one of them.
+ * `npm run bench -- costly [WORDS]`: measures how long each request at the documented limits blocks the event loop of a server,
+ * the best of three, against the 50 ms that docs/operations.md promises. If WORDS are given, only requests whose names contain
+ * one of them are measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

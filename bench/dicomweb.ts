@@ -21,7 +21,7 @@ const frameSide = 256;
 const columns = slideSize / frameSide;
 const [connections, pageSize, atOnce, rounds] = [16, 100, 1000, 3];
 
-/** Images, polygons and bytes are measured several times, because other processes disturb a measurement only for the worse. */
+/** Images, polygons and bytes are measured several times, because other processes can only make a measurement longer. */
 async function best(work: () => Promise<number>): Promise<number> {
   const all: number[] = [];
   for (let round = 0; round < rounds; round += 1) all.push(await work());

@@ -16,7 +16,7 @@ const [items = 100_000] = process.argv.slice(3).map(Number);
 const [pageSize, atOnce, rounds] = [50, 2000, 5];
 const stains = ['HE', 'Ki67', 'CD3'];
 
-/** The shortest of several times, because other processes disturb a measurement only for the worse. */
+/** The shortest of several times, because other processes can only make a measurement longer. */
 async function best(work: () => Promise<unknown>): Promise<number> {
   const all: number[] = [];
   for (let round = 0; round < rounds; round += 1) {

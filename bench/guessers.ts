@@ -1,6 +1,6 @@
 /**
- * Guessers of passwords on a reference host in a process of its own, while users sign in and look at tiles:
- * `npm run bench -- guessers [--seconds 30] [--guessers 40] [--database durable|embedded]`. See docs/benchmarks.md.
+ * Clients guess passwords on a reference host in its own process, while users sign in and look at tiles: `npm run bench --
+ * guessers [--seconds 30] [--guessers 40] [--database durable|embedded]`. See docs/benchmarks.md.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ const seconds = Number(values.seconds);
 const guessers = Number(values.guessers);
 const quietSeconds = Math.max(3, seconds / 3);
 
-/** How long a sign-in may take, in milliseconds; and a tile of the cache, at the 99th percentile. */
+/** Limit for a sign-in and for a cached tile, in milliseconds, at the 99th percentile. */
 const signInMs = 2000;
 const cachedTileMs = 250;
 const tiles = 512;
@@ -40,13 +40,13 @@ const signIn = (login: string, password: string, address: string) =>
   }) as const;
 
 let networks = 0;
-/** An address in a network that nobody has come from before. */
+/** An address in a network from which nobody has sent a request. */
 function newAddress(): string {
   networks += 1;
   return `10.${(networks >> 16) & 255}.${(networks >> 8) & 255}.${networks & 255}`;
 }
 
-/** Users who sign in where they always do, users in a new network, and people who look at tiles. */
+/** Users who sign in from their usual network, users in a new network, and users who look at tiles. */
 function users(url: string, bareUrl: string, scene: Scene): Kind[] {
   const token = (client: number) => ({ 'Girder-Token': scene.tokens[client % scene.tokens.length]! });
   const tile = () => ({ method: 'GET', path: cachedTilePath(scene, Math.floor(Math.random() * tiles)) }) as const;
@@ -58,7 +58,10 @@ function users(url: string, bareUrl: string, scene: Scene): Kind[] {
   ];
 }
 
-/** Each guess comes from another network, half of them at the login of one of the users: what no limit for a network stops. */
+/**
+ * Each guess comes from another network, so that no limit for a network stops it. Half of them are for the login of one of the
+ * users.
+ */
 function crowd(url: string): Kind {
   const next: Kind['next'] = (client, count) =>
     signIn(client % 2 === 0 ? `bench${client % 8}` : `nobody${client}x${count}`, `guess ${count}`, newAddress());
@@ -79,7 +82,7 @@ function print(title: string, outcomes: readonly Outcome[], lasted: number): voi
 
 async function main(directory: string, mongoUri: string, engine: string): Promise<void> {
   const script = (name: string) => fileURLToPath(new URL(`load/${name}`, import.meta.url));
-  // Hashes as a server makes them, and a proxy that is believed.
+  // Hashes as expensive as on a real server, and a trusted proxy.
   const options = JSON.stringify({ trustProxy: 1 });
   const host = await startChild(script('host.ts'), [mongoUri, join(directory, 'data'), options], ['--expose-gc']);
   try {

@@ -34,7 +34,9 @@ function inputOf(bytes: Uint8Array): SourceInput {
   return { name: 'a.tif', path: null, open: async () => reader };
 }
 
-/** Milliseconds of processor time for a tile, the least of some rounds. The quality keeps stored tiles from being sent as they are. */
+/**
+ * Milliseconds of processor time for a tile, the least of some rounds. With this quality, stored tiles are not sent unchanged.
+ */
 async function cost(bytes: Uint8Array): Promise<number> {
   const source = await tiffSource.open(inputOf(bytes));
   const image = openLargeImage(source);
@@ -45,7 +47,7 @@ async function cost(bytes: Uint8Array): Promise<number> {
       await image.tile({ level: 0, x: 0, y: 0, encoding: 'JPEG', jpegQuality: 80 });
     }
     const { user, system } = process.cpuUsage(before);
-    // The first round makes the colors of the profile.
+    // The first round computes the colors of the profile.
     if (round > 0) times.push((user + system) / 1000 / tilesARound);
   }
   await source.close();

@@ -1,9 +1,10 @@
 /**
- * The thumbnail job against sharp making the same thumbnails of the same files in a loop at the same concurrency; counting and removing
- * cached files at growing numbers. Rounds alternate; medians are compared. Give `MONGODB_URI` a durable database to see what users see.
+ * The thumbnail job against sharp making the same thumbnails of the same files in a loop at the same concurrency; counting and
+ * removing cached files at growing numbers. Rounds alternate; medians are compared. Give `MONGODB_URI` a durable database to see
+ * what users see.
  *
- * There are two loops. In the one that the aim refers to the author knows the files and names the smallest level that suffices; in the
- * plain one sharp reads what it reads by itself, the full resolution. Both write the pictures as plain files.
+ * There are two loops. The target refers to the one in which the author knows the files and names the smallest sufficient level.
+ * In the plain one, sharp reads the full resolution, as it does by default. Both write the pictures as plain files.
  */
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -24,7 +25,7 @@ const numbers = (process.argv[3] ?? '10000,100000').split(',').map(Number);
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
 const database = await startDatabase({ env: process.env, directory: null });
-// A database of its own: runs do not find what former ones left on a server.
+// Each run has its own database, so that it does not find what earlier runs left on a server.
 const mongoUri = withDatabaseName(database.uri, `bench_jobs_${Date.now()}`);
 const host = await createReferenceHost({ mongoUri, dataDirectory: directory, passwordMemoryKiB: 8 });
 try {
@@ -95,7 +96,7 @@ try {
       const times = (timestamps as { status: number; time: string }[]).map(
         (entry) => [entry.status, Date.parse(entry.time)] as const,
       );
-      // From RUNNING to SUCCESS: how soon a queued job begins is the queue's.
+      // From RUNNING to SUCCESS, because how soon a queued job begins depends on the queue.
       if (status === 3) return new Map(times).get(3)! - new Map(times).get(2)!;
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
@@ -120,7 +121,7 @@ try {
       `${ratio('cpu')} × by processor time of this process; ${ratio('plain')} × sharp left to itself`,
   );
 
-  /** Without the time limit that fetch has for answers. */
+  /** Has no time limit for answers, unlike fetch. */
   const removeAll = () =>
     new Promise<string>((resolve, reject) => {
       const sent = request(`${url}/api/v1/large_image/thumbnails`, { method: 'DELETE', headers }, (response) => {

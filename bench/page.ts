@@ -53,13 +53,16 @@ async function annotate(host: SlideHost, name: string, texts: Iterable<string>):
   return head![1]!;
 }
 
-/** What a round of panning gave, in milliseconds. */
+/** The result of a round of panning, in milliseconds. */
 interface Panned {
   frame: number;
   longest: number;
 }
 
-/** Number of a line across the slide along which the view is panned, so that all comes into sight for the first time; `null`: in a circle. */
+/**
+ * Number of a line across the slide along which the view is panned, so that everything becomes visible for the first time; `null`
+ * for a circle.
+ */
 type Line = number | null;
 
 function startOf(width: number, line: Line): { x: number; y: number } {
@@ -104,10 +107,11 @@ async function show(page: Page, at: { width: number; line: Line }, hidden: reado
   const { x, y } = startOf(width, line);
   await page.evaluate(`document.querySelector('large-image-viewer').view = 'at=${x},${y},${width}&hide=${hidden.join(',')}'`);
   await page.waitForLoadState('networkidle');
-  // What has come is decoded and drawn.
+  // Waits until the received tiles are decoded and drawn.
   await page.waitForTimeout(1000);
   if (!isFirst) return;
-  // Until all tiles of the way are here: a server on the same processors must not make them while frames are measured.
+  // Repeats this until all tiles along the way are loaded, because a server on the same processors must not make them while
+  // frames are measured.
   for (let round = 0; round < maxWarmUps; round += 1) {
     let tiles = 0;
     const count = (request: Request) => void (tiles += request.url().includes('/tiles/') ? 1 : 0);
@@ -121,14 +125,14 @@ async function show(page: Page, at: { width: number; line: Line }, hidden: reado
 }
 
 /**
- * The element on an otherwise empty page of the host. It is put there by a script, as a page that the browser is made to take in place of one
- * would have every request go through this process, which is the server's, and nothing kept by the browser.
+ * The element on an otherwise empty page of the host. It is added by a script, because with a replaced page every request would
+ * pass through this process, which is also the server, and the browser would cache nothing.
  */
 async function openElement(page: Page, host: SlideHost): Promise<void> {
   const html = await (await fetch(host.url)).text();
   const script = /src="([^"]+)app\.js"/.exec(html)![1]!;
   const token = host.headers['Girder-Token'];
-  // The network is never idle while changes are followed; without the stream they are asked for now and then.
+  // The network is never idle while changes are followed. Without the stream they are requested now and then.
   await page.addInitScript(`{
     const { fetch } = window;
     window.fetch = (url, init) => (String(url).includes('/annotation/events?') ? Promise.reject(new TypeError('No stream.')) : fetch(url, init));
@@ -161,7 +165,7 @@ async function panning(host: SlideHost, page: Page): Promise<void> {
   for (const [index, { name, target, widths }] of cases.entries()) {
     const others = ids.toSpliced(index, 1);
     for (const [turn, width] of widths.entries()) {
-      // Near views also where nothing was seen before.
+      // Near views are also measured where nothing was visible before.
       const ways = turn < 2 ? [false] : [false, true];
       for (const isNew of ways) {
         const alone: Panned[] = [];
@@ -218,7 +222,7 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
 const executablePath = chromiumPath();
 if (executablePath === null) throw new Error('There is no browser.');
 const host = await startSlideHost();
-// Frames as fast as they can be drawn: at a fixed rate all would seem to cost the same.
+// Frames are drawn as fast as possible: at a fixed rate all would seem to cost the same.
 const args = ['--disable-gpu', '--disable-frame-rate-limit', '--disable-gpu-vsync'];
 const browser = await launchChromium(executablePath, args);
 try {

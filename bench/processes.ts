@@ -1,7 +1,8 @@
 /**
- * How much more two processes serve than one: `npm run bench -- processes [--count 2] [--seconds 10] [--rounds 3]`. See docs/benchmarks.md.
- * Needs wrk. That, the database and other programs take of the processors that the servers are to have: what several processes share needlessly shows in
- * the processor time of an answer, which is the target here; the answers a second are told beside it. Needs Linux.
+ * Measures how much more two processes serve than one: `npm run bench -- processes [--count 2] [--seconds 10] [--rounds 3]`. See
+ * docs/benchmarks.md. Needs wrk. wrk, the database and other programs use the same processors as the servers. Work that several
+ * processes duplicate shows in the processor time of an answer, which is the target; the answers per second are also printed.
+ * Needs Linux.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +29,7 @@ const run = promisify(execFile);
 const program = fileURLToPath(new URL('../scripts/start.js', import.meta.url));
 const toReach = 1.8;
 
-/** `npm start` with so many processes. */
+/** Starts `npm start` with this number of processes. */
 async function start(count: number, uri: string, data: string): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
   const words = [program, '--bare', '--processes', String(count)];
   const env = { ...process.env, PORT: '0', MONGODB_URI: uri, DATA_DIR: data, LOG_LEVEL: 'error' };
@@ -54,7 +55,7 @@ async function ticksOf(pid: number): Promise<number> {
   for (const name of await readdir('/proc')) {
     if (!/^\d{1,10}$/.test(name)) continue;
     const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
-    // Behind the name of the program, which may hold anything: state, parent, …, user time, system time.
+    // After the name of the program, which may contain anything: state, parent, …, user time, system time.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     all.set(Number(name), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
   }
@@ -64,9 +65,9 @@ async function ticksOf(pid: number): Promise<number> {
 }
 
 interface Measured {
-  /** Answers a second, all of them successes. */
+  /** Answers per second, all successful. */
   rate: number;
-  /** Processor time of an answer in the processes of the server, in microseconds. */
+  /** Processor time per answer in the processes of the server, in microseconds. */
   cost: number;
 }
 

@@ -1,4 +1,4 @@
-/** `npm run picture`: the picture at the head of README, of the page of the reference host in a browser. */
+/** `npm run picture`: makes the picture at the top of README, which shows the page of the reference host in a browser. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

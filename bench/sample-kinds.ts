@@ -1,6 +1,6 @@
 /**
- * What a process that has seen pictures of every kind of samples needs for one of bytes, against a process that has seen only such ones. The compiler makes
- * slow code of loops that meet more than four kinds of arrays.
+ * Measures pictures of bytes in a process that has handled every type of samples, against a process that has handled only bytes.
+ * The compiler makes slow code of loops that process more than four types of arrays.
  */
 import { halve } from '../src/tilesource/pyramid/halve.js';
 import { createRaster, type SampleType } from '../src/tilesource/raster.js';

@@ -63,7 +63,7 @@ async function main(): Promise<void> {
       const isMany = count > maxParsed;
       if (!isMany) await writePolygons(path, count);
       console.log(`\n${count} polygons of 12 points (${database.engine})`);
-      // The first body of a process compiles for half a second.
+      // The first body takes half a second longer, because the process compiles its code.
       const query = { itemId: entered.itemId };
       for (let i = 0; i < 3; i += 1) await call(bench, 'POST', '/annotation', { query, body: createReadStream(warmUp) });
       if (isMany) {

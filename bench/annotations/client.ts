@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** What is sent. */
+/** What a request sends. */
 export interface Sending {
   query?: Readonly<Record<string, string | number>>;
   body?: string | Uint8Array | Readable;
@@ -10,11 +10,11 @@ export interface Sending {
   to?: Writable;
 }
 
-/** What came back, and when: milliseconds since the request began. */
+/** An answer, and its times in milliseconds since the request began. */
 export interface Received {
-  /** Until the status was there. */
+  /** Time until the status was received. */
   headMs: number;
-  /** Until the last byte was. */
+  /** Time until the last byte was received. */
   ms: number;
   bytes: number;
   /** The beginning of the answer, up to 64 KiB. */
@@ -24,7 +24,7 @@ export interface Received {
 const keptBytes = 64 * 1024;
 const agent = new Agent({ keepAlive: true });
 
-/** Sends one request over a kept connection and receives all of the answer. @throws for any status but a success. */
+/** Sends one request over a kept connection and receives all of the answer. @throws for any status that is not a success. */
 export async function send(method: string, address: string, { query = {}, body, to }: Sending, token = ''): Promise<Received> {
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));

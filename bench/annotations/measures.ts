@@ -8,7 +8,7 @@ import type { startReferences } from './children.js';
 import { send, type Received, type Sending } from './client.js';
 import type { Targets } from './targets.js';
 
-/** What the measures below work with. */
+/** What the following functions work with. */
 export interface Bench {
   host: Child;
   references: Awaited<ReturnType<typeof startReferences>>;
@@ -23,7 +23,7 @@ export function call({ host, token }: Pick<Bench, 'host' | 'token'>, method: str
   return send(method, `${host.url}/api/v1${path}`, sending, token);
 }
 
-/** Processor time and clock of some work of a child, as text. */
+/** The processor time and the elapsed time of some work of a child process, as text. */
 async function used(child: Child, work: () => Promise<Received>): Promise<Received & { cpuMs: number }> {
   const before = await child.usage();
   const received = await work();
@@ -36,7 +36,7 @@ function idOf({ text }: Received): string {
   return id;
 }
 
-/** Creates an annotation of a file. The host is to be a new one, in which only something small was created before. @returns its id. */
+/** Creates an annotation of a file. The host must be new; only something small may have been created in it. @returns its id. */
 export async function measureCreate(bench: Bench, path: string): Promise<string> {
   const { host, references, itemId, targets } = bench;
   const { size } = await stat(path);
@@ -56,7 +56,7 @@ export async function measureCreate(bench: Bench, path: string): Promise<string>
   return idOf(all.at(-1)!);
 }
 
-/** Reads all of it, and the same bytes from a file through a bare Express. @returns milliseconds of a whole read. */
+/** Reads a whole annotation, and the same bytes from a file through Express alone. @returns milliseconds of a whole read. */
 export async function measureWholeRead(bench: Bench, id: string, copyPath: string): Promise<number> {
   const { host, references, targets } = bench;
   const whole = () => call(bench, 'GET', `/annotation/${id}`);
@@ -108,7 +108,7 @@ export async function measureSmall(bench: Bench, id: string, count: number): Pro
   targets.note('one element changed', changeMs / findMs, 100, '× findOne', `${changeMs.toFixed(1)} ms`);
 }
 
-/** What an annotation is measured for whose text is too long to be parsed as a whole, or read as one. @param prepare makes the densities. */
+/** Measures an annotation whose text is too long to be parsed or read as a whole. @param prepare makes the densities. */
 export async function measureMany(
   bench: Bench,
   count: number,
@@ -158,7 +158,7 @@ export async function measureMany(
 
 async function medianMs(times: number, ask: (i: number) => Promise<Received>): Promise<number> {
   const all: number[] = [];
-  // The first ones compile.
+  // The first requests compile the code.
   for (let i = 0; i < 3; i += 1) await ask(i);
   for (let i = 0; i < times; i += 1) all.push((await ask(i)).ms);
   return median(all);

@@ -6,7 +6,7 @@ const tileSize = 256;
 const levels = 10;
 const tilesPerLevel = 8;
 const [maxMsFirst, maxMs] = [200, 100];
-/** A client signs in and looks around before it shows a tile; the host compiles meanwhile. */
+/** A client signs in and requests other things before it shows a tile; meanwhile the host compiles its code. */
 const settleMs = 2000;
 
 /** Columns and rows of tiles of a level, spread over the slide. */
@@ -17,11 +17,11 @@ function places(level: number): { x: number; y: number }[] {
     x: Math.floor(columns * (0.5 + i * 0.618)) % columns,
     y: Math.floor(rows * (0.5 + i * 0.414)) % rows,
   }));
-  // No tile twice: the second would come from the cache.
+  // No tile is requested twice, because the second answer would come from the cache.
   return [...new Map(all.map((place) => [`${place.x}/${place.y}`, place])).values()];
 }
 
-/** Waits until the densities are there. @returns seconds. */
+/** Waits until the densities have been computed. @returns seconds. */
 export async function prepareOverlay(bench: Bench, id: string): Promise<number> {
   const start = performance.now();
   for (;;) {
@@ -35,8 +35,8 @@ export async function prepareOverlay(bench: Bench, id: string): Promise<number> 
 }
 
 /**
- * Tiles that no cache holds, at every zoom: for each level a new host, so that nothing is compiled or read yet, of which the first
- * tile and some others are asked for.
+ * Measures tiles that are not in a cache, at every zoom. Each level has a new host, in which nothing is compiled or read yet. The
+ * first tile and some others are requested.
  */
 export async function measureOverlay(bench: Bench, id: string, restart: () => Promise<Bench['host']>): Promise<void> {
   const { targets } = bench;

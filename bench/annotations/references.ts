@@ -1,4 +1,4 @@
-// What annotations are compared with, in a process of its own: database. Serves files by path from a bare Express.
+// What annotations are compared with, in its own process. Argument: database. Serves files by path with Express alone.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -9,9 +9,9 @@ import mongoose from 'mongoose';
 import { median, timed } from '../support/measure.js';
 import { serveParent } from '../support/children.js';
 
-/** Questions to this process. */
+/** Requests to this process. */
 export interface References {
-  /** JSON.parse of the text of a file, milliseconds: the median of some. */
+  /** Time of JSON.parse of the text of a file, in milliseconds: the median of several. */
   parseMs(path: string): Promise<number>;
   /** An annotation by its id, from the database: milliseconds, the median of many. */
   findOneMs(id: string): Promise<number>;

@@ -1,9 +1,9 @@
-/** Prints measured values beside what they are to reach, and counts those that do not. */
+/** Prints measured values beside their targets, and counts those that miss them. */
 export class Targets {
   missed = 0;
   count = 0;
 
-  /** @param most the value that is still enough; `unit` stands behind both. */
+  /** @param most the largest value that reaches the target; `unit` is printed after both. */
   note(what: string, value: number, most: number, unit: string, more = ''): void {
     this.count += 1;
     const reached = value <= most;

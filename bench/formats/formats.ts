@@ -22,14 +22,14 @@ const requests = value('requests', 100_000);
 const rounds = value('rounds', 5);
 /** Longest time for the requests. */
 const seconds = value('seconds', 900);
-/** Nothing but memory over many requests. */
+/** Measures only memory over many requests. */
 const memoryOnly = process.argv.includes('--memory');
-/** `--only TEXT`: formats whose name holds the text. */
+/** `--only TEXT`: only formats whose name contains the text. */
 const only = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1]! : '';
 const openFiles = 1000;
-/** Two hundred files in all, of which some are of each format. */
+/** The number of files of each format, about two hundred in total. */
 const filesOfFormat = only === '' ? 12 : 200;
-/** Decoded at the same time on both sides. */
+/** Number of pictures that are decoded at the same time on both sides. */
 const concurrency = 4;
 
 const random = (below: number) => Math.floor(Math.random() * below);
@@ -124,7 +124,7 @@ async function copies(path: string, count: number): Promise<string[]> {
   return names;
 }
 
-/** Leaves out formats of which a part is not installed, and says so. */
+/** Leaves out formats that need a package that is not installed, and prints a message. */
 async function usable(files: readonly Openable[]): Promise<Openable[]> {
   const missing = new Set<string>();
   for (const [index, { name, open }] of files.entries()) {
@@ -142,7 +142,7 @@ async function usable(files: readonly Openable[]): Promise<Openable[]> {
 const directory = await mkdtemp(join(tmpdir(), 'bench-formats-'));
 try {
   if (!memoryOnly) for await (const sample of samples(directory, bytes, only)) await speed(sample);
-  // Smaller files: what is looked at is their number.
+  // These files are smaller, because only their number matters.
   const files: Openable[] = [];
   for await (const sample of samples(directory, 2 ** 20, only)) {
     const paths = await copies(sample.path, filesOfFormat);

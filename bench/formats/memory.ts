@@ -5,10 +5,10 @@ import { median, megabytes } from '../support/measure.js';
 import { repeat } from '../tiles/measure.js';
 import type { Openable } from './pictures.js';
 
-/** Times that the memory is looked at. */
+/** How often the memory is measured. */
 const looks = 20;
 
-/** Resident bytes of this process and of those that it has started, as far as Linux tells of them. */
+/** Resident bytes of this process and of those that it has started, as far as Linux reports them. */
 async function resident(): Promise<number> {
   const children = await readFile(`/proc/self/task/${process.pid}/children`, 'latin1').catch(() => '');
   const pages = await Promise.all(
@@ -20,7 +20,7 @@ async function resident(): Promise<number> {
   return process.memoryUsage.rss() + pages.reduce((sum, count) => sum + count, 0) * 4096;
 }
 
-/** Asks for tiles of files at random, of which some are kept open, until there were so many requests or the time is over. */
+/** Requests tiles of random files, some of which are kept open, until there were enough requests or the time is over. */
 export async function memoryOverRequests(
   files: readonly Openable[],
   limits: { requests: number; seconds: number; concurrency: number },

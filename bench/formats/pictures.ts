@@ -1,4 +1,4 @@
-/** Small images of the formats of which no large files are written here, for what looks at memory. */
+/** Small images of the formats for which no large files are written here, for the measurement of memory. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -33,7 +33,7 @@ function ico(png: Buffer): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** Writes so many files of each format into a folder. Of OpenSlide there are none where it is not installed. */
+/** Writes this number of files of each format into a folder; none for OpenSlide if it is not installed. */
 export async function* smallImages(folder: string, count: number): AsyncGenerator<Openable> {
   const [png, jpeg, tiff] = await Promise.all([
     picture().png().toBuffer(),

@@ -24,15 +24,15 @@ export interface Sample {
   name: string;
   source: TileSourceDefinition;
   path: string;
-  /** Decodes what one tile of the finest level is stored in. */
+  /** Decodes the stored bytes of one tile of the finest level. */
   library: () => unknown;
-  /** Read by a source that another sample stands for, where it is not the pixels that are looked at. */
+  /** Whether another sample already covers the source, for measurements in which the pixels do not matter. */
   isVariant?: boolean;
 }
 
 const side = 512;
 
-/** Samples with the look of tissue: JPEG of them has a usual length. */
+/** Samples that look like tissue, so that their JPEG has a usual length. */
 function noise(bands: 1 | 3): Buffer {
   const data = Buffer.alloc(side * side * bands);
   for (let at = 0; at < data.length; at += 1) {
@@ -49,7 +49,7 @@ const jpeg = await sharp(color, { raw: { width: side, height: side, channels: 3 
   .toBuffer();
 const decodeJpeg = () => sharp(jpeg).raw().toBuffer();
 
-/** Tiles across an image that has so many, or a few more. */
+/** Number of tiles across an image that has this number of tiles, or a few more. */
 const across = (tiles: number) => Math.max(2, Math.ceil(Math.sqrt(tiles)));
 
 async function tiff(path: string, bytes: number): Promise<void> {
@@ -127,7 +127,7 @@ async function deepZoom(path: string, bytes: number): Promise<void> {
   await writeFile(path, writeZip(files).file);
 }
 
-/** Rows of zeros, which take no room on the disk, behind the header of each format. */
+/** Rows of zeros, which take no space on the disk, after the header of each format. */
 const rowHeaders: Readonly<Record<string, (width: number) => Buffer>> = {
   ppm: (width) => Buffer.from(`P6\n${width} ${width}\n255\n`),
   bmp(width) {
@@ -177,12 +177,12 @@ interface J2kCodec {
 
 const require = createRequire(import.meta.url);
 const loadEncoder = require('@cornerstonejs/codec-openjpeg') as (options: object) => Promise<{ J2KEncoder: new () => J2kCodec }>;
-/** Ten times as fast as the other one. */
+/** This decoder is ten times as fast as the other one. */
 const loadDecoder = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
   options: object,
 ) => Promise<{ J2KDecoder: new () => J2kCodec }>;
 
-/** A code stream of many tiles, all of them the one that the library has made, under numbers of their own. */
+/** A code stream of many tiles, which are copies of one tile made by the library, each with its own number. */
 async function jpeg2000(path: string, wanted: number): Promise<() => void> {
   const { J2KEncoder } = await loadEncoder({ print() {}, printErr() {} });
   const wasmBinary = await readFile(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
@@ -219,15 +219,15 @@ async function jpeg2000(path: string, wanted: number): Promise<() => void> {
 }
 
 /**
- * Writes a file of each format, one after the other: what measures it removes it before the next.
+ * Writes a file of each format, one after the other. The caller removes it before the next one is written.
  *
- * @param only a part of the names of those that are wanted.
+ * @param only a part of the names of the samples to write.
  */
 export async function* samples(folder: string, bytes: number, only = ''): AsyncGenerator<Sample> {
   const plain = async (path: string) => {
     const file = await open(path);
     const row = Buffer.alloc(side * 3);
-    // As many rows as a tile has, each at its place.
+    // Reads as many rows as a tile has, each at its position.
     const read = async () => {
       const start = Math.floor(Math.random() * (bytes / 4));
       for (let y = 0; y < side; y += 1) await file.read(row, 0, row.length, start + y * Math.ceil(Math.sqrt(bytes * 3)));

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Victim } from './victim.js';
 
-/** Nobody knows whether a request was done: there was no answer, or one that says nothing. */
+/** It is unknown whether a request was carried out: there was no answer, or it does not say. */
 export class Unanswered extends Error {}
 
 export interface Reply {
   status: number;
-  // What routes answer; whoever asks knows which.
+  // The body of the route; the caller knows its members.
   json: Record<string, unknown> & { _id: string };
   bytes: Buffer;
 }
@@ -24,9 +24,9 @@ export class Caller {
   ) {}
 
   /**
-   * What the server answers, whatever it is.
+   * Returns the answer of the server, whatever its status.
    *
-   * @throws Unanswered where there is none, or one that the database or a queue is to blame for.
+   * @throws Unanswered if there is none, or an error because of the database or a queue.
    */
   async send(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply> {
     const url = new URL(`${await this.server.address()}/api/v1${path}`);
@@ -58,14 +58,14 @@ export class Caller {
     throw new Unanswered(`${method} ${path}: 503`);
   }
 
-  /** The same for a success. @throws Error where it is none. */
+  /** The same for a success. @throws Error for any other answer. */
   async ok(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply['json']> {
     const { status, json, bytes } = await this.send(method, path, query, body);
     if (status < 300) return json;
     throw new Error(`${method} ${path} answered ${status}: ${bytes.toString('utf8', 0, 300)}`);
   }
 
-  /** A question that changes nothing, asked until it is answered. */
+  /** Sends a request that changes nothing until it is answered. */
   async ask(path: string, query: Query = {}): Promise<Reply> {
     for (;;) {
       try {

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** An address that stays while what lies behind it is killed and started at another one. */
+/** An address that stays the same while the server behind it is killed and started at another address. */
 export class StableAddress {
   readonly #sockets = new Set<Socket>();
   #target: URL;

@@ -1,4 +1,5 @@
-// A server, or a process for jobs, that is going to be killed: database, data directory, `server` or `worker`. Prints its address, then what is swept.
+// A server, or a process for jobs, that will be killed. Arguments: database, data directory, `server` or `worker`. Prints its
+// address, then what it sweeps.
 import { createReferenceHost } from '../../src/reference-host/index.js';
 
 const [mongoUri, dataDirectory, role] = process.argv.slice(2) as [string, string, string];

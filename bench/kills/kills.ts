@@ -38,18 +38,18 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     database: { type: 'string', default: 'durable' },
     minutes: { type: 'string', default: '10' },
-    /** Where the servers' warnings go. */
+    /** The file for the warnings of the servers. */
     log: { type: 'string' },
   },
 });
 const kills = Number(values.kills);
 const random = new Random(Number(values.seed));
-/** Of so many kills one is of the worker, and one of the database where that can be killed. */
+/** Among this number of kills, one is of the worker, and one of the database if it can be killed. */
 const workerEvery = 5;
 const databaseEvery = 20;
-/** Between a process that is up again and its end, milliseconds. */
+/** Maximum time between the start of a process and its end, in milliseconds. */
 const longestLife = 2500;
-/** What a client waits for at most that goes on with an upload, once the server is up. */
+/** Target for the time until a client can continue an upload after the server is up, in milliseconds. */
 const resumeTargetMs = 5000;
 
 function writersOn(ground: Ground): Writer[] {
@@ -147,7 +147,7 @@ async function main(): Promise<void> {
   isOver = true;
   await Promise.all(writing);
   for (const writer of writers) await writer.verify();
-  // Everybody looks once more at what a last one has left and the next ones have swept.
+  // All writers check once more what the last kill has left and the next processes have swept.
   server!.swept.length = 0;
   await worker!.end();
   await server!.killAndStart();

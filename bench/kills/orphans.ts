@@ -4,7 +4,9 @@ import type { Connection } from 'mongoose';
 
 type Ids = ReadonlySet<string>;
 
-/** What belongs to nothing, by kind: bytes without a record, records without bytes, and what only a write under way may have. */
+/**
+ * Counts what belongs to nothing, by kind: bytes without a record, records without bytes, and what may exist only during a write.
+ */
 export async function countOrphans(database: Connection, dataDirectory: string): Promise<Record<string, number>> {
   const ids = async (collection: string, field = '_id', filter = {}): Promise<Ids> =>
     new Set((await database.collection(collection).distinct(field, filter)).map(String));

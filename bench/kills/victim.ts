@@ -3,17 +3,17 @@ import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What a process has said of what it swept or recovered. */
+/** What a process has reported that it swept or recovered. */
 export interface Swept {
   event: string;
   why?: string;
   [field: string]: unknown;
 }
 
-/** Starts in a row that may give up. */
+/** Maximum number of consecutive starts that may give up. */
 const maxStarts = 10;
 
-/** A process that is killed and started again, time after time. */
+/** A process that is killed and started again and again. */
 export class Victim {
   #child: ChildProcess | null = null;
   #up: Promise<string> = Promise.reject(new Error('It was never started.'));
@@ -22,7 +22,7 @@ export class Victim {
   /** Milliseconds from each start to its address. */
   readonly startMs: number[] = [];
   readonly swept: Swept[] = [];
-  /** How often it gave up by itself at its start, as while the database did not answer in time. */
+  /** How often it gave up by itself at its start, for example because the database did not answer in time. */
   gaveUp = 0;
 
   constructor(
@@ -34,7 +34,7 @@ export class Victim {
     this.#up.catch(() => undefined);
   }
 
-  /** Its address, as soon as it has one again. */
+  /** Resolves with its address as soon as it has one again. */
   async address(): Promise<string> {
     for (;;) {
       const waited = this.#up;
@@ -67,7 +67,7 @@ export class Victim {
     return this.#up;
   }
 
-  /** Starts it, and again when it gives up, as whatever keeps servers running does. */
+  /** Starts it, and again when it gives up, as a process manager does. */
   async #startAsSupervised(): Promise<string> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -83,7 +83,7 @@ export class Victim {
   async killAndStart(): Promise<void> {
     const child = this.#child!;
     const ended = once(child, 'exit');
-    // Who asks for the address from here on waits for the next one.
+    // From here on, requests for the address wait for the next process.
     const next = ended.then(() => this.#startAsSupervised());
     this.#up = next;
     next.catch(() => undefined);
@@ -91,7 +91,7 @@ export class Victim {
     await next;
   }
 
-  /** Ends it for good, as a terminal does. */
+  /** Ends it for good, as Ctrl-C in a terminal does. */
   async end(): Promise<void> {
     const child = this.#child;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;

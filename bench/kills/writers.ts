@@ -10,24 +10,24 @@ export interface Ground {
   userId: string;
   server: Victim;
   random: Random;
-  /** Where uploads and copies go. */
+  /** The folder for uploads and copies. */
   uploads: string;
-  /** Where configurations go. */
+  /** The folder for configurations. */
   configurations: string;
-  /** Three folders, one in the other. */
+  /** Three nested folders. */
   tree: string[];
-  /** Large images, of which some are converted and back. */
+  /** Large images, some of which are converted and restored. */
   images: string[];
-  /** An annotation that several edit, and the ids of its elements. */
+  /** An annotation that several writers edit, and the ids of its elements. */
   annotation: string;
   elementIds: string[];
 }
 
-/** One client: it writes, and knows what it was told. */
+/** A client that writes, and remembers what was acknowledged. */
 export abstract class Writer {
-  /** Writes that were answered with success. */
+  /** Number of writes that were answered with success. */
   acknowledged = 0;
-  /** What was not as it should be. */
+  /** What was wrong. */
   readonly faults: string[] = [];
 
   constructor(
@@ -36,9 +36,9 @@ export abstract class Writer {
     protected readonly index: number,
   ) {}
 
-  /** One write, and what a client does who got no answer. */
+  /** Makes one write. Without an answer, does what a client does then. */
   abstract write(): Promise<void>;
-  /** Looks at everything again at the end. */
+  /** Checks everything again at the end. */
   abstract verify(): Promise<void>;
 
   protected get caller(): Caller {
@@ -64,10 +64,10 @@ export abstract class Writer {
 
 export const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** Milliseconds from a server that is up again to the first chunk that continues an upload there. */
+/** Milliseconds from the moment that the server is up again to the first chunk that continues an upload. */
 export const resumeMs: number[] = [];
 
-/** Sends files in chunks; asks what has arrived when there was no answer, and goes on there. */
+/** Sends files in chunks. Without an answer, it asks what has arrived, and continues there. */
 export class Uploader extends Writer {
   constructor(ground: Ground, index: number, kind = 'uploads in chunks') {
     super(kind, ground, index);
@@ -103,7 +103,7 @@ export class Uploader extends Writer {
       if (this.faults.length > before) return;
       const found = await this.#resume(id, { name, body, acknowledged: offset });
       if (found === null) return;
-      // Where only the database has gone, the server may have been up for long.
+      // If only the database was killed, the server may have been up for long.
       restarted = this.ground.server.upSince === upSince ? 0 : this.ground.server.upSince;
       upSince = this.ground.server.upSince;
       offset = found;
@@ -115,7 +115,7 @@ export class Uploader extends Writer {
     this.items.set(file._id, String(file.itemId));
   }
 
-  /** @returns where to go on; `null` when there is nothing to go on with. */
+  /** @returns where to continue; `null` if there is nothing to continue. */
   async #resume(id: string, { name, body, acknowledged }: { name: string; body: Buffer; acknowledged: number }) {
     const { status, json } = await this.caller.ask('/file/offset', { uploadId: id });
     if (status === 200) {
@@ -125,7 +125,7 @@ export class Uploader extends Writer {
       while (!(await this.#complete(id, body)))
         if ((await this.caller.ask('/file/offset', { uploadId: id })).status !== 200) break;
     }
-    // It was complete, and the answer was lost.
+    // The upload was complete, and the answer was lost.
     const [item] = await this.caller.list('/item', { folderId: this.ground.uploads, name });
     const [file] = item === undefined ? [] : await this.caller.list(`/item/${item._id}/files`);
     if (file === undefined) this.fault(`${name}: ${acknowledged} bytes were acknowledged, and there is neither upload nor file`);
@@ -187,10 +187,10 @@ export class Copier extends Uploader {
   }
 }
 
-/** Replaces one value again and again, and finds the one that was acknowledged, or the one of which it was not told. */
+/** Replaces one value again and again, and finds the last acknowledged one, or one that was not answered. */
 abstract class Replacer extends Writer {
   #count = 0;
-  /** What may be there. */
+  /** Values that may be stored. */
   #possible: unknown[];
 
   constructor(kind: string, ground: Ground, index: number, stored: unknown) {
@@ -200,7 +200,7 @@ abstract class Replacer extends Writer {
 
   protected abstract valueAt(count: number): unknown;
   protected abstract store(value: unknown): Promise<unknown>;
-  /** What is there, in the same form; text when it is nothing that was ever stored. */
+  /** The stored value in the same form; a text if this value was never written. */
   protected abstract read(): Promise<unknown>;
 
   async write(): Promise<void> {
@@ -264,7 +264,7 @@ export class Editor extends Replacer {
   }
 }
 
-/** Opens and closes a tree of folders. */
+/** Makes a tree of folders public and private in turn. */
 export class Gatekeeper extends Replacer {
   constructor(ground: Ground, index: number) {
     super('access of a tree', ground, index, false);
@@ -327,7 +327,7 @@ export class Annotator extends Writer {
   }
 }
 
-/** Asks for thumbnails of new sizes, which are kept. */
+/** Requests thumbnails of new sizes, which are cached. */
 export class Viewer extends Writer {
   constructor(ground: Ground, index: number) {
     super('thumbnails', ground, index);
@@ -349,7 +349,7 @@ export class Viewer extends Writer {
 
 const finished = [3, 4, 5];
 
-/** Has an image converted, and takes the result away. */
+/** Converts an image, and removes the result. */
 export class Converter extends Writer {
   constructor(ground: Ground, index: number) {
     super('conversions', ground, index);
@@ -371,7 +371,7 @@ export class Converter extends Writer {
     await this.verify();
   }
 
-  /** Sends a request that may have been done already. */
+  /** Sends a request that may have been carried out already. */
   async #settled(method: string): Promise<boolean> {
     if ((await this.#marker()) === undefined) return true;
     return this.answered(() => this.caller.ok(method, `/item/${this.#item}/tiles`));

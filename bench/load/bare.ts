@@ -1,4 +1,4 @@
-// A bare Express that answers the bytes of a file: what this machine can do while it is as busy as it is.
+// Express alone, which answers the bytes of a file. It shows what this machine can do at its current load.
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import express from 'express';

@@ -7,37 +7,37 @@ export interface Asked {
   /** Path and query. */
   path: string;
   body?: string | Uint8Array;
-  /** Beside those of the client. */
+  /** Headers in addition to those of the client. */
   headers?: Readonly<Record<string, string>>;
-  /** Called with what was answered to a success. */
+  /** Called with the text of a successful answer. */
   done?: (text: string) => void;
 }
 
-/** What a kind of clients does: one request after the other, the next when the former has been answered. */
+/** A kind of clients. Each sends a request after the previous one was answered. */
 export interface Kind {
   name: string;
   /** Its share of all clients. */
   clients: number;
   url: string;
   headers?: (client: number) => Readonly<Record<string, string>>;
-  /** Asks again at once, whatever was answered. */
+  /** Whether it sends the next request at once, whatever the answer was. */
   isRude?: boolean;
-  /** Waits so long after each answer. */
+  /** Pause after each answer. */
   pauseMs?: number;
   next: (client: number, count: number) => Asked;
 }
 
-/** What became of the requests of a kind. */
+/** The results of the requests of a kind of clients. */
 export interface Outcome {
   name: string;
   clients: number;
-  /** Milliseconds of successes. */
+  /** Times of successful requests, in milliseconds. */
   times: number[];
-  /** Requests by status; 0: no answer. */
+  /** Number of requests by status; 0 if there was no answer. */
   statuses: Map<number, number>;
-  /** 503 without Retry-After. */
+  /** Number of 503 answers without Retry-After. */
   unexplained: number;
-  /** The first answer of each status that is no success. */
+  /** The first answer of each status that is not a success. */
   samples: Map<number, string>;
 }
 
@@ -73,7 +73,7 @@ function send(agent: Agent, url: string, headers: Readonly<Record<string, string
   });
 }
 
-/** Lets clients of all kinds work for some seconds, and waits for the answers that are still to come. */
+/** Runs clients of all kinds for some seconds, and waits for the remaining answers. */
 export async function runClients(kinds: readonly Kind[], seconds: number): Promise<Outcome[]> {
   const end = performance.now() + seconds * 1000;
   const running: Promise<void>[] = [];
@@ -103,7 +103,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
     }
     if (!outcome.samples.has(status)) outcome.samples.set(status, text.slice(0, 300));
     if (status === 503 && retryAfter === null) outcome.unexplained += 1;
-    // As clients do that listen, and those that know no better do not ask without end either.
+    // Clients wait as long as the server says. Others also do not send requests without a pause.
     if (kind.isRude !== true) await pause((retryAfter ?? 1) * 1000);
   }
   agent.destroy();

@@ -1,11 +1,12 @@
-// The server under load in a process of its own: database, data directory, options as JSON. Its caches are small, so that they are full before it counts.
+// The server under load, in its own process. Arguments: database, data directory, options as JSON. Its caches are small, so that
+// they are full before the measurement begins.
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { Session } from 'node:inspector/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
 import { serveParent } from '../support/children.js';
 
-/** What the server holds. Bytes, and numbers of open files and sockets and of everything that keeps it busy. */
+/** What the server uses: bytes, and numbers of open files, sockets and running tasks. */
 export interface ServerState {
   rss: number;
   heapUsed: number;
@@ -28,7 +29,7 @@ export interface LoopDelay {
 
 const [mongoUri, dataDirectory, options = '{"passwordMemoryKiB": 8}'] = process.argv.slice(2) as [string, string, string?];
 const megabyte = 1024 * 1024;
-/** What the server could not answer is in the output: it is what the run was for. */
+/** Errors of the server are printed, because finding them is the purpose of the run. */
 const error = (fields: object, event?: string): void => console.error(event, (fields as { err?: unknown }).err);
 const quiet = (): void => undefined;
 const host = await createReferenceHost({
@@ -48,7 +49,7 @@ async function state(): Promise<ServerState> {
   const { rss, heapUsed } = process.memoryUsage();
   const open = await readdir('/proc/self/fd').catch(() => []);
   const files = await Promise.all(open.map((number) => readlink(`/proc/self/fd/${number}`).catch(() => '')));
-  // The loader of TypeScript leaves files of its own open in each thread; what is built has no such loader.
+  // The loader of TypeScript keeps files open in each thread; the built program has no such loader.
   const descriptors = files.filter((path) => !path.includes('/tsx-')).length;
   return { rss, heapUsed, descriptors, resources: process.getActiveResourcesInfo().length };
 }
@@ -60,12 +61,12 @@ function loop(): Promise<LoopDelay> {
   return Promise.resolve(found);
 }
 
-/** Of Linux, which counts the main thread in nanoseconds and children in hundredths of a second. */
+/** Reported by Linux, which counts the main thread in nanoseconds and children in hundredths of a second. */
 async function processor(): Promise<ProcessorTimes> {
   const { user, system } = process.cpuUsage();
   const [nanoseconds = ''] = (await readFile(`/proc/self/task/${process.pid}/schedstat`, 'utf8')).split(' ');
   const stat = await readFile('/proc/self/stat', 'utf8');
-  // Behind the name of the program, which may hold anything: state, parent, …
+  // After the name of the program, which may contain anything: state, parent, …
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return {
     mainMs: Number(nanoseconds) / 1e6,

@@ -14,13 +14,16 @@ const thumbnailSizes = 200;
 const random = (below: number) => Math.floor(Math.random() * below);
 
 let unseen = 0;
-/** Changes the name of a picture but not the picture: subsampling below 0 is 0. Nothing answers from a cache then. */
+/**
+ * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no answer comes from a
+ * cache.
+ */
 const never = () => `jpegSubsampling=-${++unseen}`;
 
-/** The last value of each element that a client was told to be stored. */
+/** The last acknowledged value of each element. */
 export type Acknowledged = Map<string, number>;
 
-/** Path of one of the tiles that the cache is to hold. */
+/** The path of one of the cached tiles. */
 export function cachedTilePath({ itemId, levels }: Scene, index: number): string {
   return `/api/v1/item/${itemId}/tiles/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
 }
@@ -40,7 +43,8 @@ export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: 
   const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / annotationElements);
   const region = () => `left=${random(slideSize - 1024)}&top=${random(slideSize - 1024)}&regionWidth=1024&regionHeight=1024`;
   return [
-    // They measure the machine and must not take it from the server: without a pause they would ask a thousand times a second.
+    // They measure the machine, and must not take its capacity from the server: without a pause they would send a thousand
+    // requests a second.
     { name: 'bare Express', clients: Math.max(1, Math.round(clients / 50)), url: bareUrl, pauseMs: 50, next: () => get('/tile') },
     own('cached tile', 0.4, () => get(cachedTilePath(scene, random(cachedTiles)))),
     own('cold tile, stored', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?${never()}`)),
@@ -58,7 +62,7 @@ export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: 
 
 const get = (path: string) => ({ method: 'GET', path }) as const;
 
-/** Each client changes elements of its own, in one of two ways. */
+/** Each client changes its own elements, in one of two ways. */
 function editor({ elementIds }: Scene, annotationId: string, editors: number, acknowledged: Acknowledged): Kind['next'] {
   return (client, count) => {
     const mine = Math.floor(elementIds.length / editors);

@@ -28,9 +28,9 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const clients = Number(values.clients);
-/** Compilers and caches are done after so long. */
+/** Time after which code is compiled and caches are full. */
 const warmUpSeconds = Math.min(10, Math.max(3, seconds / 6));
-/** What is kept for requests that may come soon is let go within this time. */
+/** Within this time, the server releases what it keeps for requests that may come soon. */
 const restSeconds = Math.min(30, Math.max(12, seconds / 2));
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-load-'));
@@ -40,7 +40,7 @@ const database = await benchDatabase(directory, values.database === 'embedded' ?
 const uri = new URL(database.uri);
 uri.pathname = `/bench_${process.pid}`;
 
-/** Elements that are not as their last writer was told. */
+/** Number of elements without the last acknowledged value. */
 async function lostEdits(scene: Scene, acknowledged: Acknowledged): Promise<number> {
   const now = new Map((await scene.elements(scene.elementIds.length)).map(({ id, lineWidth }) => [id, lineWidth]));
   return [...acknowledged].filter(([id, value]) => now.get(id) !== value).length;
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
         cpuMs,
         states: { before, after, rested },
         lost: await lostEdits(scene, acknowledged),
-        // The loader of TypeScript keeps a folder of its own there.
+        // The loader of TypeScript has a folder there.
         temporaryFiles: (await readdir(temporary)).filter((name) => !name.startsWith('tsx-')).length,
       });
     } finally {

@@ -2,7 +2,7 @@ import { Targets } from '../annotations/targets.js';
 import type { Outcome } from './clients.js';
 import type { LoopDelay, ServerState } from './host.js';
 
-/** What was seen of a run. */
+/** The results of a run. */
 export interface Seen {
   seconds: number;
   outcomes: readonly Outcome[];
@@ -13,16 +13,16 @@ export interface Seen {
   /** Processor time of the server. */
   cpuMs: number;
   states: Record<'before' | 'after' | 'rested', ServerState>;
-  /** Edits that were answered and are not there. */
+  /** Number of acknowledged edits that are missing. */
   lost: number;
-  /** Files that the server has left behind. */
+  /** Number of files that the server has left behind. */
   temporaryFiles: number;
 }
 
 const cachedTileMs = 250;
 const grownBytes = 64 * 1024 * 1024;
 
-/** The value below which this share of the times lies. */
+/** The value below which this share of the times is. */
 export function quantile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
@@ -48,7 +48,7 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
   }
 }
 
-/** Prints what was seen, beside what is to be reached. */
+/** Prints the results beside the targets. */
 export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...found }: Seen): void {
   const clients = outcomes.reduce((sum, outcome) => sum + outcome.clients, 0);
   console.log(`\n${clients} clients for ${seconds} s, ${engine}\n`);

@@ -7,31 +7,31 @@ import { writePolygons } from '../support/polygons.js';
 
 /** Side in pixels of the slide. */
 export const slideSize = 8192;
-/** Elements of the annotation that all read and edit. */
+/** Number of elements of the annotation that all clients read and edit. */
 export const annotationElements = 50_000;
 const people = 8;
 const listedElements = 4000;
 
 /** What the clients work on. */
 export interface Scene {
-  /** Tokens of people who may write. */
+  /** Tokens of users who may write. */
   tokens: string[];
   /** A large image. */
   itemId: string;
   levels: number;
-  /** Where uploads go. */
+  /** The folder for uploads. */
   uploadFolder: string;
   annotationId: string;
   /** Ids of some elements of the annotation. */
   elementIds: string[];
-  /** Elements as they are now. */
+  /** The current elements. */
   elements(limit: number): Promise<{ id: string; lineWidth: number }[]>;
 }
 
 type Reply = { _id: string; itemId: string; levels: number; authToken: { token: string } };
 type Query = Readonly<Record<string, string | number>>;
 
-/** Fills an empty host with people, a slide and its annotation. */
+/** Fills an empty host with users, a slide and its annotation. */
 export async function prepareScene(url: string, directory: string, size = annotationElements): Promise<Scene> {
   const call = async <Answer = Reply>(
     token: string,

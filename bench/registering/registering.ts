@@ -66,7 +66,7 @@ try {
   await server.ask('register', warm);
   for (const each of [opener, server]) await quiet(each);
   const [opening, registering, again] = [new Measured(), new Measured(), new Measured()];
-  // The speed of a shared machine changes, so one half is opened before and one afterwards.
+  // The speed of a shared machine changes, so one half is opened before and the other half afterwards.
   await opening.add(opener, 'open', halves[0]);
   await registering.add(server, 'register', files);
   await opening.add(opener, 'open', halves[1]);

@@ -10,20 +10,20 @@ export interface Usage {
   cpuMs: number;
 }
 
-/** A process of its own, whose memory nothing else touches. */
+/** A child process, whose memory nothing else uses. */
 export interface Child {
-  /** Where it listens. */
+  /** The address at which it listens. */
   url: string;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
 }
 
-/** A child with questions of its own. */
+/** A child with its own requests. */
 export interface Answering extends Child {
   ask(question: string, subject?: string): Promise<unknown>;
 }
 
-/** To be called by a process that was started here: tells its address, then answers questions until it is told to stop. */
+/** Called by a process that was started here: it sends its address, then answers requests until it is told to stop. */
 export async function serveParent(
   url: string,
   questions: Readonly<Record<string, (subject: string) => Promise<unknown>>>,
@@ -74,7 +74,7 @@ export async function startChild(
   return {
     url,
     ask,
-    // Each question has one kind of answer.
+    // Each request has one type of answer.
     usage: () => ask('usage') as Promise<Usage>,
     async stop() {
       child.disconnect();

@@ -12,19 +12,22 @@ const durable = new URL('../../../shared/tools/documentdb/start', import.meta.ur
 export interface BenchDatabase {
   uri: string;
   engine: string;
-  /** Ends all its processes as a loss of power does, and starts it on the same data. Absent: it keeps nothing then. @returns its new address. */
+  /**
+   * Ends all its processes as a power failure does, and starts it on the same data. Absent if it would lose its data. @returns
+   * its new address.
+   */
   killAndStart?: () => Promise<string>;
   stop: () => Promise<void>;
 }
 
 /**
- * A database server for benchmarks: `MONGODB_URI`; else the durable one beside the repository; else, or when `embedded` is asked for,
- * the one of `npm start`.
+ * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one beside the repository, or else, or if
+ * `embedded` is requested, that of `npm start`.
  */
 export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
   const run = promisify(execFile);
   if (kind === 'durable' && process.env.MONGODB_URI === undefined && existsSync(durable)) {
-    // Its own folder: it may run as another user, who must be let in.
+    // It has its own folder, because it may run as another user, who needs access to it.
     const data = join('/var/tmp', `${directory.split('/').at(-1)}-database`);
     const start = async () => {
       const { stdout } = await run(durable, [data]);
@@ -38,7 +41,7 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
         ['ferretdb', 'postgres'].map((name) => readFile(join(data, `${name}.pid`), 'utf8').then(Number)),
       );
       await killTrees(pids);
-      // Until somebody has asked how it ended, its number counts as that of a process that lives.
+      // Until its parent has read its exit code, its number counts as that of a running process.
       await rm(join(data, 'pg', 'data', 'postmaster.pid'), { force: true });
       return start();
     };
@@ -58,7 +61,7 @@ async function killTrees(roots: readonly number[]): Promise<void> {
   const doomed = new Set(roots);
   for (const name of await readdir('/proc')) {
     const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
-    // Behind the name of the program, which may hold anything: state, parent.
+    // After the name of the program, which may contain anything: state, parent.
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
     if (roots.includes(parent)) doomed.add(Number(name));
   }
@@ -66,7 +69,7 @@ async function killTrees(roots: readonly number[]): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The process has ended by itself.
     }
   }
   const isThere = (pid: number) => {

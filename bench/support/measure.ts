@@ -15,7 +15,7 @@ export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(0)} MB`;
 }
 
-/** How much longer a fixed piece of work takes by the clock than of the processor: 1 where nobody else wants it. */
+/** The ratio of elapsed time to processor time of a fixed piece of work: 1 if no other program uses the processor. */
 function busyness(): number {
   const before = { wall: performance.now(), cpu: process.cpuUsage() };
   let sum = 0;

@@ -1,11 +1,11 @@
-// Asks for pictures in a process of its own, so that its processor time is not taken for the server's. It reads answers from the socket itself:
-// the client of Node takes as long for one as a tenth of the making of a tile, on the same processors.
+// Requests pictures in its own process, so that its processor time does not count as the server's. It reads answers from the
+// socket itself, because Node's client takes a tenth of the time of making a tile for each answer, on the same processors.
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { serveParent } from '../support/children.js';
 import { repeat, type Done, type Download } from './measure.js';
 
-/** Asks for one thing after the other on one connection. @throws Error for all but successes of a known length. */
+/** Sends one request after the other on one connection. @throws Error for all answers except successes of a known length. */
 class Connection {
   #head = '';
   /** Bytes of the answer that are still to come; `null` before its head has come. */

@@ -8,7 +8,7 @@ import { freePort } from '../../test/support/hosts/listening.js';
 /** A running IIPImage server. */
 export interface IipImage {
   url: string;
-  /** Where in it a stored tile is; `resolution` 0 is the coarsest, `index` counts row by row. */
+  /** The path of a stored tile; `resolution` 0 is the coarsest, `index` counts row by row. */
   tilePath(file: string, resolution: number, index: number): string;
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ function findProgram(name: string, folders: readonly string[]): string | null {
  * Starts IIPImage behind nginx, as it is usually run: both on loopback ports, with a configuration of their own in a temporary
  * folder.
  *
- * @returns `null`, having printed why, where one of the programs is not installed or does not answer.
+ * @returns `null`, after printing the reason, if one of the programs is not installed or does not answer.
  */
 export async function startIipImage(imageFile: string): Promise<IipImage | null> {
   const iipsrv = findProgram('iipsrv.fcgi', ['/usr/lib/iipimage-server', '/usr/libexec/iipsrv', '/usr/local/bin']);

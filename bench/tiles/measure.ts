@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { startChild } from '../support/children.js';
 
-/** What one side of a comparison did in a round: pieces of work per second, and per second of processor time of this process. */
+/** The results of one side of a comparison in a round: tasks per second, and per second of processor time of this process. */
 export interface Measured {
   perSecond: number;
   perCpuSecond: number;
@@ -11,7 +11,7 @@ export interface Measured {
 /** Does its work for some seconds. */
 export type Side = (seconds: number) => Promise<Measured>;
 
-/** Pieces of work, and how long they took. */
+/** Number of tasks, and how long they took. */
 export interface Done {
   count: number;
   seconds: number;
@@ -41,7 +41,7 @@ export function requests(options: {
     });
 }
 
-/** Does a piece of work again and again, so many at a time, until the time is over or there is enough of it. */
+/** Repeats a task, with this number at the same time, until the time is over or it was done often enough. */
 export async function repeat(
   concurrency: number,
   work: () => Promise<unknown>,
@@ -61,18 +61,18 @@ export async function repeat(
   return { count, seconds: elapsed() };
 }
 
-/** Work of this process in a loop, so many at a time. */
+/** Repeats work of this process, with this number of tasks at the same time. */
 export function loop(concurrency: number, work: () => Promise<unknown>): Side {
   return (duration) => measured(() => repeat(concurrency, work, duration));
 }
 
-/** A client in a process of its own, whose processor time is not the server's, and that does nothing with what it gets. */
+/** A client in its own process, so that its processor time is not the server's. It discards what it receives. */
 export interface Client {
   downloads(options: Omit<Download, 'paths' | 'seconds'> & { path: () => string }): Side;
   stop(): Promise<void>;
 }
 
-/** More pictures a second are not made here. */
+/** Maximum number of pictures per second that are made here. */
 const maxPerSecond = 2000;
 
 /** Starts the client. */
@@ -109,7 +109,7 @@ interface CompareOptions {
   best?: boolean;
 }
 
-/** Lets both sides work in turns and prints how their medians compare. @returns whether the target is reached. */
+/** Runs both sides in turns and prints the ratio of their medians. @returns whether the target is reached. */
 export async function compare(
   name: string,
   sides: { ours: Side; reference: Side; against: string },
@@ -117,7 +117,7 @@ export async function compare(
 ): Promise<boolean> {
   const ours: Measured[] = [];
   const reference: Measured[] = [];
-  // The first seconds of both warm up compilers, which use the same processors, and caches.
+  // The first seconds of both sides warm up caches and the compiler, which uses the same processors.
   await sides.reference(warmUpSeconds);
   await sides.ours(warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {

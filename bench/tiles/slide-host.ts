@@ -12,7 +12,7 @@ export const slideSize = 8192;
 /** A reference host that serves the slide to one person. */
 export interface SlideHost {
   url: string;
-  /** Sends the token. */
+  /** Headers with the token. */
   headers: Record<string, string>;
   folderId: string;
   itemId: string;

@@ -20,7 +20,7 @@ const connections = 16;
 /** Pictures decoded at the same time on both sides. */
 const decoding = 4;
 
-/** `--only TEXT`: lines whose name holds the text. */
+/** `--only TEXT`: only lines whose name contains the text. */
 const only = process.argv[process.argv.indexOf('--only') + 1];
 const isWanted = (name: string) => !process.argv.includes('--only') || name.includes(only ?? '');
 
@@ -28,7 +28,10 @@ const random = (below: number) => Math.floor(Math.random() * below);
 
 let unseen = 0;
 
-/** Parameters that change the name of a picture but not the picture: subsampling below 0 is 0. Nothing answers from a cache then. */
+/**
+ * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no answer comes from a
+ * cache.
+ */
 const never = () => `jpegSubsampling=-${++unseen}`;
 
 function tilePath({ tiles, levels }: SlideHost, index: number): string {

@@ -9,7 +9,7 @@ import { slideSize, startSlideHost } from './slide-host.js';
 const side = 256;
 const columns = slideSize / side;
 const tileCount = columns * columns;
-/** Chunks made at the same time on both sides. */
+/** Number of chunks that are made at the same time on both sides. */
 const making = 4;
 const manyChunks = 64;
 const zstdLevel = 1;
@@ -17,7 +17,7 @@ const measuring = { rounds: 3, best: true } as const;
 
 printLoad();
 
-// No tile is answered from the tile cache, and in this order none is still decoded from the round before.
+// No tile comes from the tile cache, and in this order no tile of the previous round is still decoded.
 const host = await startSlideHost({ tileCacheBytes: 0 });
 const client = await startClient();
 let next = 0;
@@ -66,7 +66,7 @@ try {
   );
 
   const tiles = requests({ url: host.url, connections: 1, path: () => tilePath(next++ % tileCount), headers: host.headers });
-  // Requests by a link take their own turns, as those of another caller do.
+  // Requests with a link have their own place in the queue, like those of another caller.
   const made = await fetchBytes(`/api/v1/item/${host.itemId}/link`, 'POST');
   const link = `/t/${(JSON.parse(made.toString()) as { token: string }).token}`;
   const tilesDuring =
