@@ -13,7 +13,9 @@ const access = ({ user }: { user: string }) => ({
 const table = { body: `id,a\n${elementId(1)},1\n`, headers: { 'Content-Type': 'text/csv' } };
 const params = { format: 'geojson', elementId: elementId(1) };
 
-/** Who may use the routes below /annotation. The annotation of the tests has one element and the access of its folder. */
+/**
+ * Who may use the routes below /annotation. The annotation of the tests has one element, and has the access list of its folder.
+ */
 export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation': { kind: 'itemRead', scope: 'core.data.read' },
   'GET /annotation/deleted': { kind: 'itemRead', scope: 'core.data.read', sending: ({ item }) => ({ query: { itemId: item } }) },

@@ -5,19 +5,22 @@ import type { Sending } from '../hosts/reference-host.js';
 export const callers = ['anonymous', 'stranger', 'reader', 'writer', 'admin', 'limited'] as const;
 export type CallerName = (typeof callers)[number];
 
-/** What requests are about. Item and job are made anew for what changes them; the job is the writer's own and not public. */
+/**
+ * What requests are about. Item and job are created again for requests that change them. The job belongs to the writer and is not
+ * public.
+ */
 export interface Subjects {
   folder: string;
   item: string;
   job: string;
-  /** On the item; the writer may write it, the reader read it. */
+  /** An annotation on the item. The writer may write it, the reader may read it. */
   annotation: string;
   version: string;
-  /** Id of the calling user; `None` without one. */
+  /** Id of the calling user; `None` if there is no user. */
   user: string;
 }
 
-/** What a refused caller hears; `null`: admitted. */
+/** The answer to a refused caller; `null` if the caller is admitted. */
 export type Verdict = [status: number, message: string] | null;
 type Verdicts = (subjects: Subjects) => Record<CallerName, Verdict>;
 
@@ -45,7 +48,7 @@ const annotateDenied = refused(403, 'Write access and annotation creation access
 const loggedIn = () => refused(401, 'You must be logged in.');
 const folderDenied = (level: string) => (subjects: Subjects) =>
   refused(403, `${level} access denied for folder ${subjects.folder} (user ${subjects.user}).`);
-/** Where a route names the item it was asked for and not the folder that says who may read it. */
+/** For routes whose errors name the requested item and not the folder that has the access list. */
 const itemDenied = (subjects: Subjects) => refused(403, `Read access denied for item ${subjects.item} (user ${subjects.user}).`);
 const jobDenied = (level: string) => (subjects: Subjects) =>
   refused(403, `${level} access denied for job ${subjects.job} (user ${subjects.user}).`);
@@ -65,7 +68,7 @@ export const kinds = {
     () => null,
     () => ({}),
   ),
-  /** Everybody who is signed in. */
+  /** Everyone who is signed in. */
   user: verdicts(loggedIn, () => ({})),
   /** Site administrators, who can do everything. */
   admin: verdicts(
@@ -79,7 +82,7 @@ export const kinds = {
   read: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
   /** Those who may read the folder. All others are answered with 401, because clients take 403 for data that are not stored. */
   zarr: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: as401(folderDenied('Read'))(subjects) })),
-  /** Nobody without the token of a link. */
+  /** Only callers with the token of a link. */
   link: () => {
     const denied = refused(401, 'This link is invalid, has expired or was revoked.');
     return { anonymous: denied, limited: denied, stranger: denied, reader: denied, writer: denied, admin: denied };
@@ -91,14 +94,14 @@ export const kinds = {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** Who may read the folder for a look, and write it for a change; without a sign-in. */
+  /** Those who may read the folder to read, and write it to change something; without a sign-in. */
   publicWrite: verdicts(as401(folderDenied('Write')), (subjects) => {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
   /** Who is signed in and may read the folder. */
   userRead: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
-  /** Who is signed in, may read the item and write the folder that gets the copy: the same folder here. */
+  /** Who is signed in, may read the item, and may write the target folder, which is the same folder here. */
   copy: verdicts(loggedIn, (subjects) => ({
     stranger: folderDenied('Read')(subjects),
     reader: folderDenied('Write')(subjects),
@@ -110,7 +113,7 @@ export const kinds = {
     const denied = annotationDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** Who may restore former versions; without a sign-in they first hear that they may not read it. */
+  /** Who may restore former versions. Anonymous callers are first told that they may not read it. */
   annotationRevert: verdicts(as401(annotationDenied('Read')), (subjects) => ({
     stranger: annotationDenied('Read')(subjects),
     reader: annotationDenied('Write')(subjects),
@@ -139,13 +142,13 @@ export const kinds = {
     const denied = jobDenied('Admin')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** A token of any kind; those of users need rights on the job, all others a scope of their own. */
+  /** A token of any kind. Tokens of users need rights on the job, all others need a special scope. */
   jobUpdate: (subjects: Subjects) => ({
     ...jobWrite(subjects),
     anonymous: refused(401, 'You must be logged in or have a valid auth token.'),
     limited: refused(401, `Invalid token scope, required: jobs.job_${subjects.job}.`),
   }),
-  /** A token made for making jobs, which nobody here has. */
+  /** A token for creating jobs, which no caller here has. */
   jobCreate: () => {
     const denied = refused(403, 'Invalid token scope, required: jobs.rest.create_job.');
     return {
@@ -162,15 +165,15 @@ export const kinds = {
 /** What is expected of a route. */
 export interface MatrixEntry {
   kind: keyof typeof kinds;
-  /** The scope as the contract names it; none where a full sign-in is asked for. */
+  /** The scope as the contract names it; none if a full sign-in is required. */
   scope?: 'core.data.read' | 'core.data.write' | 'core.data.own' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
-  /** What a valid request sends beside the path. */
+  /** What a valid request sends in addition to the path. */
   sending?: Sending | ((subjects: Subjects) => Sending);
-  /** What is put for the parameters of the path beside item, folder and job. */
+  /** Values of the parameters of the path other than item, folder and job. */
   params?: Readonly<Record<string, string>>;
-  /** Status for those who are admitted, where it is not 200. */
+  /** Status for admitted callers if it is not 200. */
   admitted?: number;
-  /** Status for a token that has just this scope, where the route needs another one as well. */
+  /** Status for a token that has only this scope, if the route needs another one as well. */
   alone?: number;
 }
 
@@ -194,7 +197,7 @@ const everybody = { kind: 'public', scope: 'core.data.read' } as const;
 const adminRead = { kind: 'admin', scope: 'core.data.read' } as const;
 const adminWrite = { kind: 'admin', scope: 'core.data.write' } as const;
 
-/** Every route of the plugin. A route that is not here fails the test: say who may use it. */
+/** Every route of the plugin. The test fails for a route that is not here: add who may use it. */
 export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /large_image/cache': adminRead,
   'PUT /large_image/cache/clear': adminWrite,

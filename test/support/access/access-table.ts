@@ -29,7 +29,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
     const nameOf = ({ method, path }: { method: string; path: string }) => `${method.toUpperCase()} ${path}`;
     const client = (name: CallerName) => clients.get(name)!;
 
-    /** A client with a token of a key that is limited to one scope. */
+    /** A client with the token of a key that is limited to one scope. */
     const limitTo = async (owner: Client, scope: string): Promise<Client> => {
       const key = await owner.ok('POST', '/api_key', { query: { name: scope, scope: JSON.stringify([scope]) } });
       const { authToken } = await started.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key) } });
@@ -78,13 +78,13 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       },
     };
 
-    /** What nobody has changed yet. */
+    /** Things that have not been changed yet. */
     const unchanged: { item?: string; job?: string; annotation?: { annotation: string; version: string } } = {};
-    /** Whether the item has annotations beside that one. */
+    /** Whether the item has other annotations than that one. */
     let isCrowded = false;
     const subjectsFor = async (user: string | null, pattern: string): Promise<Subjects> => {
       if (isCrowded && !pattern.startsWith('/annotation/:id')) forgetItem();
-      // Of the folder, all images would be opened again and again.
+      // Otherwise all images of the folder would be opened again and again.
       await started.host.context.models.item.collection.deleteMany({ _id: { $in: forgotten.splice(0) } });
       const item = (unchanged.item ??= await makers.item());
       const job = (unchanged.job ??= await makers.job());
@@ -98,7 +98,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       delete unchanged.annotation;
       isCrowded = false;
     }
-    /** What a route changes is another thing for whoever comes next. */
+    /** Forgets what a route changes, so that the next caller gets a new one. */
     const forgetWhatChanges = (pattern: string): void => {
       if (pattern.startsWith('/job')) delete unchanged.job;
       else if (pattern.startsWith('/annotation/:id')) {
@@ -107,7 +107,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       } else if (/^\/(item|annotation|iiif|folder|large_image\/folder)\b/.test(pattern)) forgetItem();
     };
 
-    /** Status and message of a valid request. Streams of events are left after their head. */
+    /** Status and message of the answer to a valid request. Streams of events are closed after their header. */
     const call = async (route: string, who: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
       const { sending: sent = {}, params = {} } = accessMatrix[route]!;
       const sending = typeof sent === 'function' ? sent(subjects) : sent;

@@ -2,19 +2,19 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { RouteTable } from '../../../src/http/serving/route-table.js';
 import { schemaOf, type RouteOutline } from '../../../src/larger-host.js';
 
-/** Longest answer that is looked at: they are looked at in every test. */
+/** Longest answer that is checked, because answers are checked in every test. */
 const maxBytes = 128 * 1024;
 
-/** Says what of an answer is not as the description of the API has it; `null` where all is. */
+/** Returns how an answer differs from the description of the API; `null` if it does not. */
 export type AnswerCheck = (
   method: string,
   path: string,
   answer: { status: number; bytes: Buffer; body: unknown },
 ) => string | null;
 
-// Most schemas are used a few times: making their code faster takes longer than it saves.
+// Most schemas are used only a few times, so optimizing their code would take longer than it saves.
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, code: { optimize: false } });
-/** By the text of the schema: the hosts of a process declare the same ones. */
+/** Compiled schemas by their text, because all hosts of a process declare the same ones. */
 const compiled = new Map<string, ValidateFunction>();
 
 function compile(schema: object): ValidateFunction {

@@ -1,6 +1,6 @@
 import type { Sending } from '../hosts/reference-host.js';
 
-/** In the name of everything that only those on the access list may see. */
+/** A word in the name of everything that only users on the access list may see. */
 export const secret = 'unseen';
 
 /** Who calls. `owner` administers the things that requests are about, `admin` the site. */
@@ -34,20 +34,20 @@ export type Kind = keyof typeof levels;
 /** Ids by kind, and others that requests need. */
 export type Things = Readonly<Record<Kind | 'bare' | 'version' | 'list', string>>;
 
-/** What is said of a route: what it is about, and the level that its caller needs on that. */
+/** What a route is about, and the level that its caller needs for that. */
 export interface Row {
   kind: Kind | null;
   level: 0 | 1 | 2;
-  /** What a harmless valid request sends; what an admitted one breaks is made anew (`fresh`). */
+  /** What a harmless valid request sends. What an admitted request breaks is created again (`fresh`). */
   sending: (things: Things) => Sending;
-  /** Parameters of the path beside the id. */
+  /** Parameters of the path other than the id. */
   params: (things: Things) => Readonly<Record<string, string>>;
   fresh: boolean;
-  /** Scope that a handler asks for beside what the route declares. */
+  /** Scope that a handler requires in addition to that of the route. */
   scope: string | null;
-  /** Refuses by this in place of 401 and 403. */
+  /** The status of a refusal if it is not 401 or 403. */
   denied: number | null;
-  /** Statuses that an admitted caller may hear although they look like a refusal. */
+  /** Statuses that an admitted caller may receive although they look like a refusal. */
   admitted: readonly number[];
 }
 
@@ -95,7 +95,7 @@ export function pathFor(path: string, { params }: Row, things: Things): string {
   return path.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => values[name] ?? `no-${name}`);
 }
 
-/** Nothing in particular: access and scope that the route declares decide alone. */
+/** Only the access and scope that the route declares decide. */
 export const open = (options?: Options) => row(null, 0, options);
 export const read = (kind: Kind, options?: Options) => row(kind, 0, options);
 export const write = (kind: Kind, options?: Options) => row(kind, 1, options);

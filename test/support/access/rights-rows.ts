@@ -27,10 +27,13 @@ const resources = (level: 0 | 1 | 2, options: Options = {}) =>
   });
 const scheduled: Options = { scope: 'core.data.write', sending: { query: { cache: 'schedule' } } };
 const one = { size: 1 };
-/** A small body that no route takes. */
+/** A small body that no route accepts. */
 const broken: Sending = { body: '{"', headers: { 'Content-Type': 'application/json' } };
 
-/** Every route, of plugin and host, and requests of it that need more. A route that is not here fails the test: say what it is about. */
+/**
+ * Every route of plugin and host, and requests to it that need more rights. The test fails for a route that is not here: add what
+ * it is about.
+ */
 export const rightsRows: Readonly<Record<string, Row>> = {
   // Accounts
   'GET /user/authentication': open({ admitted: [401, 429] }),
@@ -49,7 +52,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'DELETE /token/session': open({ fresh: true }),
   'GET /token/current': open(),
   'GET /token/scopes': open(),
-  // A refusal like those of tokens, which everybody hears.
+  // A refusal like those of tokens, which every caller receives.
   'POST /user/authentication/link': open({ sending: { query: { link: 'none' } }, admitted: [401] }),
   'POST /api_key/token': open({ sending: { query: { key: 'none' } }, admitted: [429] }),
   'GET /api_key': open(),
@@ -277,7 +280,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item/:itemId/zarr2/*': read('item', zarr),
   'GET /folder/:folderId/zarr/*': read('folder', zarr),
   'GET /folder/:folderId/zarr2/*': read('folder', zarr),
-  // They ask for the token of a link, which nobody has here.
+  // They require the token of a link, which no caller has here.
   'GET /item/:itemId/zarr/t/:token/*': open(byLink),
   'GET /item/:itemId/zarr2/t/:token/*': open(byLink),
   'GET /folder/:folderId/zarr/t/:token/*': open(byLink),
@@ -297,7 +300,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item/:itemId/tiles/tile_frames': read('item'),
   'GET /item/:itemId/tiles/tile_frames/quad_info': read('item'),
   'GET /item/:itemId/tiles/histogram': read('item'),
-  // What makes a job is no mere reading.
+  // Creating a job is more than reading.
   'GET /item/:itemId/tiles/histogram with cache=schedule': write('item', scheduled),
   'GET /item/:itemId/tiles/tile_frames/quad_info with cache=schedule': write('item', scheduled),
   'GET /item/:itemId/tiles/bands': read('item'),
@@ -392,7 +395,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /annotation/item/:id/plot/list': read('item'),
   'POST /annotation/item/:id/plot/data': read('item', { sending: { form: { keys: 'item.name' } } }),
   'DELETE /annotation/item/:id': write('item', { fresh: true }),
-  // These are about those annotations below the folder that the caller administers: for others there are none.
+  // These concern the annotations below the folder that the caller administers; for other callers there are none.
   'GET /annotation/folder/:id': open(),
   'GET /annotation/folder/:id/present': open(),
   'PUT /annotation/folder/:id/access': open({ sending: listOf, params: ({ bare }) => ({ id: bare }) }),
@@ -402,8 +405,8 @@ export const rightsRows: Readonly<Record<string, Row>> = {
 };
 
 /**
- * Routes that change something although their scope is not for writing, and why that is no harm. All others ask for a scope of
- * {@link writing}, or for a full sign-in.
+ * Routes that change something although their scope is not for writing, and why this is harmless. All others require a scope of
+ * {@link writing}, or a full sign-in.
  */
 export const otherChanges: Readonly<Record<string, string>> = {
   'POST /resource/paths': 'reads: ids do not fit into a query string',

@@ -25,7 +25,7 @@ const scopes = {
 };
 type Kept = keyof typeof scopes;
 
-/** One of the callers: a role and what their token is like. */
+/** A caller: a role and a kind of token. */
 export interface Caller {
   role: Role;
   token: Kept | 'none';
@@ -53,7 +53,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     const tokens = new Map<string, string>();
     let made = 0;
 
-    /** The name without what a row says of the request. */
+    /** The name of the route, without the part that describes the request. */
     const routeOf = (name: string) => name.split(' with ')[0]!;
     const nameOf = ({ method, path }: Pick<RouteOutline, 'method' | 'path'>) => `${method.toUpperCase()} ${path}`;
 
@@ -66,7 +66,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       return issued.token;
     }
 
-    /** What a request is about, made anew. */
+    /** Creates what a request is about. */
     const makers: Record<Kind | 'bare' | 'version' | 'list', () => Promise<string>> = {
       item: async () => String((await makeFile()).itemId),
       file: async () => String((await makeFile())._id),
@@ -163,7 +163,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       await rm(temporary, { recursive: true, force: true });
     });
 
-    /** What a caller must hear: `admitted`, or the status of a refusal. */
+    /** What a caller must receive: `admitted`, or the status of a refusal. */
     function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
       const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
       const has = (wanted: string) =>
@@ -174,7 +174,8 @@ export function describeRights(title: string, callersOf: (row: number) => readon
           : has(route.scope ?? 'core.user_auth');
       if (route.access !== 'public' && !isKnown) return 401;
       if (route.access === 'admin' && role !== 'admin') return 403;
-      // Those whose tokens lack what the handler asks for by itself are told so as nobody, unless it is a full sign-in.
+      // Callers whose tokens lack the scope that the handler requires are refused as anonymous, unless it requires a full
+      // sign-in.
       if (scope !== null && !has(scope)) return token === 'full' ? 403 : 401;
       const caller = isKnown ? role : 'anonymous';
       if (kind === null || levels[kind][caller] >= level) return 'admitted';
@@ -183,7 +184,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
 
     const queryOf = ({ query = {} }: Sending) => new URLSearchParams(query as Record<string, string>).toString();
 
-    /** The beginning of an answer that has no end. */
+    /** The beginning of an endless answer. */
     async function begun(
       { url, token }: Client,
       path: string,
@@ -219,7 +220,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       };
     }
 
-    /** What is wrong with the answer to one caller; `null` when nothing is. */
+    /** What is wrong with the answer to one caller; `null` if nothing is. */
     async function complaint(route: RouteOutline, row: Row, caller: Caller): Promise<string | null> {
       const verdict = verdictOf(route, row, caller);
       const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');

@@ -50,7 +50,7 @@ const values: readonly unknown[] = [
   [[1, 2, 3, Infinity]],
 ];
 
-/** Members of all types and of none. */
+/** Names of members of all types, and names that no type has. */
 const names = `
 id label group user type lineColor lineWidth fillColor pattern points center radius width height rotation normal
 closed holes widthSubdivisions heightSubdivisions colorRange rangeValues normalizeRange scaleWithZoom gridWidth values
@@ -79,7 +79,7 @@ function without(element: Json, member: string): Mutant {
 export function mutants(element: Json, allowed: readonly string[]): Mutant[] {
   return [
     ...Object.keys(element).map((member) => without(element, member)),
-    // What a type does not have is refused whatever its value: a few will do.
+    // A member that a type does not have is refused whatever its value, so a few values suffice.
     ...names.flatMap((member) =>
       values.filter((_, at) => allowed.includes(member) || at % 19 === 0).map((value) => withMember(element, member, value)),
     ),
@@ -92,7 +92,7 @@ export function mutant(element: Json, choice: number): Mutant {
   const members = Object.keys(element);
   if (choice % 4 === 0) return without(element, members[choice % members.length] as string);
   if (choice % 31 === 1) return withMember(element, 'type', types[choice % types.length]);
-  // Mostly members that the element has.
+  // Most changed members are members that the element has.
   const from = choice % 5 === 0 ? names : members;
   return withMember(element, from[choice % from.length] as string, values[choice % values.length]);
 }

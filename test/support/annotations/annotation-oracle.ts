@@ -1,6 +1,6 @@
 /**
- * A second opinion on annotation documents, written from the tables of the format's description alone: it shares nothing with the
- * source but the words of the format. Each rule is a sentence of a table.
+ * A second implementation of the rules of annotation documents, written only from the tables in the description of the format. It
+ * shares nothing with the sources. Each rule is a sentence of a table.
  */
 type Json = Record<string, unknown>;
 type Rule = (value: unknown) => boolean;
@@ -43,7 +43,7 @@ const color: Rule = (value) => {
   if (value.startsWith('#')) return [3, 4, 6, 8].includes(value.length - 1) && hex(value.slice(1));
   const [name, rest] = [value.slice(0, value.indexOf('(')), value.slice(value.indexOf('(') + 1)];
   if (!rest.endsWith(')')) return false;
-  // White space after commas, and nowhere else.
+  // White space is allowed only after commas.
   const parts = rest.slice(0, -1).split(',');
   const channels = parts.map((part, at) => (at === 0 ? part : part.trimStart()));
   if (name === 'rgb') return channels.length === 3 && channels.every(digits);
@@ -120,7 +120,7 @@ const elementRules = new Map(
   ]),
 );
 
-/** Rules of the tables that relate members to each other: no JSON schema states them. */
+/** Rules of the tables that relate members to each other, which are not in the JSON schema. */
 function related(element: Json): boolean {
   const { values, gridWidth, rangeValues, colorRange } = element as Record<string, number[]> & { gridWidth?: number };
   if (element.type === 'griddata' && (values as number[]).length % (gridWidth as number) !== 0) return false;
@@ -132,7 +132,7 @@ function related(element: Json): boolean {
   return rangeValues.length === colorRange.length + (isSteppedContour ? 1 : 0);
 }
 
-/** What the tables say of a document: whether its shape is right, and whether it is right altogether. */
+/** The verdict of the tables on a document: whether its shape is valid, and whether all of it is valid. */
 export interface OracleVerdict {
   schema: boolean;
   all: boolean;

@@ -20,7 +20,7 @@ function valueOf(element: Stored, field: string): number | string | boolean | nu
 
 const rankOf = (value: unknown) => (value === null ? 0 : typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3);
 
-/** What a query selects, by going through all elements. */
+/** The elements that a query selects, found by testing every element. */
 export function selectNaively(
   elements: readonly Stored[],
   query: ElementQuery,
@@ -49,7 +49,7 @@ export function selectNaively(
   return { elements: chosen, budget, box };
 }
 
-/** The centroid records of elements and their looks. */
+/** The centroid records of elements, and their appearances. */
 export function centroidsNaively(elements: readonly Stored[]): { bytes: Buffer; props: CentroidPropTable } {
   const props = new CentroidPropTable();
   const bytes = Buffer.alloc(elements.length * centroidBytes);

@@ -2,7 +2,7 @@ import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation
 import type { AnnotationElement } from '../../../src/annotation-format/schema/document.js';
 import type { ElementAppearance, PackMarks } from '../../../src/features/annotations/elements/element-store.js';
 
-/** Elements as the element store gives their boxes and appearances. */
+/** The boxes and appearances of elements, in the form of the element store. */
 export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
   const appearances: ElementAppearance[] = [];
   const indices = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { json, list, mebibyte, repeated, type CostlyRow, type Send } from './place.js';
 import type { Sending } from '../hosts/reference-host.js';
 
-/** Vertices of a ring that wobbles. */
+/** Vertices of a wavy ring. */
 function ring(count: number): string {
   const at = (i: number) => {
     const [angle, radius] = [(i * 2 * Math.PI) / count, 400 + 9 * (i % 7)];
@@ -18,7 +18,7 @@ function annotationOf(slide: string, elements: string): Sending {
   return { query: { itemId: slide }, body: `{"name":"a","elements":[${elements}]}`, headers: json };
 }
 
-/** Stores elements and asks for them in all forms; the answer is the first that is not 200, or the last. */
+/** Stores elements and requests them in all forms. Returns the first answer that is not 200, or the last one. */
 function drawn(elements: string): Send {
   return async ({ slide }, send) => {
     let answer = await send('POST', '/annotation', annotationOf(slide, elements));
@@ -31,7 +31,7 @@ function drawn(elements: string): Send {
   };
 }
 
-/** Merges members into the fields that a user has given an element. */
+/** Merges members into the `user` member of an element. */
 function mergedInto(members: string): Send {
   return async ({ slide }, send) => {
     const id = '0123456789abcdef01234567';

@@ -13,14 +13,15 @@ type Counts = Omit<ServerWork, 'stretches'>;
 
 /** What the server did for each request when it was last counted: `COUNT_WORK=1 npm run test:full -- costly --no-file-parallelism` writes them anew. */
 const countsFile = new URL('counts.json', import.meta.url);
-/** Below this, most looks are those of the server's own tasks. */
+/** Below this number, most looks at the clock come from the server's own tasks. */
 const fewLooks = 10_000;
 const isCounting = process.env.COUNT_WORK === '1';
 
 /**
- * Sends costly requests, one after another, and counts the work of the server. These numbers are the same on every machine, but for what the server
- * does on its own meanwhile: work on the event loop looks as often whether others wait, what is done in threads is done there, and neither more
- * commands nor, where the request is refused, more bytes are needed than before. `npm run bench -- costly` measures how long the loop is kept.
+ * Sends costly requests, one after another, and counts the work of the server. Apart from the server's own tasks, these numbers
+ * are the same on every machine: how often work on the event loop checks whether other work waits, how much is done in threads,
+ * the commands to the database, and, if the request is refused, the bytes read. `npm run bench -- costly` measures how long the
+ * event loop is blocked.
  */
 export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
   describe(title, () => {
@@ -63,8 +64,8 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       const { looks, toThreads, commands } = known[what]!;
       if (looks >= fewLooks) expect(counts.looks).toBeGreaterThanOrEqual(looks * 0.8);
       if (toThreads > 1) expect(counts.toThreads).toBeGreaterThan(0);
-      // Polls of the server itself are among them, more of them the longer a busy machine takes. Bytes are not compared: of a refused body the
-      // server drops as many as have come by then.
+      // These include polls of the server itself, of which there are more if a busy machine takes longer. Bytes are not compared:
+      // of a refused body the server drops as many as have come by then.
       expect(counts.commands).toBeLessThanOrEqual(commands * 2 + 1000);
     });
   });

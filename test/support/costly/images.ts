@@ -9,12 +9,12 @@ import { writeZip } from '../writers/zip-writer.js';
 function grayTiff(tags: Record<number, TagValue>, directories = 1): Buffer {
   const tile = { tags: grayTags(256, 256, 256), chunks: [new Uint8Array(65_536).fill(100)] };
   const first = { ...tile, tags: { ...tile.tags, ...tags } };
-  // All further ones show the tile of the first, which begins the file.
+  // All other directories show the tile of the first one, at the beginning of the file.
   const further = { tags: { ...grayTags(256, 256, 256), 324: { long: [8] }, 325: { long: [65_536] } }, chunks: [] };
   return writeTiff([first, ...Array.from({ length: directories - 1 }, () => further)]);
 }
 
-/** What a viewer asks of an image first. The answer is the first that is not 200, or the last. */
+/** The first requests of a viewer for an image. Returns the first answer that is not 200, or the last one. */
 async function shown(send: Parameters<Send>[1], uploaded: Promise<string>): Promise<Answer> {
   const item = await uploaded;
   let answer = await send('GET', `/item/${item}/tiles`);
@@ -25,7 +25,7 @@ async function shown(send: Parameters<Send>[1], uploaded: Promise<string>): Prom
   return answer;
 }
 
-/** Images, and questions about them, of every kind, at their limits. */
+/** Images and requests about them, of every kind, at their limits. */
 export const costlyImages: readonly CostlyRow[] = [
   [
     'more textures than there are pixels',
@@ -238,7 +238,7 @@ export const costlyImages: readonly CostlyRow[] = [
       return send('GET', `/item/${await upload('small-tiles.tif', bytes)}/tiles/zxy/0/0/0`);
     },
   ],
-  // The last: its item waits, and looks again with each file that comes into the folder.
+  // This must be last: its item waits, and checks again for each file that is added to the folder.
   [
     'patterns of names that stand for a hundred thousand letters',
     400,

@@ -19,10 +19,10 @@ export interface Place {
 
 export type Send = (place: Place, send: (method: string, path: string, sending?: Sending) => Promise<Answer>) => Promise<Answer>;
 
-/** A request with a text that the server takes, at its limit and made to be the worst, with the status of the answer. */
+/** A request with the worst text that the server accepts, at its limit, and the status of the answer. */
 export type CostlyRow = [what: string, status: number, send: Send];
 
-/** Makes what costly requests are about on a new server, whose administrator asks. */
+/** Creates what costly requests are about on a new server. The administrator sends the requests. */
 export async function furnish(admin: Client): Promise<Place> {
   const folder = await newFolder(admin, 'Public', true);
   const slide = await uploadItem(admin, folder, 'slide.tif', await pyramid());

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { AnswerCheck } from '../access/answers.js';
 
-/** What a request is made of. */
+/** The contents of a request. */
 export interface Sending {
   query?: Record<string, string | number | boolean> | [string, string][];
   json?: unknown;
@@ -10,7 +10,7 @@ export interface Sending {
   headers?: Record<string, string>;
 }
 
-/** An answer with its body read as JSON, where it is JSON. */
+/** An answer. Its body is parsed if it is JSON. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -21,7 +21,7 @@ export interface Answer {
 
 const agent = new Agent({ keepAlive: true });
 
-/** Asks by Node's client of HTTP: `fetch`, with its streams, takes three times as much of the processor. */
+/** Sends a request with Node's HTTP client, because `fetch`, with its streams, takes three times the processor time. */
 function ask(
   address: URL,
   method: string,
@@ -86,14 +86,14 @@ export class Client {
     return answer;
   }
 
-  /** The body of an answer that must be a success. */
+  /** Returns the body of an answer that must be a success. */
   async ok(method: string, path: string, sending: Sending = {}): Promise<Answer['body']> {
     const answer = await this.send(method, path, sending);
     if (answer.status >= 400) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.bytes.toString()}`);
     return answer.body;
   }
 
-  /** Status and body of an answer. */
+  /** Returns the status and body of an answer that must be an error. */
   async fails(method: string, path: string, sending: Sending = {}): Promise<Record<string, unknown>> {
     const { status, body } = await this.send(method, path, sending);
     return { status, ...(body as Record<string, unknown>) };

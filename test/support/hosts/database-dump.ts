@@ -7,7 +7,7 @@ const { EJSON } = mongoose.mongo.BSON;
 /** A database and a data folder, as text. */
 export interface Dump {
   collections: Record<string, unknown[]>;
-  /** Bytes in base 64, by path. */
+  /** Contents of the files in Base64, by path. */
   files: Record<string, string>;
 }
 
@@ -20,7 +20,7 @@ async function withDatabase<T>(uri: string, work: (db: mongoose.mongo.Db) => Pro
   }
 }
 
-/** What a host has stored. */
+/** Reads what a host has stored. */
 export async function dumpHost(uri: string, dataDirectory: string): Promise<Dump> {
   const dump: Dump = { collections: {}, files: {} };
   await withDatabase(uri, async (db) => {
@@ -37,7 +37,7 @@ export async function dumpHost(uri: string, dataDirectory: string): Promise<Dump
   return dump;
 }
 
-/** Puts it into an empty database and an empty folder. */
+/** Writes a dump to an empty database and an empty folder. */
 export async function restoreHost({ collections, files }: Dump, uri: string, dataDirectory: string): Promise<void> {
   await withDatabase(uri, async (db) => {
     for (const [name, documents] of Object.entries(collections)) {

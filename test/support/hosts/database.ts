@@ -5,8 +5,8 @@ import { withDatabaseName } from '../../../src/reference-host/database/uri.js';
 import type {} from '../run/global-setup.js';
 
 /**
- * A fresh, empty database on the server of this run (`MONGODB_URI`, or one that the resolver of `npm start` starts).
- * `stop` drops it: close your own connections first.
+ * A new, empty database on the server of this run: that of `MONGODB_URI`, or one started as by `npm start`. `stop` drops it:
+ * close your own connections first.
  */
 export async function startTestDatabase(): Promise<{ uri: string; stop: () => Promise<void> }> {
   const database = inject('database');

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 
 /**
  * Writes a program called `mongod` that takes mongod's options and serves MongoDB's protocol by passing every byte on to a real
- * server. It leaves the file that tells a data folder of mongod, and its process number in `pid`.
+ * server. It writes the file by which a data folder of mongod is recognized, and its process id to `pid`.
  *
- * @returns the folder it lies in, for `PATH`
+ * @returns its folder, for `PATH`
  */
 export async function writeMongod(folder: string, server: { host: string; port: number }): Promise<string> {
   await mkdir(folder, { recursive: true });

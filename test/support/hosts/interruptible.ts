@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a server that can be cut off and opened again. */
+/** A connection to a server that can be interrupted and restored. */
 export interface InterruptibleWay {
   port: number;
   /** Ends all connections and refuses new ones. */

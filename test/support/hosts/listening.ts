@@ -19,8 +19,8 @@ export async function listen(app: RequestListener): Promise<{ url: string; close
 }
 
 /**
- * A port of 127.0.0.1 that nobody listens on at the moment. It lies below those that systems give to connections and to servers that ask for any, which
- * come and go by the thousand while tests run.
+ * A port of 127.0.0.1 that nobody listens on at the moment. It is below the ports that systems assign to connections, and to
+ * servers that request any port, thousands of which are used while tests run.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

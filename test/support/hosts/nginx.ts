@@ -10,12 +10,12 @@ import { until } from '../run/until.js';
 const configuration = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'deploy', 'nginx.conf');
 const program = ['nginx', '/usr/sbin/nginx'].find((path) => spawnSync(path, ['-v']).status === 0);
 
-/** Why tests behind nginx cannot run here; `null` where they can. */
+/** Why tests behind nginx cannot run here; `null` if they can. */
 export const noNginx: string | null = program === undefined ? 'nginx is not installed' : null;
 
 /**
- * nginx with the configuration of `deploy/`, before servers on these ports. `tlsUrl` is the address of the part of the configuration that is a comment,
- * which ends in `/images`.
+ * nginx with the configuration of `deploy/`, before servers on these ports. `tlsUrl` is the address for the part of the
+ * configuration that is in comments; it ends in `/images`.
  */
 export async function startNginx(
   servers: readonly number[],

@@ -6,19 +6,19 @@ import { Redis } from 'ioredis';
 import { freePort } from './listening.js';
 import { until } from '../run/until.js';
 
-/** Why tests with Redis cannot run here; `null` where they can. */
+/** Why tests with Redis cannot run here; `null` if they can. */
 export const noRedis: string | null =
   spawnSync('redis-server', ['--version']).status === 0 ? null : 'redis-server is not installed';
 
-/** A redis-server of its own on a free port of 127.0.0.1; nothing is kept on disk. */
+/** A redis-server on a free port of 127.0.0.1. It stores nothing on disk. */
 export interface TestRedis {
   url: string;
-  /** A client beside those under test. */
+  /** A client in addition to those under test. */
   client(): Promise<Redis>;
   start(): Promise<void>;
-  /** Ends it at once, or lets it hang: connections stay open and nothing answers. */
+  /** Ends it at once, or makes it hang: connections stay open, but nothing answers. */
   stop(how?: 'kill' | 'hang'): Promise<void>;
-  /** Ends a hanging. */
+  /** Lets it continue after it hung. */
   wake(): void;
   close(): Promise<void>;
 }

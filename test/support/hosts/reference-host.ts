@@ -18,11 +18,11 @@ export interface TestHost {
   databaseUri: string;
   /** Nobody. */
   anonymous: Client;
-  /** Registers a user, the first being administrator, and signs in. */
+  /** Registers a user and signs in. The first user is the administrator. */
   register(login: string): Promise<Client>;
   /**
-   * Resolves when the sweeps that begin with a host are over. On a busy machine they would read the database and write lines of the log among
-   * those that a test counts.
+   * Resolves when the sweeps that start with a host have ended. Otherwise their reads of the database and their log lines could
+   * be counted by a test on a busy machine.
    */
   swept(): Promise<unknown>;
   close(): Promise<void>;
@@ -30,11 +30,11 @@ export interface TestHost {
 
 /** Options of a host for tests. */
 export type HostOptions = Partial<ReferenceHostOptions> & {
-  /** Whether an answer that is not as the description of the API has it is an error. */
+  /** Whether an answer that differs from the description of the API is an error. */
   checksAnswers?: boolean;
 };
 
-/** How long a host waits for its database: only what hangs is ended, however busy the machine is. */
+/** How long a host waits for its database: so long that only hanging requests end, however busy the machine is. */
 const patience = ['serverSelectionTimeoutMS', 'connectTimeoutMS', 'waitQueueTimeoutMS'].map((name) => `${name}=300000`).join('&');
 
 /** Starts a host. */
@@ -78,7 +78,7 @@ export async function startHost({ checksAnswers = false, ...options }: HostOptio
     async close() {
       await host.close();
       await database.stop();
-      // What was broken off may still write a file.
+      // Interrupted work may still write a file.
       await rm(dataDirectory, { recursive: true, force: true, maxRetries: 20 });
     },
   };

@@ -22,11 +22,11 @@ const gateway = works(versitygw, ['--version'])
     ? ('moto' as const)
     : null;
 
-/** Why tests with an S3 gateway cannot run here; `null` where they can. */
+/** Why tests with an S3 gateway cannot run here; `null` if they can. */
 export const noGateway: string | null =
   gateway === null ? 'neither versitygw nor the Python package moto[server] is installed (VERSITYGW, PYTHON)' : null;
 
-/** What is done with a request on its way. */
+/** A request that passes through. */
 export interface Passing {
   method: string;
   /** Key of the object, empty for a bucket. */
@@ -34,20 +34,20 @@ export interface Passing {
   query: URLSearchParams;
 }
 
-/** An S3-compatible gateway of its own, with a bucket in it, and something between it and its clients. */
+/** An S3-compatible gateway with a bucket, and a proxy between it and its clients. */
 export interface TestGateway {
   url: string;
-  /** What names it to the SDK. */
+  /** The environment variables by which the SDK finds it. */
   env: Record<string, string>;
   client: S3Client;
-  /** Requests that have come since {@link TestGateway.forget}. */
+  /** Requests that have arrived since {@link TestGateway.forget}. */
   requests: Passing[];
   forget(): void;
-  /** How long each request is on its way, in milliseconds. */
+  /** Delay of each request, in milliseconds. */
   latencyMs: number;
-  /** Breaks off the answer to a request after so many bytes of its body. `null`: does not. */
+  /** Interrupts the answer to a request after this number of bytes of its body; never if `null`. */
   cut: (passing: Passing) => number | null;
-  /** Whether the credentials may not do this. */
+  /** Whether the credentials do not permit a request. */
   refuses: (passing: Passing) => boolean;
   close(): Promise<void>;
 }
@@ -129,7 +129,7 @@ function pass(test: TestGateway, port: number, incoming: IncomingMessage, outgoi
       answer.on('data', (chunk: Buffer) => {
         const part = chunk.subarray(0, most - sent);
         sent += part.length;
-        // What is cut off has arrived up to there.
+        // The bytes before the interruption arrive.
         outgoing.write(part, () => sent >= most && outgoing.destroy());
       });
       answer.on('end', () => outgoing.end());

@@ -7,7 +7,7 @@ import { until } from '../run/until.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** `npm start` as a process of its own. */
+/** `npm start` in its own process. */
 export interface ServerProcess {
   process: ChildProcess;
   /** What it has written so far. */
@@ -20,20 +20,20 @@ export interface ServerProcess {
 }
 
 /**
- * Runs the program of `npm start` with these words on its command line; `env` is added to the environment, `undefined` removes.
- * With `stepsEnvironment` in `env` it ends at a step, or writes down its steps.
+ * Runs the program of `npm start` with these command line arguments. `env` is added to the environment; `undefined` removes a
+ * variable. With `stepsEnvironment` in `env` it ends at a step, or records its steps.
  */
 export function startServer(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
   return runServer(process.execPath, [...stepsWords(), builtProgram('main'), ...words], env);
 }
 
-/** The same through npm, as README says. The program is built first unless it was before. */
+/** The same through npm, as README says. The program is built first if it was not built before. */
 export function npmStart(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
   return runServer('npm', ['start', '--silent', '--', ...words], env);
 }
 
 function runServer(command: string, words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
-  // A group of its own, so that a signal can reach npm and what it starts, as Ctrl-C in a terminal does.
+  // It has its own process group, so that a signal can reach npm and what it starts, as Ctrl-C in a terminal does.
   const child = spawn(command, words, { cwd: root, env: { ...process.env, PORT: '0', ...env }, detached: true });
   let text = '';
   const collect = (chunk: Buffer): void => {
@@ -64,7 +64,7 @@ function runServer(command: string, words: readonly string[], env: Readonly<Reco
       try {
         if (child.pid !== undefined) process.kill(-child.pid, signal);
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     },
   };

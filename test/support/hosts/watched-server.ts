@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ServerWork } from '../programs/loop-watch.js';
 import { until } from '../run/until.js';
 
-/** `npm start -- --bare` as a process of its own that measures its event loop and counts its work. */
+/** `npm start -- --bare` in its own process, which measures its event loop and counts its work. */
 export interface WatchedServer {
   url: string;
   process: ChildProcess;
@@ -22,7 +22,7 @@ interface Options {
   dataDirectory: string;
 }
 
-/** Starts one with a database and a data folder that are the caller's. */
+/** Starts one with the caller's database and data folder. */
 export async function startWatchedServer({ programs, databaseUri, dataDirectory }: Options): Promise<WatchedServer> {
   const child = fork(join(programs, 'main.js'), ['--bare'], {
     execArgv: ['--import', join(programs, 'loop-watch.js')],

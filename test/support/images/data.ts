@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const folder = process.env.LARGE_IMAGE_TEST_DATA ?? join(root, '..', 'shared', 'data');
 
-/** Path of a real test image, or `null` (printed once with the reason) where the folder of real images is not at hand. */
+/** The path of a real test image, or `null` (printed once with the reason) if the folder of real images is missing. */
 export function sampleFile(name: string): string | null {
   const path = join(folder, name);
   if (existsSync(path)) return path;

@@ -7,7 +7,7 @@ import { askedGroups } from '../run/groups.js';
 
 const python = process.env.PYTHON ?? 'python3';
 
-/** Files that other people's programs wrote, in a folder that {@link Fixtures.remove} removes. */
+/** Files that third-party programs have written, in a folder that {@link Fixtures.remove} removes. */
 export interface Fixtures<Manifest> {
   folder: string;
   /** What the script printed. */
@@ -15,15 +15,16 @@ export interface Fixtures<Manifest> {
   remove(): void;
 }
 
-/** Exit code of scripts that lack something else than a module; they say what. */
+/** Exit code of scripts that lack something other than a module, which they name. */
 const skippedCode = 77;
 
 /**
- * Runs a script of `test/fixtures`, which writes files into a folder and prints what they hold as JSON. `null`, printed with the reason,
- * where Python lacks the modules that it needs, or the script ends with code 77. `null` too in runs without the group `writers`.
+ * Runs a script of `test/fixtures`, which writes files into a folder and prints their contents as JSON. Returns `null`, and
+ * prints the reason, if Python lacks a module or the script ends with code 77. Also returns `null` in runs without the group
+ * `writers`.
  */
 export function writeFixtures<Manifest>(script: string, modules: readonly string[]): Fixtures<Manifest> | null {
-  // The core does without them, and nobody has to be told.
+  // The core does not need them, so no message is printed.
   if (!askedGroups().includes('writers')) return null;
   const probe = spawnSync(python, ['-c', `import ${modules.join(', ')}`], { encoding: 'utf8' });
   if (probe.status !== 0) {

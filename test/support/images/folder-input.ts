@@ -6,14 +6,14 @@ import { memoryInput, type MemoryInput } from './memory-input.js';
 
 /** Files in memory by their paths, and how often each was opened as an image. */
 export interface MemoryFolder {
-  /** One of the files as a source is given it. */
+  /** One of the files, as an input of a source. */
   input(path: string): SourceInput;
   readonly opened: Map<string, number>;
-  /** Readers that are open now. */
+  /** Number of readers that are open now. */
   openReaders(): number;
 }
 
-/** A folder of files in memory. Images in it are opened by the sources of a registry, for each use anew. */
+/** A folder of files in memory. Images in it are opened by the sources of a registry, again for each use. */
 export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, registry?: TileSourceRegistry): MemoryFolder {
   const opened = new Map<string, number>();
   const inputs: MemoryInput[] = [];

@@ -4,7 +4,7 @@ import type { TileSourceDefinition } from '../../../src/tilesource/tile-source.j
 import { casesOf } from '../run/sample.js';
 import { memoryInput } from './memory-input.js';
 
-/** A mutated file that keeps the source busy for longer hangs: on an idle machine none takes a second. */
+/** A mutated file that takes longer than this hangs: on an idle machine none takes a second. */
 const deadline = 120_000;
 /** Bytes by which the memory of the process may grow. */
 const memoryLimit = 768 * 1024 * 1024;
@@ -22,14 +22,14 @@ export function random(state: number): () => number {
 
 const interesting = [0, 1, 2, 3, 7, 8, 0x7f, 0x80, 0xff];
 
-/** What the mutations of a file are like. */
+/** How a file is mutated. */
 export interface Mutation {
-  /** Stretches of the file in which most changes lie: headers and directories. */
+  /** Parts of the file in which most changes are made: headers and directories. */
   near?: readonly { offset: number; length: number }[];
   bigEndian?: boolean;
 }
 
-/** Changes some bytes, mostly where structures are; sometimes whole 32-bit words, or cuts the file. */
+/** Changes some bytes, most of them in structures. Sometimes changes whole 32-bit words, or cuts the file. */
 export function mutate(original: Buffer, next: () => number, { near = [], bigEndian = false }: Mutation = {}): Buffer {
   const file = Buffer.from(original);
   const pick = (limit: number): number => Math.floor(next() * limit);
@@ -51,7 +51,7 @@ export function mutate(original: Buffer, next: () => number, { near = [], bigEnd
   return next() < 0.1 ? file.subarray(0, pick(file.length)) : file;
 }
 
-/** Opens a file and asks for everything once. Only errors that are meant for the caller may come out. */
+/** Opens a file and reads everything once. Only errors for the caller may be thrown. */
 async function exercise(
   definition: TileSourceDefinition,
   bytes: Uint8Array,
@@ -100,8 +100,8 @@ export interface FuzzKind extends Mutation {
 }
 
 /**
- * Opens thousands of mutated files: there may be no crash, hang, read outside the file, open reader, unbounded memory or unhandled
- * rejection, and no error that is not meant for the caller.
+ * Opens thousands of mutated files. There may be no crash, hang, read outside the file, open reader, unlimited memory or
+ * unhandled rejection, and only errors for the caller.
  *
  * @param options `count` files of each kind; `seed`, which the environment variable FUZZ_SEED sets, to look elsewhere.
  */

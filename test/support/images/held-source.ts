@@ -1,7 +1,7 @@
 import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { paint, rasterSource } from './raster-source.js';
 
-/** An image whose tiles are read when they are let, or never. */
+/** An image whose tiles are read when the test allows it, or never. */
 export class HeldSource {
   reading = 0;
   begun = 0;

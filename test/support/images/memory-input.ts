@@ -1,13 +1,13 @@
 import type { ByteReader, SourceInput } from '../../../src/tilesource/tile-source.js';
 
-/** What was asked of a {@link memoryInput}. */
+/** An input of {@link memoryInput}, with a record of its reads. */
 export interface MemoryInput extends SourceInput {
   path: null;
   /** Reads that left the file; a correct source makes none. */
   readonly strayReads: string[];
   readonly open: () => Promise<ByteReader>;
   openReaders(): number;
-  /** Bytes that were read, counted each time. */
+  /** Number of bytes that were read, including repeated reads. */
   readBytes(): number;
 }
 

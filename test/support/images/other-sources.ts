@@ -134,7 +134,7 @@ const openjpeg = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg')
   J2KEncoder: new () => Encoder;
 }>;
 
-/** Few kinds of samples, because the encoder makes no tiles: all of it is decoded for each tile of a picture. */
+/** Few kinds of samples, because the encoder makes no tiles, so the whole image is decoded for each tile. */
 const jpeg2000Kinds = ['uint8/3', 'uint16/1', 'int16/1'];
 
 /** A codestream without smaller sizes. */
@@ -184,7 +184,7 @@ async function multi(raster: Raster): Promise<TileSource> {
   return multiSource.open(memoryFolder(files, registry).input('multi.yaml'));
 }
 
-/** A raster as CZI, DICOM, JPEG 2000 and Zarr, as far as these can hold it, and as an image made of two others. */
+/** A raster as CZI, DICOM, JPEG 2000 and Zarr, if these formats support it, and as an image made of two others. */
 export async function otherSources(raster: Raster): Promise<[string, TileSource][]> {
   const made: [string, TileSource | null][] = [
     ['CZI', await czi(raster)],

@@ -40,7 +40,7 @@ export function rasterSource(frames: Raster | Raster[], facts: Partial<ImageMeta
   return { source, read };
 }
 
-/** A raster whose samples a function gives. */
+/** A raster whose samples are computed by a function. */
 export function paint(
   shape: { width: number; height: number; bands: number; dtype?: Raster['dtype'] },
   sample: (x: number, y: number, band: number) => number,

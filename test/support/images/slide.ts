@@ -3,8 +3,8 @@ import sharp from 'sharp';
 import { sampleFile } from './data.js';
 
 /**
- * A slide of about half a micrometer per pixel: a real one where it is at hand, else a generated pyramidal TIFF with colors that
- * differ from place to place.
+ * A slide of about half a micrometer per pixel: a real one if it is available, or else a generated pyramidal TIFF with varying
+ * colors.
  *
  * @returns path of the file
  */

@@ -3,7 +3,7 @@ import type { KnownImage } from '../zarr/served-samples.js';
 import { startHost, type Client, type TestHost } from '../hosts/reference-host.js';
 import { newFolder, pyramid, uploadItem } from './images.js';
 
-/** A host with an image of several planes, channels and times, whose samples are known, and one without these axes. */
+/** A host with an image of several planes, channels and times, whose samples are known, and an image without these axes. */
 export interface StackHost {
   started: TestHost;
   admin: Client;

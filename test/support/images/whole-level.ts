@@ -1,6 +1,6 @@
 import type { TileSource } from '../../../src/tilesource/tile-source.js';
 
-/** All tiles of a level put together, in plain numbers. */
+/** The samples of all tiles of a level, joined, as numbers. */
 export async function wholeLevel(source: TileSource, level = source.metadata.levels - 1, frame = 0): Promise<number[]> {
   const { sizeX, sizeY, tileWidth, tileHeight, levels, bandCount } = source.metadata;
   const scale = 2 ** (levels - 1 - level);
@@ -19,7 +19,7 @@ export async function wholeLevel(source: TileSource, level = source.metadata.lev
   return pixels;
 }
 
-/** The largest difference between samples at the same place. @throws where there are not as many of both */
+/** The largest difference between samples at the same position. @throws if their numbers differ */
 export function worstDifference(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) throw new Error(`${actual.length} samples where ${expected.length} are expected`);
   let difference = 0;

@@ -20,7 +20,7 @@ export interface JobService {
 
 export const leaseMs = 1500;
 
-/** Connects and makes store, Agenda and runner; nothing is defined or started yet. */
+/** Connects and creates store, Agenda and runner; nothing is defined or started yet. */
 export async function openJobService(uri: string, options: Partial<JobRunnerOptions> = {}): Promise<JobService> {
   const connection = await new Mongoose().createConnection(uri).asPromise();
   const model = new JobModel(new OwnCollections(connection));
@@ -47,12 +47,12 @@ export async function openJobService(uri: string, options: Partial<JobRunnerOpti
   };
 }
 
-/** Where jobs note that they were begun, in the database that all processes share. */
+/** The collection in which jobs record that they were started; all processes share it. */
 export function executions(connection: Connection) {
   return connection.collection<{ job: string; pid: number; attempt: number }>('executions');
 }
 
-/** Jobs that note their beginning, and then take the time they are told to. */
+/** Jobs that record their start, and then take a given time. */
 export function testDefinitions(connection: Connection): JobDefinition<{ steps: number }>[] {
   const parse = (kwargs: Record<string, unknown>) => ({ steps: Number(kwargs.steps ?? 1) });
   const run: JobDefinition<{ steps: number }>['run'] = async ({ job, signal, log, progress }, { steps }) => {

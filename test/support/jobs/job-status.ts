@@ -1,7 +1,7 @@
 import type { Client } from '../hosts/reference-host.js';
 import { until } from '../run/until.js';
 
-/** A job as GET answers it to an administrator. */
+/** A job in the form that GET returns to an administrator. */
 export interface ShownJob {
   _id: string;
   status: number;
@@ -9,7 +9,7 @@ export interface ShownJob {
   progress: { total: number; current: number } | null;
 }
 
-/** The job as soon as it has ended. */
+/** Resolves with the job as soon as it has ended. */
 export async function endedJob(client: Client, id: string): Promise<ShownJob> {
   return until(`job ${id} has ended`, async () => {
     const job = (await client.ok('GET', `/job/${id}`)) as unknown as ShownJob;

@@ -13,7 +13,7 @@ const annotated = async (client: Client, place: Place) => {
 };
 export const listed = (client: Client, item: string) =>
   client.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } }) as unknown as Promise<Json[]>;
-/** Number and line widths of the elements of an annotation. */
+/** The number and line widths of the elements of an annotation. */
 export const shape = async (client: Client, id: unknown): Promise<[number, ...unknown[]]> => {
   const elements = elementsOf(await client.ok('GET', `/annotation/${String(id)}`));
   return [elements.length, ...new Set(elements.map(({ lineWidth }) => lineWidth))];
@@ -65,7 +65,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
   'several edits that are written together': {
     steps: ['annotation:replaced#2', 'annotation:between-kept'],
     prepare: annotated,
-    // The first is written alone, and the others wait for it.
+    // The first change is written alone, and the others wait for it.
     act: (client, { made }) =>
       Promise.all([1, 2, 3, 4, 5, 6].map(() => client.ok('POST', `/annotation/${made}/elements`, { json: points(10, 1) }))),
     async check(client, { made }) {
@@ -129,7 +129,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
   },
   densities: {
     steps: ['density:blocks-stored'],
-    // All in one process: others would count them as soon as nobody asks for anything.
+    // All requests go to one process, because other processes would count the densities as soon as they are idle.
     async act(client, place) {
       place.made = String((await annotate(client, place.item, { name: 'many', elements: points(3000, 1) }))._id);
       await client.ok('GET', `/annotation/${place.made}/tiles/zxy/0/0/0`);
@@ -229,7 +229,7 @@ export const annotationUploads: Record<string, PluginWrite> = {
     async check(client, place) {
       const query = { uploadId: place.made };
       const { status, body } = await client.send('GET', '/file/offset', { query });
-      // Complete, unless the file has been read and removed by now.
+      // It is complete, unless the file has been read and removed by now.
       if (status === 200) {
         expect(body.offset).toBe(twoAnnotations.length);
         await client.ok('POST', '/file/completion', { query });

@@ -4,10 +4,10 @@ import { uploadItem } from '../images/images.js';
 import { until } from '../run/until.js';
 import { filesOf, markerOf, type Json, type PluginWrite } from './plugin-writes.js';
 
-/** The file that is there before, and the one with which the process dies. */
+/** The existing file, and the file during whose upload the process is killed. */
 const levels = Promise.all([level(2, 200), level(1, 50)]);
 
-/** Writes of items that become one, where `large_image.merge_dicom` says so. */
+/** Writes of items that are merged because of `large_image.merge_dicom`. */
 export const dicomWrites: Record<string, PluginWrite> = {
   'a file of a DICOM series': {
     steps: ['series:noted', 'series:marked', 'file:moved', 'series:moved'],

@@ -3,11 +3,11 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 
 /*
- * Part of a program that is going to be killed (`buildProgram` with `holdsAtSteps`): a write that has reached its step waits there for ever,
- * so that one kill hits many writes, each at its own step. What is to wait is said
+ * Part of a program that a test kills (`buildProgram` with `holdsAtSteps`). A write that has reached its step waits there forever, so that
+ * one kill interrupts many writes, each at its own step. What waits is named
  *   by the header `hold-at-step: <key> <step>` of the requests of a write, or
- *   by the variable HOLD_AT_STEPS, `<key> <step>,…`, for what jobs and timers do: whoever comes there first.
- * A step is a name, or `name#3` for the third time. `held <key>` is printed when it has been reached.
+ *   by the variable HOLD_AT_STEPS, `<key> <step>,…`, for jobs and timers: the first one that reaches the step waits.
+ * A step is a name, or `name#3` for the third time. `held <key>` is printed when the step has been reached.
  */
 interface Wanted {
   key: string;

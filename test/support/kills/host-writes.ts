@@ -3,22 +3,22 @@ import { expect } from 'vitest';
 import { Client, type Answer } from '../hosts/reference-host.js';
 
 export const minimumChunk = 1024;
-/** What one case works on: a collection with a folder of its own. */
+/** What one case works on: its own collection with a folder. */
 export interface Place {
   name: string;
   collection: string;
   folder: string;
   body: Buffer;
-  /** Ids of what was prepared. */
+  /** Ids of the prepared documents. */
   ids: Record<string, string>;
 }
 
 export interface Write {
   steps: readonly string[];
   prepare?: (client: Client, place: Place) => Promise<void>;
-  /** The request, or the requests, during which the process dies. */
+  /** The requests during which the process is killed. */
   act: (client: Client, place: Place) => Promise<unknown>;
-  /** What a client does afterwards, and what must be there then. */
+  /** What a client does afterwards, and the check of the result. */
   check: (client: Client, place: Place, step: string) => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function contents(client: Client, folder: string): Promise<[string,
 
 const trashed = (folder: string) => ({ query: { resources: JSON.stringify({ folder: [folder] }) } });
 
-/** Sends the rest of an upload, as a client does that has lost its connection; it asks first what has arrived. */
+/** Sends the rest of an upload, as a client does that has lost its connection. First asks what has arrived. */
 async function resume(client: Client, uploadId: string, body: Buffer): Promise<void> {
   const known = await client.send('GET', '/file/offset', { query: { uploadId } });
   if (known.status === 400) return;
@@ -88,7 +88,7 @@ const tree = async (client: Client, place: Place) => {
   }
 };
 const status = async (client: Client, path: string) => (await client.send('GET', path)).status;
-/** Whole, or not there at all. */
+/** Checks that a tree is complete, or does not exist at all. */
 const wholeTree = async (client: Client, top: string, { body }: Place) => {
   expect(await contents(client, top)).toEqual([['f.bin', body]]);
   const [inner] = await client.ok('GET', '/folder', { query: { parentType: 'folder', parentId: top } });
@@ -116,7 +116,7 @@ export const hostWrites: Record<string, Write> = {
       expect((await contents(client, folder)).filter(([, ...bytes]) => bytes.length === 0)).toEqual([]);
       await resume(client, ids.upload!, body);
       expect(await contents(client, folder)).toEqual([['f.bin', body]]);
-      // It is the one that was published before the process died, not a second one.
+      // It is the file that was published before the process was killed, not a second one.
       expect(await status(client, `/file/offset?uploadId=${ids.upload!}`)).toBe(400);
     },
   },
@@ -136,7 +136,7 @@ export const hostWrites: Record<string, Write> = {
     steps: ['upload:written', 'upload:moved', 'file:recorded', 'item:recorded'],
     act: (client, { folder, body }) => upload(client, { parentType: 'folder', parentId: folder, name: 'f.bin' }, body),
     async check(client, { folder, body }) {
-      // No client knows the upload: what was not published goes.
+      // No client knows the upload, so what was not published is removed.
       const found = await contents(client, folder);
       expect([[], [['f.bin', body]]]).toContainEqual(found);
       await upload(client, { parentType: 'folder', parentId: folder, name: 'again.bin' }, body);
@@ -185,7 +185,13 @@ export const hostWrites: Record<string, Write> = {
     },
   },
   'the removal of a folder': {
-    steps: ['folder-removal:hidden', 'item-removals:hidden', 'item-removal:emptied', 'folder-removal:items', 'folder-removal:hidden#2'],
+    steps: [
+      'folder-removal:hidden',
+      'item-removals:hidden',
+      'item-removal:emptied',
+      'folder-removal:items',
+      'folder-removal:hidden#2',
+    ],
     prepare: tree,
     act: (client, { ids }) => client.ok('DELETE', `/folder/${ids.top!}`),
     async check(client, { ids, folder }) {
@@ -237,7 +243,13 @@ export const hostWrites: Record<string, Write> = {
     check: (client, place) => wholeTree(client, place.ids.top!, place),
   },
   'emptying the trash': {
-    steps: ['item-removals:hidden', 'item-removal:emptied', 'trash-removal:items', 'folder-removal:hidden', 'trash-removal:removed'],
+    steps: [
+      'item-removals:hidden',
+      'item-removal:emptied',
+      'trash-removal:items',
+      'folder-removal:hidden',
+      'trash-removal:removed',
+    ],
     async prepare(client, place) {
       await tree(client, place);
       await client.ok('POST', '/resource/trash', trashed(place.ids.top!));
@@ -298,7 +310,7 @@ export const hostWrites: Record<string, Write> = {
       const { ids, folder } = place;
       await wholeTree(client, ids.top!, place);
       expect(await client.ok('GET', `/folder/${ids.inner!}`)).toMatchObject({ baseParentId: ids.target });
-      // The name is free where it was.
+      // The name is free in the former place.
       await client.create('/folder', { parentId: folder, name: 'top' });
     },
   },

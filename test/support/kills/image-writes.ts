@@ -11,7 +11,7 @@ const configuration = (client: Client, { folder }: Place, text: string) =>
 const configured = (client: Client, { folder }: Place) => client.ok('GET', `/folder/${folder}/yaml_config/a.yaml`);
 const configurationItems = async (client: Client, { folder }: Place) =>
   (await client.ok('GET', '/item', { query: { folderId: folder, name: 'a.yaml' } })) as unknown as { _id: string }[];
-/** It takes the next one at once, and then has one item with one file. */
+/** The folder accepts the next configuration at once, and then has one item with one file. */
 const takesTheNext = async (client: Client, place: Place) => {
   expect((await configuration(client, place, 'last: 1\n')).status).toBe(200);
   expect(await configured(client, place)).toEqual({ last: 1 });
@@ -20,7 +20,7 @@ const takesTheNext = async (client: Client, place: Place) => {
   expect(await filesOf(client, items[0]!._id)).toHaveLength(1);
 };
 
-/** Writes about images and configurations that requests do. */
+/** Writes of images and configurations by requests. */
 export const imageWrites: Record<string, PluginWrite> = {
   'a thumbnail': {
     steps: ['cached-file:claimed', 'cached-file:stored', 'cached-file:released'],
@@ -47,7 +47,7 @@ export const imageWrites: Record<string, PluginWrite> = {
     act: (client, { item }) => client.ok('DELETE', `/item/${item}/tiles`),
     async check(client, { item }) {
       expect(await markerOf(client, item)).toBe(undefined);
-      // Other processes hear of it within 5 s.
+      // Other processes learn of it within 5 s.
       await until('it has none', async () => (await client.send('GET', `/item/${item}/tiles`)).status === 400);
       expect(await filesOf(client, item)).toHaveLength(1);
     },
@@ -79,7 +79,7 @@ export const imageWrites: Record<string, PluginWrite> = {
   },
 };
 
-/** One of them after the other in a process: they are all about one file. */
+/** These run one after the other in a process, because all of them concern one file. */
 export const configurationFileSteps = ['configuration:written', 'configuration:saved', 'configuration:replaced'];
 
 const servesOneOfItsFiles = async (client: Client, { item }: Place) => {
@@ -87,7 +87,7 @@ const servesOneOfItsFiles = async (client: Client, { item }: Place) => {
   expect(ids).toContain((await markerOf(client, item))?.fileId);
   expect((await client.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(200);
 };
-/** Waits for what a conversion of an item makes. @throws with the words of its jobs. */
+/** Waits for the result of a conversion of an item. @throws with the log of its jobs. */
 const untilConverted = (client: Client, { item }: Place, isThere: () => Promise<boolean>) =>
   until('the conversion', async () => {
     if (await isThere()) return true;

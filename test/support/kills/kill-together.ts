@@ -7,21 +7,21 @@ import { Client, type TestHost } from '../hosts/reference-host.js';
 export interface Victim {
   /** `upload:moved`, or `upload:moved#2` for the second time. */
   step: string;
-  /** What it is, for messages. */
+  /** Its name in messages. */
   name: string;
-  /** Sends the request, or the requests. Absent: it begins by itself. */
+  /** Sends the requests. Absent if the write begins by itself. */
   act?: (client: Client) => Promise<unknown>;
-  /** Whether the step is one of a job, or of what a process does by itself; else of the requests. */
+  /** Whether the step belongs to a job or a background task, not to the requests. */
   inBackground?: boolean;
-  /** Whether the requests are answered before. */
+  /** Whether the requests are answered before the step. */
   isAnswered?: boolean;
 }
 
 export interface KillOptions {
-  /** What `buildProgram('host-process', { holdsAtSteps: true })` has made. */
+  /** The program that `buildProgram('host-process', { holdsAtSteps: true })` has built. */
   program: string;
   host: TestHost;
-  /** Who sends the requests. */
+  /** The client that sends the requests. */
   client: Client;
   env?: Readonly<Record<string, string>>;
   words?: readonly string[];
@@ -30,12 +30,12 @@ export interface KillOptions {
 /** What processes come to without a request: recovery from a killed one, its jobs, files that are served where they lie. */
 export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:file', 'in-place:item'] as const;
 
-/** Requests that are sent at the same time, until each has come to its step. */
+/** Number of writes that are started at the same time, until each has reached its step. */
 const concurrency = 6;
-/** How long a write may take to its step, in milliseconds. */
+/** How long a write may take to reach its step, in milliseconds. */
 const patienceMs = 300_000;
 
-/** Starts a process, brings each write to its step, and kills the process there. @throws when one does not come there. */
+/** Starts a process, brings each write to its step, and then kills the process. @throws if a write does not reach its step. */
 export async function killTogether(options: KillOptions, victims: readonly Victim[]): Promise<void> {
   const { program, host, client } = options;
   const keyed = victims.map((victim, key) => ({ ...victim, key: String(key) }));

@@ -3,11 +3,11 @@ import type { Client } from '../hosts/reference-host.js';
 
 export type Json = Record<string, unknown>;
 
-/** What one case works on: a folder of its own with an item that is a large image. */
+/** What one case works on: its own folder with an item that is a large image. */
 export interface Place {
   folder: string;
   item: string;
-  /** Id of what was prepared. */
+  /** Id of the prepared document. */
   made: string;
 }
 
@@ -15,9 +15,9 @@ export interface Place {
 export interface PluginWrite {
   steps: readonly string[];
   prepare?: (client: Client, place: Place) => Promise<unknown>;
-  /** The request during which, or after which, the process dies. */
+  /** The requests during or after which the process is killed. */
   act: (client: Client, place: Place) => Promise<unknown>;
-  /** What must be there afterwards. */
+  /** Checks the result afterwards. */
   check: (client: Client, place: Place, step: string) => Promise<void>;
 }
 

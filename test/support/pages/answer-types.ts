@@ -10,7 +10,7 @@ interface Description {
 const heading = `// Made by test/rest/host/api-description.test.ts from the description of the API. To renew it: npx vitest run test/rest/host/api-description.test.ts -u
 `;
 
-/** The routes that the page asks. */
+/** The routes that the page requests. */
 const asked: ReadonlySet<string> = new Set([
   'GET annotation',
   'POST annotation',
@@ -149,7 +149,7 @@ const asked: ReadonlySet<string> = new Set([
   'PUT user/{id}/password',
 ]);
 
-/** A copy without descriptions, and without the members that schemas allow and do not name: the page needs only the types. */
+/** A copy without descriptions and without unnamed members, because the page needs only the types. */
 function namedOnly(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(namedOnly);
   if (typeof value !== 'object' || value === null) return value;
@@ -160,7 +160,7 @@ function namedOnly(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, member]) => [key, namedOnly(member)]));
 }
 
-/** The named schemas that a value refers to, in the order of the description. */
+/** The named schemas to which a value refers, in the order of the description. */
 function referenced(value: unknown, schemas: Record<string, object>): Record<string, object> {
   const names = new Set<string>();
   const visit = (part: unknown): void => {

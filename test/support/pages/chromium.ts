@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Path of a Chromium, or `null` (printed once with the reason) where this machine has none. */
+/** The path of Chromium, or `null` (printed once with the reason) if this machine does not have it. */
 export function chromiumPath(): string | null {
   const named = process.env.CHROMIUM_PATH;
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
@@ -15,7 +15,7 @@ export function chromiumPath(): string | null {
   return null;
 }
 
-/** Starts the Chromium of {@link chromiumPath}. It has no sandbox where root starts it. */
+/** Starts the Chromium of {@link chromiumPath}. It has no sandbox if root starts it. */
 export function launchChromium(executablePath: string, args: readonly string[] = []): Promise<Browser> {
   const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return chromium.launch({ executablePath, args: [...sandbox, ...args] });

@@ -4,7 +4,7 @@ import type { Texts } from '../../../src/viewer/languages/catalog.js';
 import type { Client } from '../hosts/reference-host.js';
 import { slideFile } from '../images/slide.js';
 
-/** What the views show. All of these names are data, which no translation changes. */
+/** The names that the views show. They are data, so no translation changes them. */
 const shortNames = {
   collection: 'Sammlung-1',
   folder: 'Ordner-1',
@@ -14,7 +14,7 @@ const shortNames = {
   group: 'Gruppe-1',
 };
 
-/** Adds a collection with an image, a file that is none, an annotation, a group and a job. */
+/** Adds a collection with an image, another file, an annotation, a group and a job. */
 export async function addContent(
   admin: Client,
   work: string,
@@ -39,7 +39,7 @@ export async function addContent(
   return { collection, folder, slide, broken, names };
 }
 
-/** An address, and what brings its view or dialog up. */
+/** An address, and a function that waits for its view or opens its dialog. */
 export type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
 /** The views and dialogs of the page, which are found by their texts. */

@@ -1,4 +1,5 @@
-// Runs in a browser, and reads a store of OME-Zarr as web viewers do: the first rows of a channel at the second level, by zarrita and by Viv.
+// Runs in a browser, and reads an OME-Zarr store as web viewers do: the first rows of a channel at the second level, by zarrita
+// and by Viv.
 import { loadOmeZarr } from '@vivjs/loaders';
 import * as zarrita from 'zarrita';
 

@@ -22,7 +22,7 @@ export function stageOf(page: Page) {
   };
 }
 
-/** Tells of the errors of a page: those of its scripts, and those that the browser shows in the console. */
+/** Reports the errors of a page: those of its scripts, and those that the browser shows in the console. */
 export function onErrors(page: Page, tell: (text: string) => void) {
   page.on('console', (message) => {
     if (message.type() === 'error') tell(message.text());
@@ -30,7 +30,7 @@ export function onErrors(page: Page, tell: (text: string) => void) {
   page.on('pageerror', (error) => tell(error.message));
 }
 
-/** Signs in, as the test host registers users. */
+/** Signs in with the password that the test host gives users. */
 export async function signIn(page: Page, url: string, login: string) {
   await page.goto(`${url}/#sign-in`);
   await page.getByLabel('Login or email').fill(login);
@@ -40,8 +40,8 @@ export async function signIn(page: Page, url: string, login: string) {
 }
 
 /**
- * Has pages keep what annotations paint on the image apart from it as well: `shapesInk` what this page draws, `allInk` the server's pictures too.
- * Both come as pictures, of which the image has none.
+ * Makes pages also draw annotations on separate canvases: `shapesInk` has what this page draws, `allInk` also the server's
+ * pictures.
  */
 export async function watchInk(pages: Page | BrowserContext) {
   await pages.addInitScript(`(() => {
@@ -79,7 +79,7 @@ export async function watchInk(pages: Page | BrowserContext) {
   })()`);
 }
 
-/** How many pixels of the shapes that are drawn are not transparent. */
+/** The number of pixels of the drawn shapes that are not transparent. */
 export function inkOf(page: Page): Promise<number> {
   return page.evaluate<number>(`(() => {
     if (!window.inked?.isConnected) return 0;
@@ -90,7 +90,7 @@ export function inkOf(page: Page): Promise<number> {
   })()`);
 }
 
-/** Red, green, blue and opacity of what annotations have at places that are given in pixels from the middle of the stage. */
+/** Red, green, blue and opacity of the annotations at positions in pixels from the center of the stage. */
 export function colorsAt(page: Page, places: readonly Position[]): Promise<number[][]> {
   return page.evaluate<number[][]>(
     `${JSON.stringify(places)}.map(([x, y]) => window.inked?.isConnected
@@ -99,7 +99,7 @@ export function colorsAt(page: Page, places: readonly Position[]): Promise<numbe
   );
 }
 
-/** Has all pages of a context keep a token, with which they are signed in. */
+/** Stores a token in all pages of a context, so that they are signed in. */
 export function keepToken(context: BrowserContext, token: string | null): Promise<unknown> {
   // Pages without an address, such as about:blank, have no storage.
   return context.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', '${token}')`);

@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
-/** The widths and colors in which pages are looked at. */
+/** The widths and color schemes in which pages are checked. */
 const looks = [
   [1200, 'light'],
   [1200, 'dark'],
@@ -9,13 +9,13 @@ const looks = [
 ] as const;
 
 interface ViolationOptions {
-  /** the selector of the element that is looked at; by default the whole page */
+  /** the selector of the checked element; by default the whole page */
   within?: string;
   /** the rules, by their tags; by default all */
   kinds?: readonly string[];
 }
 
-/** What axe finds wrong with a page, in a line each. */
+/** What axe finds wrong with a page, one problem per line. */
 export async function violationsOf(page: Page, { within, kinds }: ViolationOptions = {}): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
   const target = within === undefined ? 'document' : `document.querySelector(${JSON.stringify(within)})`;

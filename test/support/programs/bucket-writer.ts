@@ -1,4 +1,5 @@
-// A process that stores a file in the bucket of its environment, with its record on a database, and removes it again. A test kills it at a step.
+// A process that stores a file in the bucket named in its environment, and its record in a database, and removes it again. A test
+// kills it at a step.
 import { S3Client } from '@aws-sdk/client-s3';
 import { Readable } from 'node:stream';
 import { openBucketFiles } from '../kills/bucket-writes.js';

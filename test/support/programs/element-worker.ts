@@ -1,4 +1,4 @@
-// A process that writes and changes annotations on the database it is given, until it is killed.
+// A process that writes and changes annotations in a given database until it is killed.
 import { Mongoose } from 'mongoose';
 import { crashLayout, openElements } from '../annotations/element-process.js';
 

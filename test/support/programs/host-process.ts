@@ -1,4 +1,4 @@
-// A reference host in a process of its own, until it is killed: database, data directory. It prints its address.
+// A reference host in its own process, until it is killed. Arguments: database, data directory. It prints its address.
 import { createReferenceHost } from '../../../src/reference-host/index.js';
 
 const [mongoUri, dataDirectory, inPlace] = process.argv.slice(2);
@@ -9,9 +9,9 @@ const host = await createReferenceHost({
   brand: 'girder',
   viewer: false,
   passwordMemoryKiB: 8,
-  // Others recover from what was killed before: this process is to die of its own requests.
+  // Other processes recover from earlier kills, because this process must be killed at its own requests.
   upkeep: process.env.UPKEEP === 'true',
-  // Writes that are held at their steps keep nobody else from theirs.
+  // Writes that are held at their steps do not keep other writes from theirs.
   install: {
     queues: {
       tiles: unlimited,

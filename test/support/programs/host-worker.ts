@@ -1,4 +1,4 @@
-// A worker process of the reference host, until it is killed: database, data directory.
+// A worker process of the reference host, until it is killed. Arguments: database, data directory.
 import { createReferenceHost } from '../../../src/reference-host/index.js';
 
 const worker = await createReferenceHost({

@@ -1,4 +1,4 @@
-// A process that runs the test jobs until it is killed: database, lease in milliseconds.
+// A process that runs the test jobs until it is killed. Arguments: database, lease in milliseconds.
 import { openJobService, testDefinitions } from '../jobs/job-process.js';
 
 const service = await openJobService(process.argv[2]!, { leaseMs: Number(process.argv[3]) });

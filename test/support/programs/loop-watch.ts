@@ -4,9 +4,9 @@ import { Socket } from 'node:net';
 import { isMainThread, MessagePort, Worker } from 'node:worker_threads';
 import { watchLoop, type LoopStretches } from '../run/loop-stretches.js';
 
-/** What a server has done since it was last asked. */
+/** The work of a server since it was last asked. */
 export interface ServerWork {
-  /** How often work on the event loop has looked at the clock, as it does to let other work run. */
+  /** How often work on the event loop has looked at the clock, which it does to let other work run. */
   looks: number;
   /** Messages to threads. */
   toThreads: number;
@@ -22,7 +22,7 @@ export interface ServerWork {
  * message from the test is answered with the work since the message before.
  */
 if (isMainThread && process.send !== undefined && process.env.WATCH_LOOP === '1') {
-  // Children and workers have loops of their own.
+  // Child processes and workers have their own event loops.
   delete process.env.WATCH_LOOP;
   const counts = { looks: 0, toThreads: 0, commands: 0 };
   const loop = watchLoop();

@@ -4,7 +4,7 @@ import { askedGroups } from '../run/groups.js';
 
 const python = process.env.PYTHON ?? 'python3';
 
-/** Whether Python 3 is at hand, in runs with the group `writers`; prints once why referee tests skip when it is not. */
+/** Whether Python 3 is available, in runs with the group `writers`. If not, prints once why the referee tests are skipped. */
 export function hasPython(): boolean {
   if (!askedGroups().includes('writers')) return false;
   const found = spawnSync(python, ['--version'], { encoding: 'utf8' });

@@ -9,7 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 type Entries = Record<string, string>;
 
-/** Has the program wait at its steps where it is told so (kills/hold-at-step.ts): `step(…)` becomes `await reached(…)`. */
+/** Makes the program wait at its steps (kills/hold-at-step.ts): `step(…)` becomes `await reached(…)`. */
 const holdingAtSteps: Plugin = {
   name: 'hold-at-steps',
   setup(building) {
@@ -25,13 +25,16 @@ const holdingAtSteps: Plugin = {
 
 const { entry: packageEntries, banner } = packageBuild;
 
-/** Programs of JavaScript in a folder. */
+/** Built JavaScript programs in a folder. */
 interface BuiltPrograms {
   folder: string;
   remove: () => Promise<void>;
 }
 
-/** Builds them into a folder of the package, whose name they use, beside what they import and the programs of threads and processes. */
+/**
+ * Builds programs into a folder inside the package, because they import it by its name, together with the programs of threads and
+ * processes.
+ */
 async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise<BuiltPrograms> {
   const folder = await mkdtemp(join(root, '.program-'));
   const started = Object.entries(packageEntries).filter(([program]) => /-(thread|process)$/.test(program));
@@ -43,11 +46,12 @@ async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise
     silent: true,
     config: false,
     splitting: true,
-    // Hundreds of modules of packages take half of the time of a start. What comes with programs or files of its own stays where it lies.
+    // Loading hundreds of modules of packages takes half of the start time, so these are bundled. Packages with their own
+    // programs or files are not.
     noExternal: [/^(@agendajs\/mongo-backend|agenda|ajv|express|find-my-way|js-yaml|mongoose)$/],
     banner,
     esbuildPlugins: holdsAtSteps ? [holdingAtSteps] : [],
-    // The package says that its modules do nothing by being imported; those of tests do.
+    // The package declares that its modules have no side effects; the modules of tests have some.
     esbuildOptions: (options) => {
       options.ignoreAnnotations = true;
       Object.assign(options, { minifyWhitespace: true, lineLimit: 160 });
@@ -57,8 +61,9 @@ async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise
 }
 
 /**
- * All that tests start in processes of their own, each a file of JavaScript, which starts in a third of the time of the sources: the programs of
- * `programs/`, `npm start` as `main`, the command line as `cli`, and the modules that small scripts of tests import.
+ * Builds everything that tests start in separate processes, each as a JavaScript file, which starts in a third of the time of the
+ * sources: the programs of `programs/`, `npm start` as `main`, the command line as `cli`, and the modules that small scripts of
+ * tests import.
  */
 export async function buildTestPrograms(): Promise<BuiltPrograms> {
   const own = (await readdir(join(root, 'test', 'support', 'programs'))).map((file) => `test/support/programs/${file}`);
@@ -74,7 +79,7 @@ export async function buildTestPrograms(): Promise<BuiltPrograms> {
   return built;
 }
 
-/** A program, `test/support/programs/host-process`, as one file of JavaScript: for those that are not built for all tests. */
+/** A program, `test/support/programs/host-process`, as one JavaScript file, for programs that are not built for all tests. */
 export async function buildProgram(
   source: string,
   options: { holdsAtSteps?: boolean } = {},

@@ -11,11 +11,11 @@ interface DurableDatabase {
   stop(): Promise<void>;
 }
 
-/** The one that `MONGODB_URI` names, or one that is started where the tool for it is beside the repository; `null` where there is neither. */
+/** The database of `MONGODB_URI`, or one that is started if its tool is beside the repository; `null` if there is neither. */
 export async function startDurableDatabase(): Promise<DurableDatabase | null> {
   if (process.env.MONGODB_URI) return { uri: process.env.MONGODB_URI, stop: () => Promise.resolve() };
   if (!existsSync(program)) return null;
-  // The folder for temporary files may be in memory, and PostgreSQL needs the disk.
+  // The folder for temporary files may be in memory, but PostgreSQL needs a disk.
   const folder = await mkdtemp('/var/tmp/large-image-documentdb.');
   const stop = async (): Promise<void> => {
     spawnSync(program, ['--stop', folder], { stdio: 'inherit' });

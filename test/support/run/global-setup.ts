@@ -4,14 +4,16 @@ import { buildTestPrograms } from './built-program.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Connection string of the server of this run, or why there is none. */
+    /** The connection string of the server of this run, or the reason why there is none. */
     database: { uri: string } | { failure: string };
     /** Folder of the programs that tests start (`programs.ts`). */
     programs: string;
   }
 }
 
-/** One database server and one build of the programs per run; each test file takes a database of its own (`support/database.ts`). */
+/**
+ * One database server and one build of the programs per run; each test file has its own database (`support/hosts/database.ts`).
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const [stopDatabase, programs] = await Promise.all([provideDatabase(project), buildTestPrograms()]);
   project.provide('programs', programs.folder);
@@ -23,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function provideDatabase(project: TestProject): Promise<() => Promise<void>> {
   try {
     const database = await startDatabase({
-      // The compiler of Java that makes the fastest code takes longer than it saves here.
+      // Java's optimizing compiler takes longer than it saves here.
       env: { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC', ...process.env },
       directory: null,
       report: ({ text }) => console.log(text),
@@ -32,7 +34,7 @@ async function provideDatabase(project: TestProject): Promise<() => Promise<void
     project.provide('database', { uri: database.uri });
     return () => database.stop();
   } catch (error) {
-    // Tests that need no database run all the same; those that do fail with this message.
+    // Tests that need no database still run; all others fail with this message.
     project.provide('database', { failure: error instanceof Error ? error.message : String(error) });
     return () => Promise.resolve();
   }

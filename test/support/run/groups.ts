@@ -4,11 +4,11 @@ export const groups = {
   core: ['test/unit', 'test/contract', 'test/rest', 'test/e2e'],
   /** Servers and workers that are killed at their steps. */
   kills: ['test/full/kills'],
-  /** Files, disks, databases and clients that fail, are slow, or come at the same time. */
+  /** Files, disks, databases and clients that fail, are slow, or act at the same time. */
   faults: ['test/full/faults'],
-  /** Requests at the limits of what is accepted, and what the server does for them. */
+  /** Requests at the documented limits, and the work of the server for them. */
   costly: ['test/full/costly'],
-  /** Every route, asked by every kind of caller. */
+  /** Every route, requested by every kind of caller. */
   rights: ['test/full/rights'],
   /** Pages in a browser. */
   browser: ['test/full/browser'],
@@ -16,10 +16,10 @@ export const groups = {
   package: ['test/full/package'],
   /** `npm start` as a process. */
   start: ['test/full/start'],
-  /** Files and requests that programs by other people have written, most of them in Python. */
+  /** Files and requests of third-party programs, most of them in Python. */
   writers: [
     'test/full/writers',
-    // Also what else these test, since they share samples and helpers with it.
+    // These files also test other things, because they share samples and helpers.
     'test/rest/images/iiif.test.ts',
     'test/unit/configuration-text/referee.test.ts',
     'test/unit/tilesource/codecs/scanlines.test.ts',
@@ -32,7 +32,7 @@ export const groups = {
     'test/unit/tilesource/sources/openslide.test.ts',
     'test/unit/tilesource/sources/zarr.test.ts',
   ],
-  /** Large tables and generated cases, of which the core tries a sample (`sample.ts`), in full. */
+  /** Large tables and generated cases in full; the core tries a sample of them (`sample.ts`). */
   tables: [
     'test/rest/annotations/documents/annotation-bad-bodies.test.ts',
     'test/rest/annotations/documents/annotation-many-items.test.ts',
@@ -53,7 +53,7 @@ export const groups = {
     'test/unit/tilesource/style',
     'test/unit/tilesource/tiff',
   ],
-  /** What uses a database, on one that keeps its data on disk (`durable-database.ts`). */
+  /** Tests with a database, on one that stores its data on disk (`durable-database.ts`). */
   database: ['test/contract', 'test/rest', 'test/full/kills', 'test/full/faults'],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -61,7 +61,7 @@ export type Group = keyof typeof groups;
 
 export const isGroup = (word: string): word is Group => Object.hasOwn(groups, word);
 
-/** The groups that this run was asked for in `TEST_GROUPS`, with commas between them; all where that is not set. */
+/** The groups that `TEST_GROUPS` names, separated by commas; all groups if it is not set. */
 export function askedGroups(): Group[] {
   const names = process.env.TEST_GROUPS;
   return names === undefined ? (Object.keys(groups) as Group[]) : names.split(',').filter(isGroup);
@@ -73,9 +73,9 @@ export function filesOf(asked: readonly Group[]): string[] {
   return [...new Set(paths)].map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 }
 
-/** Files that take longest begin first, whatever their size: one that begins late would run on alone. */
+/** The files that take longest begin first, whatever their size, because one that begins late would run alone at the end. */
 export const longest: readonly string[] = [
-  // They wait for leases to run out, most of a minute.
+  // They wait most of a minute for leases to expire.
   'test/full/kills/plugin-kills.test.ts',
   'test/full/kills/host-kills.test.ts',
   'test/full/package/package.test.ts',

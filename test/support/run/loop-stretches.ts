@@ -1,14 +1,14 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 
-/** The longest stretches of an event loop since it was last asked, in milliseconds. */
+/** The longest times that an event loop was blocked since the last call, in milliseconds. */
 export interface LoopStretches {
-  /** By the clock: on a busy machine also what other programs took. */
+  /** Elapsed time. On a busy machine it includes the time of other programs. */
   wall: number;
-  /** Of the processor, by the loop's own thread alone; by the clock where the system does not tell. */
+  /** Processor time of the loop's thread only; elapsed time if the system does not report it. */
   cpu: number;
 }
 
-/** The clock as it is, when somebody counts how often others look at it. */
+/** The original clock, for when a test counts how often others look at it. */
 const clock = performance.now.bind(performance);
 
 /** Measures how long the event loop of this process goes without a turn. */

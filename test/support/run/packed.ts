@@ -10,7 +10,7 @@ import { completeCode, packageBuild } from '../../../tsup.config.js';
 const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** What `npm pack` says of the package. */
+/** What `npm pack` reports about the package. */
 export interface Packed {
   filename: string;
   unpackedSize: number;
@@ -23,7 +23,7 @@ interface Manifest {
   devDependencies: Record<string, string>;
 }
 
-/** Whether a build has ended, and everything it made is younger than what it is made of. */
+/** Whether a build has finished, and all its files are newer than the sources. */
 async function isBuilt(): Promise<boolean> {
   const filesBelow = async (folder: string) => {
     const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(() => []);
@@ -34,13 +34,13 @@ async function isBuilt(): Promise<boolean> {
     join(root, name),
   );
   const built = await filesBelow('dist');
-  // Types and licenses are made last, each after its part of the build.
+  // Types and licenses are made last, each after its own part of the build.
   const last = ['testing.d.ts', 'viewer/element.d.ts', 'THIRD-PARTY-LICENSES.txt'].map((name) => join(root, 'dist', name));
   if (!last.every((path) => built.includes(path))) return false;
   return Math.max(...(await timesOf([...named, ...(await filesBelow('src'))]))) < Math.min(...(await timesOf(built)));
 }
 
-/** What `npm install` has made, and what the reference host and its database say in it. */
+/** What `npm install` has created, and what the reference host and its database print there. */
 async function lookAtInstallation(work: string) {
   const files = await readdir(join(work, 'node_modules'), { recursive: true, withFileTypes: true });
   const sizes = await Promise.all(
@@ -74,29 +74,29 @@ async function lookAtInstallation(work: string) {
   };
 }
 
-/** The package in a folder of its own, installed with the packages that it requires. */
+/** The package in its own folder, installed with the packages that it requires. */
 export interface Installed {
   /** The folder. */
   work: string;
   packed: Packed;
   /** Packages that only the reference host needs. */
   optional: string[];
-  /** What an installation without them looks like; `null` where the registry of npm cannot be reached. */
+  /** An installation without them; `null` if the npm registry cannot be reached. */
   alone: Awaited<ReturnType<typeof lookAtInstallation>> | null;
   /** Installs further packages, in the versions that package.json names. */
   install(names: readonly string[]): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** Builds all but the types, which take the compiler three quarters of the time of a build. */
+/** Builds everything except the types, which take three quarters of the time of a build. */
 async function buildCode(): Promise<void> {
   await rm(join(root, 'dist'), { recursive: true, force: true });
   await build({ ...packageBuild, dts: false, config: false, silent: true, onSuccess: completeCode });
 }
 
 /**
- * Packs the package and installs it, as users do. It is built first unless that is done, so that what is packed is what the sources say; without
- * its types where the test needs none.
+ * Packs the package and installs it, as users do. It is built first if the build is older than the sources, without types if the
+ * test does not need them.
  */
 export async function packAndInstall({ needsTypes = true } = {}): Promise<Installed> {
   const work = await mkdtemp(join(tmpdir(), 'large-image-package-'));

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Reporter, TestCase } from 'vitest/node';
 
-/** Tests that may pass only when they are tried again: `{ "file > name": { "reason": "…", "until": "2026-12-31" } }`. */
+/** Tests that may fail the first time: `{ "file > name": { "reason": "…", "until": "2026-12-31" } }`. */
 const listed = new URL('known-flaky.json', import.meta.url);
 
 /**
- * For runs in which a test that fails is tried once more, as CI does: names the tests that passed only then, with their first errors. Each is a fault
- * to be mended, and fails the run, unless it is in the list with a reason and a day that is not over.
+ * For runs that retry failed tests once, as CI does. Prints the tests that passed only the second time, with their first errors.
+ * Each of these fails the run, because its fault must be fixed, unless it is in the list with a reason and a date that has not
+ * passed.
  */
 export default class SecondTries implements Reporter {
   readonly #lines: string[] = [];

@@ -6,12 +6,12 @@ import fc from 'fast-check';
 import { afterAll, vi } from 'vitest';
 import './equal-bytes.js';
 
-// Every run tries the same cases; FUZZ_SEED tries others.
+// Every run tries the same generated cases; FUZZ_SEED selects others.
 fc.configureGlobal({ seed: Number(process.env.FUZZ_SEED ?? 20_261_126) });
 
-// Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
-// see what the others have there, and nothing stays.
-// Further files run in the same process; one of which all tests are skipped runs no hooks, and the next one takes its folder away.
+// Each test file has its own folder for temporary files, which the processes that it starts also use. So files that run at the
+// same time do not see each other's temporary files, and nothing is left. Further files run in the same process; one of which all
+// tests are skipped runs no hooks, and the next one takes its folder away.
 const kept = process as NodeJS.Process & { testFolders?: { former: string; left: string | null } };
 const folders = (kept.testFolders ??= { former: tmpdir(), left: null });
 if (folders.left !== null) rmSync(folders.left, { recursive: true, force: true });
@@ -19,7 +19,7 @@ const { former } = folders;
 const folder = mkdtempSync(join(former, 'large-image-test-'));
 process.env.TMPDIR = folder;
 folders.left = folder;
-// The hooks of the test file run before this one.
+// The hooks of the test file run before this hook.
 afterAll(async () => {
   vi.restoreAllMocks();
   vi.resetConfig();

@@ -1,6 +1,6 @@
 /**
- * How often work on the event loop lets other work run: with a clock by which each slice is over at once, that is how often it looks whether it is.
- * No machine changes this number, however fast or busy it is.
+ * How often work on the event loop lets other work run. With a clock by which each slice ends at once, this is how often the work
+ * checks the clock. This number is the same on every machine, however fast or busy it is.
  */
 export async function slicesOf(work: () => Promise<unknown>): Promise<number> {
   const { setImmediate: later } = globalThis;
@@ -16,7 +16,7 @@ export async function slicesOf(work: () => Promise<unknown>): Promise<number> {
     await work();
     return slices;
   } finally {
-    // The slice that has begun by this clock ends.
+    // Ends the slice that began with this clock.
     await new Promise<void>((resolve) => void later(resolve));
     performance.now = clock;
     globalThis.setImmediate = later;

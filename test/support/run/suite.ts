@@ -1,6 +1,6 @@
 /**
- * `npm test` and `npm run test:full -- [GROUP…] [words for Vitest]`: runs groups of tests (`groups.ts`), all but `core` where none is named.
- * The group `database` runs last and by itself, on a database of its own.
+ * `npm test` and `npm run test:full -- [GROUP…] [words for Vitest]`: runs groups of tests (`groups.ts`), by default all except
+ * `core`. The group `database` runs last and alone, with its own database.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,13 +22,13 @@ async function run(names: readonly Group[], env: Record<string, string> = {}): P
     stdio: 'inherit',
     env: { ...process.env, TEST_GROUPS: names.join(','), ...env },
   });
-  // Ctrl-C reaches both processes, and Vitest stops what it has started.
+  // Ctrl-C reaches both processes. Vitest stops what it has started.
   process.once('SIGINT', () => undefined);
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) process.exitCode = 1;
 }
 
-// Two files of this group pack the package at the same time, so it is built before.
+// Two files of this group pack the package at the same time, so it is built before they run.
 if (asked.includes('package')) execFileSync('npm', ['run', 'build'], { stdio: 'inherit' });
 await run(asked.filter((name) => name !== 'database'));
 if (asked.includes('database')) {

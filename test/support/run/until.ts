@@ -1,5 +1,5 @@
 /**
- * Repeats a question until its answer is truthy and returns that; an error of the question counts as no.
+ * Repeats a check until its result is truthy, and returns this. An error counts as a falsy result.
  *
  * @throws with `what` and the last error when the deadline has passed
  */
@@ -20,7 +20,7 @@ export async function until<T>(
       last = error;
     }
     if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${what}`, { cause: last });
-    // Many who ask much of a busy machine leave it the time to do what they wait for.
+    // The pause grows with the time of a check, so that many checks leave a busy machine time to do what they wait for.
     const pauseMs = Math.max(50, 2 * (Date.now() - askedAt));
     await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, 1000)));
   }

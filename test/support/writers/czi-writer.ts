@@ -1,10 +1,10 @@
 /** A sub-block to be written. */
 export interface WrittenBlock {
-  /** Positions on all axes but X and Y; `S` and `M` too. */
+  /** Positions on all axes except X and Y, including `S` and `M`. */
   axes: Readonly<Record<string, number>>;
   left: number;
   top: number;
-  /** Size in pixels of full resolution; the stored size where it is left out. */
+  /** Size in pixels of full resolution; by default the stored size. */
   width?: number;
   height?: number;
   storedWidth: number;
@@ -22,7 +22,7 @@ export interface WrittenCzi {
   attachments?: readonly { name: string; type: string; data: Uint8Array }[];
 }
 
-/** Where structures lie in a written file. */
+/** Positions of structures in a written file. */
 export interface CziFile {
   file: Buffer;
   /** Header, directories and the heads of sub-blocks. */
@@ -61,7 +61,7 @@ function entryOf(block: WrittenBlock, position: number): Buffer {
   return entry;
 }
 
-/** Writes a CZI file, as far as tests need what ZEISS's own library does not write: pyramids, JPEG, attachments. */
+/** Writes a CZI file with what ZEISS's own library does not write: pyramids, JPEG, attachments. */
 export function writeCzi({ blocks, xml, attachments = [] }: WrittenCzi): CziFile {
   const parts: Buffer[] = [segment('ZISRAWFILE', Buffer.alloc(512))];
   const near = [{ offset: 0, length: 112 }];

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { writeDicom } from './dicom-writer.js';
 
-/** One file of a slide of 128 by 128 pixels of one shade, reduced by `step`. */
+/** A file of a slide of 128 by 128 pixels of one shade of gray, reduced by the factor `step`. */
 export async function level(step: number, shade: number, seriesUid = '1.2.3'): Promise<Buffer> {
   const side = 128 / step;
   const tile = await sharp({ create: { width: 64, height: 64, channels: 3, background: { r: shade, g: shade, b: shade } } })

@@ -7,16 +7,16 @@ export interface WrittenDicom {
   photometric: string;
   samples: number;
   bits: number;
-  /** Bits that are used of those; default all. */
+  /** Number of these bits that are used; by default all. */
   stored?: number;
   isSigned?: boolean;
   /** Type of uncompressed pixels; default OW. */
   type?: 'OB' | 'OW';
   /** Palettes of the three colors, of 16 bits. */
   palette?: { first: number; colors: readonly (readonly number[])[] };
-  /** Size of the image that the frames are tiles of: a slide. */
+  /** Size of the whole image if the frames are the tiles of a slide. */
   matrix?: { columns: number; rows: number };
-  /** Frames in pieces; usual for all transfer syntaxes of compressed frames. */
+  /** Whether frames are stored in fragments, as is usual for compressed frames. */
   encapsulated?: boolean;
   claimedFrames?: number;
   instanceUid?: string;
@@ -79,7 +79,7 @@ function paletteOf({ palette, isSigned }: WrittenDicom): Buffer[] {
   ];
 }
 
-/** The same file in the transfer syntax Explicit VR Big Endian. Its elements have whole numbers of 16 bits, text, or bytes. */
+/** The same file in the transfer syntax Explicit VR Big Endian. Its elements must have 16-bit integers, text, or bytes. */
 export function asBigEndian(file: Buffer): Buffer {
   const swapped = Buffer.from(file);
   const metaEnd = 132 + 12 + file.readUInt32LE(140);
@@ -97,7 +97,7 @@ export function asBigEndian(file: Buffer): Buffer {
   return swapped;
 }
 
-/** Writes a DICOM file with as much as a reader needs. */
+/** Writes a DICOM file with everything that a reader needs. */
 export function writeDicom(written: WrittenDicom): { file: Buffer; near: { offset: number; length: number }[] } {
   const { rows, columns, frames, transferSyntax, photometric, samples, bits, matrix } = written;
   const isEncapsulated = written.encapsulated ?? transferSyntax.startsWith('1.2.840.10008.1.2.4');

@@ -21,10 +21,13 @@ interface Samples {
 }
 
 const [startOfTile, sizes] = [0xff_90, 0xff_51];
-/** Where a marker of a code stream is. */
+/** The position of a marker in a code stream. */
 export const marker = (file: Buffer, number: number): number => file.indexOf(Buffer.from([number >> 8, number & 255]));
 
-/** A JPEG 2000 code stream of one tile, its components not transformed. @param ratio how far it is compressed with loss; 0: without loss. */
+/**
+ * A JPEG 2000 code stream of one tile, its components not transformed. @param ratio the ratio of lossy compression; 0 for
+ * lossless.
+ */
 export async function writeJpeg2000({ data, width, height, components }: Samples, ratio = 0): Promise<Buffer> {
   const load = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg') as () => Promise<{
     J2KEncoder: new () => Encoder;
@@ -36,7 +39,7 @@ export async function writeJpeg2000({ data, width, height, components }: Samples
   return Buffer.from(encoder.getEncodedBuffer());
 }
 
-/** One code stream whose tiles, from the left to the right, were each written as a code stream of its own. Their width is a power of two. */
+/** Joins code streams into one, as its tiles from left to right. Their width is a power of two. */
 export function joinTiles(tiles: readonly Buffer[], width: number): Buffer {
   const header = Buffer.from(tiles[0]!.subarray(0, marker(tiles[0]!, startOfTile)));
   const siz = marker(header, sizes);

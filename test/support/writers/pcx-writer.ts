@@ -6,7 +6,7 @@ export function writePcx({ width, height }: { width: number; height: number }, s
   head.writeUInt16LE(height - 1, 10);
   head[65] = 3;
   head.writeUInt16LE(width, 66);
-  // Bytes that would be taken for a count stand behind one that says that they come once.
+  // Bytes that look like a count are written after a count of one.
   const rows = [...samples].flatMap((value) => (value >= 0xc0 ? [0xc1, value] : [value]));
   return Buffer.concat([head, Buffer.from(rows)]);
 }

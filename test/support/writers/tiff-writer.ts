@@ -18,11 +18,11 @@ export interface WrittenDirectory {
 export interface WriteOptions {
   bigEndian?: boolean;
   big?: boolean;
-  /** Index of the main directory to which the last one points back: a loop. */
+  /** Index of the main directory to which the last one points back, which makes a loop. */
   loopTo?: number;
 }
 
-/** Writes TIFF files byte by byte, also wrong ones, for tests. */
+/** Writes TIFF files byte by byte, including invalid ones. */
 export function writeTiff(directories: WrittenDirectory[], options: WriteOptions = {}): Buffer {
   const { bigEndian = false, big = false } = options;
   const offsetSize = big ? 8 : 4;
@@ -55,7 +55,9 @@ export function writeTiff(directories: WrittenDirectory[], options: WriteOptions
     return { type: 5, count: value.rational.length, bytes: Buffer.concat(flat) };
   };
   append(Buffer.alloc(big ? 16 : 8));
-  /** Writes a directory with all that belongs to it; gives its offset and where its pointer to the next one is. */
+  /**
+   * Writes a directory with everything that belongs to it. Returns its offset, and the position of its pointer to the next one.
+   */
   const write = (directory: WrittenDirectory): { offset: number; next: number } => {
     const tags: Record<number, TagValue> = { ...directory.tags };
     if (directory.chunks.length > 0) {

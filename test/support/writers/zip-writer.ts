@@ -1,13 +1,13 @@
 import { deflateRawSync } from 'node:zlib';
 
-/** Where structures lie in a written archive. */
+/** Positions of structures in a written archive. */
 export interface ZipFileBytes {
   file: Buffer;
   /** Directory, local headers and short files. */
   near: { offset: number; length: number }[];
 }
 
-/** Writes a ZIP file, as far as tests need lies in it that other writers do not tell. */
+/** Writes a ZIP file with variants that other writers do not offer. */
 export function writeZip(
   files: Readonly<Record<string, Uint8Array | string>>,
   { deflated = [], claimedSize, extra = 0 }: { deflated?: readonly string[]; claimedSize?: number; extra?: number } = {},
@@ -27,7 +27,7 @@ export function writeZip(
     common.writeUInt32LE(isDeflated ? (claimedSize ?? plain.length) : data.length, 18);
     common.writeUInt16LE(Buffer.byteLength(name), 22);
     const localHead = Buffer.from(common);
-    // Only before the content: the directory does not tell how long these are.
+    // These bytes are only before the content, and the directory does not say how many there are.
     localHead.writeUInt16LE(extra, 24);
     const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), localHead, Buffer.from(name), Buffer.alloc(extra), data]);
     const entry = Buffer.alloc(46);

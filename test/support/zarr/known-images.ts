@@ -8,7 +8,7 @@ import { grayTags, writeTiff, type TagValue, type WrittenDirectory } from '../wr
 import { writeZip } from '../writers/zip-writer.js';
 import type { KnownImage } from './served-samples.js';
 
-/** A file of an item, what is in it, and files in the same folder that it is made of. */
+/** A file of an item, its contents, and the files in the same folder from which it is made. */
 export interface KnownFile {
   name: string;
   file: string;
@@ -21,7 +21,7 @@ const isFloat = (dtype: SampleType) => dtype.startsWith('float');
 const isSigned = (dtype: SampleType) => dtype.startsWith('int');
 const bytesOf = ({ buffer, byteOffset, byteLength }: Samples) => Buffer.from(buffer, byteOffset, byteLength);
 
-/** Samples all over the range of a type, different in each plane. */
+/** Samples from the whole range of a type, different in each plane. */
 function spread(dtype: SampleType, count: number, seed = 0): Samples {
   const samples = new sampleArrays[dtype](count);
   const bits = samples.BYTES_PER_ELEMENT * 8;
@@ -91,7 +91,7 @@ function tiff(
     file: 'image.tif',
     make: async () => {
       const samples = spread(dtype, width * height * bands);
-      // Of transparent pixels the color is lost in means.
+      // Averages lose the colors of transparent pixels.
       if (bands === 4) for (let alpha = 3; alpha < samples.length; alpha += 4) samples[alpha] = Math.max(1, samples[alpha]!);
       const known = { dtype, width, height, bands, planes: { '0/0/0': samples } };
       return { bytes: writeTiff([directoryOf(known, samples, tile)]), known };
@@ -207,7 +207,7 @@ const jpeg2000: KnownFile = {
   make: async () => {
     const data = new Uint8Array(pattern(600, 300, 3));
     const bytes = jp2Of(await writeJpeg2000({ data, width: 600, height: 300, components: 3 }));
-    // Its coarser levels are resolutions of wavelets.
+    // Its coarser levels are the resolutions of the wavelet.
     const known = {
       dtype: 'uint8',
       width: 600,
@@ -253,7 +253,10 @@ const multi: KnownFile = {
   }),
 };
 
-/** Files of every format that is written without other programs, of every type of samples, and of every size of tiles that is treated differently. */
+/**
+ * Files of every format that can be written without other programs, with every sample type and every tile size that is handled
+ * differently.
+ */
 export const knownFiles: readonly KnownFile[] = [
   ...types.map((dtype) => tiff(dtype, { dtype })),
   ...[2, 3, 4, 5].map((bands) => tiff(`${bands} bands`, { bands })),

@@ -15,13 +15,13 @@ export interface KnownImage {
   planes: Readonly<Record<string, Samples>>;
   /** Whether coarser levels keep the nearest pixel, as those of palettes do. */
   nearest?: boolean;
-  /** Largest difference to what is served: more than 0 where two programs decode a lossy file. */
+  /** Largest allowed difference from the served samples: more than 0 if two programs decode a lossy file. */
   tolerance?: number;
-  /** Stored levels are not made of the finest, so only the finest is compared. */
+  /** Whether the file has stored levels. These are not made from the finest level, so only the finest level is compared. */
   hasStoredLevels?: boolean;
 }
 
-/** The store of an item as zarrita opens it. */
+/** The store of an item, opened with zarrita. */
 async function openStore(client: Client, item: string, at: 'zarr' | 'zarr2', below = '') {
   const store = new zarrita.FetchStore(`${client.url}/api/v1/item/${item}/${at}/image.ome.zarr${below}`, {
     overrides: { headers: { 'Girder-Token': client.token ?? '' } },
@@ -32,7 +32,10 @@ async function openStore(client: Client, item: string, at: 'zarr' | 'zarr2', bel
   return { group, ome };
 }
 
-/** One band of a level, made by the rule of pictures: means of the pixels that each pixel covers, where colors count as much as they are opaque. */
+/**
+ * One band of a level, computed as for pictures: the average of the covered pixels, in which colors are weighted by their
+ * opacity.
+ */
 function reduced(known: KnownImage, samples: Samples, band: number, level: number): Samples {
   const { width, height, bands, dtype, nearest = false } = known;
   const step = 2 ** level;
@@ -67,13 +70,13 @@ function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   let difference = 0;
   for (let index = 0; index < expected.length; index += 1) {
     const [found, wanted] = [actual[index]!, expected[index]!];
-    // Not a number is equal to itself here.
+    // NaN is equal to itself here.
     if (!Object.is(found, wanted)) difference = Math.max(difference, Math.abs(found - wanted));
   }
   return difference;
 }
 
-/** Compares every sample of every plane and level that is served of an item with those that are known. */
+/** Compares every served sample of every plane and level of an item with the known samples. */
 export async function expectServed(
   client: Client,
   item: string,
@@ -97,7 +100,7 @@ export async function expectServed(
         const selection = axes.map((axis) => place[axis]!);
         const { data } = (await zarrita.get(array, selection)) as { data: Samples };
         const expected = reduced(known, samples, band, level);
-        // Sums of floats, and of colors times their opacity, depend on their order in the last digit.
+        // The last digit of sums of floats, and of colors times opacity, depends on the order of addition.
         const rounding = level === 0 ? 0 : dtype.startsWith('float') ? 1e-3 : bands % 2 === 0 ? 1 : 0;
         const difference = worst(data, expected);
         expect(difference, `${plane}, band ${band}, level ${level}`).toBeLessThanOrEqual(Math.max(tolerance, rounding));
@@ -106,7 +109,7 @@ export async function expectServed(
   }
 }
 
-/** Uploads a file with all that it is made of. */
+/** Uploads a file together with the files from which it is made. */
 export async function uploadKnown(
   client: Client,
   folder: string,
