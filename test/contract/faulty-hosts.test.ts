@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => stop?.());
 
-/** The server of another shape, with an adapter that does something wrong. */
+/** The server with other models, with an adapter that does something wrong. */
 function hostWith(change: Change): HostUnderTest {
   const right = { ...specimenHost(server), directory: directoryOf() };
   return {
@@ -47,7 +47,7 @@ function directoryOf(): NonNullable<Host['directory']> {
   };
 }
 
-/** What a case of the suite says of a host: `null` where it finds nothing wrong. */
+/** What a case of the suite reports about a host; `null` if it finds nothing wrong. */
 async function verdict(change: Change, name: string, made: Partial<HostUnderTest> = {}): Promise<string | null> {
   type Run = () => Promise<void> | void;
   const cases = new Map<string, Run>();
@@ -230,7 +230,7 @@ describe('the suite for hosts', () => {
   });
 
   it('does not require events that hooks cannot see, such as roles in a separate table', async () => {
-    // Its folders are never saved when somebody is given a role.
+    // Its folders are not saved when a user is given a role.
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
     expect(await verdict(roles, announced)).toBe(null);
     const told: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });

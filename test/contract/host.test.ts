@@ -12,7 +12,7 @@ import { specimenFilesInBucket } from '../../examples/s3-files.js';
 import { Bucket } from '../../src/s3/index.js';
 import { noGateway, startGateway } from '../support/hosts/s3-gateway.js';
 
-/** Where the bytes of a server of another shape lie. */
+/** Where the server with other models stores bytes. */
 interface Store {
   files(server: SpecimenServer): HostFiles;
   count(server: SpecimenServer): Promise<number>;
@@ -64,7 +64,7 @@ async function makeSpecimenHost(store: Store = inFolder): Promise<HostUnderTest>
 
 async function makeReferenceHost(): Promise<HostUnderTest> {
   const started = await startHost();
-  // The first to register is the site's administrator, which the suite does not want.
+  // The first user to register becomes the site administrator, which users of the suite must not be.
   await started.register('administrator');
   const { models } = started.host.context;
   const clients = new Map<string, Client>();

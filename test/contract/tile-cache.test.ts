@@ -24,7 +24,7 @@ describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '
   const connections: RedisConnection[] = [];
   let made = 0;
 
-  // Other programs may keep Redis from its work for longer than a server waits for it.
+  // On a busy machine, Redis may take longer than a server waits for it.
   const connect = async (commandTimeoutMs = 60_000): Promise<RedisConnection> => {
     const connection = await RedisConnection.open({ url: redis.url, commandTimeoutMs });
     connections.push(connection);
@@ -101,7 +101,7 @@ describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '
       await cache.set('b', tile);
       const { errors, ...report } = await cache.report();
       expect(report).toMatchObject({ used: 0, available: false, error: 'Command timed out' });
-      // After one command without an answer, none is sent for a while: few of a hundred tiles have been waited for.
+      // After one command without an answer, none is sent for a while, so few of a hundred tiles were waited for.
       expect(errors).toBeLessThan(30);
     } finally {
       redis.wake();

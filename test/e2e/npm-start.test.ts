@@ -16,13 +16,13 @@ afterAll(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-/** The command lines of all processes of a group; none on systems without /proc. */
+/** The command lines of all processes of a process group; none on systems without /proc. */
 async function commandsOf(group: number): Promise<string[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d{1,10}$/.test(name));
   const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
   const commands: string[] = [];
   for (const pid of pids) {
-    // After the name of the program, which may hold anything: state, parent, group, …
+    // After the name of the program, which may contain anything: state, parent, group, …
     const [, , found] = (await read(pid, 'stat')).replace(/^.*\) /s, '').split(' ');
     if (Number(found) === group) commands.push((await read(pid, 'cmdline')).replaceAll('\0', ' '));
   }

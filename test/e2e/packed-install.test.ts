@@ -80,7 +80,7 @@ describe('the package in an empty folder', () => {
     if (alone === null) return skip('the registry of npm cannot be reached');
     const { stdout } = await run('npx', ['--no', '--', 'express-large-image', '--version'], { cwd: work });
     expect(stdout).toMatch(/^express-large-image\/\d+\.\d+\.\d+ /);
-    // Before there is what it needs to serve.
+    // The help is printed before the packages that serving needs are installed.
     expect(alone.messages.help).toContain('npx express-large-image serve');
   });
 

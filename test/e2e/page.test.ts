@@ -1,4 +1,4 @@
-/** One session over the main ways of the page. The group `browser` has the rest. */
+/** One session through the main functions of the page. The group `browser` has the rest. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

@@ -12,7 +12,7 @@ import { slideFile } from '../../support/images/slide.js';
 const executablePath = chromiumPath();
 const kinds = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** What is looked at: an address, and what is there when it stands. */
+/** What is checked: an address, and a function that waits until its page is complete. */
 type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
 describe.skipIf(executablePath === null)('every page and dialog, checked with axe', () => {
@@ -59,7 +59,7 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
       [`folder/${folder}`, heading('Kidney')],
       [`item/${broken}`, heading('broken.tif')],
       [`item/${slide}`, (on) => on.getByRole('checkbox', { name: 'Glands' }).waitFor()],
-      // A generated slide has none.
+      // A generated slide has no label.
       ...(associated.includes('label') ? [[`item/${slide}`, dialog('Enlarge label')] as Stop] : []),
       [`item/${slide}`, dialog('New annotation')],
       [`item/${slide}`, async (on) => (await button('Edit Glands')(on), on.getByRole('button', { name: 'Edit Glands' }).click())],
@@ -128,7 +128,7 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
       page = await context.newPage();
       page.setDefaultTimeout(300_000);
       const found: string[] = [];
-      // Width and colors are the style sheets' matter alone: what has been opened once is looked at in each.
+      // Width and colors depend only on the style sheets, so what has been opened once is checked in all of them.
       const look = async (name: string) => {
         const wrong = await violationsInLooks(page, { kinds });
         found.push(...wrong.map((line) => `${name} ${line}`));
@@ -143,7 +143,7 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
       }
       await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
       for (const [index, [address, ready]] of stops.entries()) {
-        // A page of its own: dialogs of the one before are gone.
+        // Loads a new page, so that dialogs of the previous one are gone.
         await page.goto('about:blank');
         await page.setViewportSize({ width: 1200, height: 800 });
         await page.goto(`${testHost.url}/#${address}`);

@@ -34,7 +34,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await mkdir(join(work, 'data'));
     database = await startTestDatabase();
     const env = { MONGODB_URI: database.uri, DATA_DIR: join(work, 'data'), SERVICE_CONFIG: configFile };
-    // The real program, so that a restart is one.
+    // Starts the real program, which can restart.
     server = startServer(['--bare'], env);
     url = await server.url();
     admin = await register('anna');
@@ -63,7 +63,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     return new Client(url, (user.authToken as { token: string }).token, String(user._id));
   }
 
-  /** A page on which somebody has signed in by the form. */
+  /** A page on which a user has signed in with the form. */
   async function openPage(client: Client): Promise<Page> {
     const { login } = await client.ok('GET', '/user/me');
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
@@ -108,7 +108,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await page.locator('.setting').count()).toBe(definitions.length);
     const setting = (key: string) => page.locator(`.setting[data-key="${key}"]`);
     const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
-    // The settings of images are shown first; others are folded, and found by their words.
+    // The settings of images are shown first. Others are collapsed, and can be found by their words.
     const files = setting('large_image.max_thumbnail_files');
     const chunk = setting('core.upload_minimum_chunk_size');
     await files.waitFor();

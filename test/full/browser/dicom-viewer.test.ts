@@ -65,7 +65,7 @@ describe.skipIf(executablePath === null || !isInstalled)('dicom-microscopy-viewe
         body: '<!doctype html><meta charset="utf-8"><body style="margin: 0"><div id="view" style="width: 1024px; height: 768px"></div>',
       }),
     );
-    // Its worker is at another path than itself.
+    // Its worker has another path than the viewer.
     for (const path of ['dicom-microscopy-viewer', 'static/js']) {
       await page.route(`${started.url}/${path}/*`, (route) =>
         route.fulfill({ path: join(viewer, basename(new URL(route.request().url()).pathname)) }),
@@ -119,7 +119,7 @@ describe.skipIf(executablePath === null || !isInstalled)('dicom-microscopy-viewe
       return { r, g, b };
     };
     const distance = (a: Color, b: Color) => Math.max(Math.abs(a.r - b.r), Math.abs(a.g - b.g), Math.abs(a.b - b.b));
-    // It turns slides by half a turn, as their orientation on the glass says. Tiles fade in.
+    // It rotates slides by half a turn, because of their orientation on the glass. Tiles fade in.
     await expect
       .poll(
         async () => {

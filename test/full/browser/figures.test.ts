@@ -111,7 +111,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
 
   const dialog = () => page.getByRole('dialog', { name: 'Save this view' });
 
-  /** Fills in the dialog, and saves the figure. */
+  /** Fills out the dialog, and saves the figure. */
   async function saved(entries: { format: string; width?: string; unit?: string; dpi?: string; title?: string; off?: string[] }) {
     const { format, width: wide = '800', unit = 'px', dpi = '300', title = '', off = [] } = entries;
     await dialog().getByLabel('Format').selectOption(format);
@@ -152,7 +152,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     // The hole shows the image.
     expect(at(600, 200)).toEqual([200, 200, 200]);
     expect(at(780, 20)).toEqual([200, 200, 200]);
-    // The ground of the scale bar is lighter than the image.
+    // The background of the scale bar is lighter than the image.
     expect(at(20, 580)[0]).toBeGreaterThan(230);
   });
 
@@ -219,7 +219,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     expect(name).toMatch(/^slide\.v2_region_(99|100)_(99|100)\.png$/);
     const { at } = await pixels(bytes);
     expect(at(100, 80)).toEqual([255, 0, 0]);
-    // The box can be canceled, and the view be used again.
+    // The selection of a box can be canceled, and then the view can be used again.
     await page.getByRole('button', { name: 'Save this view' }).click();
     await dialog().getByRole('button', { name: 'Draw a box' }).click();
     await page.keyboard.press('Escape');
@@ -241,7 +241,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     for (const value of ['0', '', '49', '1000000000']) await says('Width', value, 'Enter a width of 50 to 10\u2009000 pixels.');
     await says('Width', '9000', 'The limit is 10\u2009000 per side and 40\u2009000\u2009000 in total.');
     for (const value of ['', '1', '100000']) await says('Pixels per inch', value, 'Enter 30 to 2\u2009400 pixels per inch.');
-    // The choices of the last figure are remembered.
+    // The settings of the last figure are remembered.
     await saved({ format: 'svg', width: '333' });
     await open();
     expect(await dialog().getByLabel('Width').inputValue()).toBe('333');

@@ -14,7 +14,7 @@ import { keepToken } from '../../support/pages/stage.js';
 
 const executablePath = chromiumPath();
 
-/** Names as people give them, one of them longer than any line. */
+/** Realistic names, one of them longer than any line. */
 const names = {
   collection: 'Nephrologie Innsbruck 2026',
   folder: 'Kidney biopsies of the first study',
@@ -24,7 +24,7 @@ const names = {
   group: 'Pathologists of the ward',
 };
 
-/** In the page: what scrolls sideways, and controls and names that are cut, squeezed or covered. */
+/** Runs in the page: finds what scrolls sideways, and controls and names that are cut, squeezed or covered. */
 const misfits = `(() => {
   // Tables, code, and the tools on a phone scroll by themselves.
   const mayScroll = '.table-scroll, .table-frame, .object-views > *, .annotation-tools, textarea, input, pre, .editor';
@@ -103,7 +103,7 @@ describe.skipIf(executablePath === null)('the page at all widths, in both langua
     await rm(work, { recursive: true, force: true });
   });
 
-  /** Views that only have to fit. */
+  /** Views that are only checked for fitting. */
   function moreViews({ objectTexts }: Texts): Stop[] {
     const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
     const plot = async (page: Page) => {
@@ -130,7 +130,7 @@ describe.skipIf(executablePath === null)('the page at all widths, in both langua
       page.setDefaultTimeout(300_000);
       const found: Record<string, string[]> = {};
       for (const [index, [address, ready]] of [...mainViews(ids, texts), ...moreViews(texts)].entries()) {
-        // A page of its own: dialogs of the one before are gone.
+        // Loads a new page, so that dialogs of the previous one are gone.
         await page.goto('about:blank');
         await page.setViewportSize({ width: 1400, height: 800 });
         await page.goto(`${testHost.url}/#${address}`);

@@ -23,7 +23,7 @@ const elements = [
   { type: 'polyline', closed: true, points: [[700, 700, 0], [900, 720, 0], [800, 900, 0]], ...red }, // prettier-ignore
 ];
 
-/** What runs in the page before each question: `get`, `tiles` and a map of the item. */
+/** What runs in the page before each script: `get`, `tiles` and a map of the item. */
 const opening = (item: string) => `
   const get = async (path, init) => {
     const answer = await fetch('/api/v1' + path, init);
@@ -106,7 +106,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     expect(types.toSorted()).toEqual(['circle', 'ellipse', 'point', 'polygon', 'rectangle']);
     const middle = { x: corners.reduce((sum, { x }) => sum + x / 4, 0), y: corners.reduce((sum, { y }) => sum + y / 4, 0) };
     expect([Math.round(middle.x), Math.round(middle.y)]).toEqual([900, 400]);
-    // It groups shapes by how it draws them.
+    // geojs groups shapes by how it draws them.
     const byType = new Map(stored.map((element) => [element.type, element]));
     expect([...byType.keys()].toSorted()).toEqual(elements.map(({ type }) => type).toSorted());
     const near = { width: expect.closeTo(300, 1), height: expect.closeTo(120, 1), rotation: expect.closeTo(0.3, 3) };

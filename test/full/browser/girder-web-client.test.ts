@@ -25,7 +25,7 @@ function webClient(): string | null {
     const folder = join(found.trim(), 'web', 'dist');
     if (existsSync(join(folder, 'index.html'))) return folder;
   } catch {
-    // Said below.
+    // The reason is printed below.
   }
   console.warn("skipped: Girder's web client, the Python package girder is not installed (pip install --no-deps girder; PYTHON)");
   return null;
@@ -247,7 +247,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await choose('.g-item-actions-button', '.g-delete-item');
       await press('#g-confirm-button');
       await until('the item is gone', async () => (await admin.send('GET', `/item/${note!._id}`)).status === 400);
-      // The client goes to the folder by itself: not while another page is opened.
+      // The client opens the folder by itself. Waits for this, so that it does not happen while another page is opened.
       await page.waitForURL((address) => !address.hash.includes(note!._id));
       await says('image.tif');
     }));
@@ -261,7 +261,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await submit();
       await page.locator('.g-group-name', { hasText: name }).waitFor();
       await open('group/GROUP/members', 'admin');
-      // The page of the new group looks alike: what is typed there is gone when the other comes.
+      // The pages look alike, and text typed too early is lost when the page of the new group is shown.
       await page.locator('.g-group-name', { hasText: 'People' }).waitFor();
       const found = page.locator('.g-group-invite-container .g-search-result a').first();
       await until('the other is found', async () => {
@@ -299,11 +299,11 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
 
   it('signs out, registers a user, and requests group membership', () =>
     without(async () => {
-      // Where this is tried again, nobody may be signed in.
+      // When this is repeated, nobody may be signed in.
       await page.locator('.g-user-dropdown-link, .g-register').first().waitFor();
       if (await page.locator('.g-user-dropdown-link').isVisible()) await choose('.g-user-dropdown-link', '.g-logout');
       await page.locator('.g-register').waitFor();
-      // The client goes to a page once it has signed out: not while a dialog is open, which it would draw anew.
+      // The client opens a page after signing out. Waits for this, because it would redraw an open dialog.
       await quiet();
       await page.goto(`${url}/#collections`);
       await page.reload();

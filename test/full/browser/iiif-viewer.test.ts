@@ -65,7 +65,7 @@ describe.skipIf(executablePath === null)('OpenSeadragon on a page of another ori
     expect({ x: size.x, y: size.y }).toEqual({ x: 1500, y: 1100 });
     expect(failed).toEqual([]);
     expect(tiles.length).toBeGreaterThan(1);
-    // A canvas that pages of other origins may not read would throw here.
+    // This would throw if pages of other origins were not allowed to read the canvas.
     const color = await page.evaluate<number[]>(
       `[...document.querySelector('#view canvas').getContext('2d').getImageData(400, 300, 1, 1).data]`,
     );

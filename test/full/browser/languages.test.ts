@@ -12,7 +12,7 @@ import { violationsOf } from '../../support/pages/violations.js';
 
 const executablePath = chromiumPath();
 
-/** Puts brackets around all texts, here and on the page. A value of a function, which may be a text too, is inside its brackets. */
+/** Puts brackets around all texts, here and on the page. The values that a text contains are inside its brackets. */
 function mark<T>(text: T): T {
   if (typeof text === 'string') return `⟦${text}⟧` as T;
   if (typeof text === 'function') return ((...values: unknown[]) => `⟦${text(...values)}⟧`) as T;
@@ -20,7 +20,7 @@ function mark<T>(text: T): T {
   return Object.fromEntries(Object.entries(text as object).map(([name, part]) => [name, mark(part)])) as T;
 }
 
-/** In the page: texts and accessible names that are outside of brackets, each with the element that has it. */
+/** Runs in the page: finds texts and accessible names outside of brackets, each with its element. */
 const unmarked = `(() => {
   const isData = ${String(isData)};
   const outside = (text) => {
@@ -43,7 +43,7 @@ const unmarked = `(() => {
   return [...found];
 })()`;
 
-/** Names that users and programs have given, sentences of the server, numbers with units, and dates. */
+/** Whether a text is a name from users or programs, a sentence of the server, a number with a unit, or a date. */
 function isData(text: string): boolean {
   const words = text
     .replace(
@@ -80,7 +80,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     await rm(work, { recursive: true, force: true });
   });
 
-  /** Opens every view with the texts, first those for guests, and looks at it. */
+  /** Opens every view with the texts, first those for guests, and checks it. */
   async function visit(context: BrowserContext, texts: Texts, look: (page: Page, name: string) => Promise<unknown>) {
     const page = await context.newPage();
     page.setDefaultTimeout(300_000);
@@ -94,7 +94,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     }
     await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
     for (const [index, [address, ready]] of mainViews(ids, texts).entries()) {
-      // A page of its own: dialogs of the one before are gone.
+      // Loads a new page, so that dialogs of the previous one are gone.
       await page.goto('about:blank');
       await page.setViewportSize({ width: 1200, height: 800 });
       await page.goto(`${testHost.url}/#${address}`);

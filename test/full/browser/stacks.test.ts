@@ -56,7 +56,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await page.getByLabel('First plane').press('Enter');
     await askedFor('fzxy', 'max', 1, 2);
     await until('the address names the projection', () => page.url().includes('project=max:1~2'));
-    // A last plane before the first one takes it along.
+    // If the last plane is set before the first one, the first one follows.
     await page.getByLabel('Last plane').fill('1');
     await page.getByLabel('Last plane').press('Enter');
     await until('both planes have moved', () => page.url().includes('project=max:0~0'));

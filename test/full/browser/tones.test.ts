@@ -66,7 +66,7 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     await page.reload();
     await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     expect(await channel.getByRole('combobox').inputValue()).toBe('viridis');
-    // A gamma beyond the limits becomes the nearest one that is possible.
+    // A gamma beyond the limits becomes the nearest allowed one.
     await channel.getByLabel('Gamma', { exact: false }).fill('1000');
     await channel.getByLabel('Gamma', { exact: false }).press('Enter');
     await styledTile({ gamma: 10 });

@@ -81,10 +81,10 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     return opened;
   }
 
-  /** Width of the stage, which is that of the window but for the panel. */
+  /** Width of the stage: that of the window without the panel. */
   let stageWidth: number | null = null;
 
-  /** Opens the slide anew so that the middle of the stage shows its middle, at a zoom. */
+  /** Reopens the slide with its center in the center of the stage, at a zoom. */
   async function look(on: Page, zoom: number, { anew = true } = {}) {
     const open = async (query: string) => {
       if (anew) await on.goto('about:blank');
@@ -122,7 +122,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   it('creates an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
     await look(page, 1);
     await page.getByText('No annotations yet.').waitFor();
-    // The first shape needs no annotation: one is made, and removed again if nothing is drawn.
+    // The first shape needs no annotation: one is created, and removed again if nothing is drawn.
     expect(await page.getByRole('button', { name: 'Eraser' }).isVisible()).toBe(false);
     await tool('Rectangle');
     await row('Annotation 1').getByText('All changes are saved.').waitFor();
@@ -298,7 +298,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await save();
     await page.unroute('**/elements');
     expect(await polygon()).toEqual(added);
-    // What is half drawn is kept for whoever comes back.
+    // A half-drawn shape is kept until the user comes back.
     await tool('Polygon');
     for (const x of [100, 150, 200]) await click(x, x - 100);
     await page.goto(`${testHost.url}/#`);
@@ -333,9 +333,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(ours.center![1]).toBeGreaterThan(rectangle!.center![1]!);
     await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [], remove: [ours.id] } });
     await until('the page knows', async () => (await row('Regions <b>&').locator('.annotation-row').innerText()).includes('5'));
-    // Whether the page has heard of the change before it saves is a matter of time.
+    // Whether the page learns of the change before it saves depends on timing.
     expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
-    // The answer to a change that is stored gets lost: it is not laid beside itself.
+    // If the answer to a stored change is lost, the change is not stored twice.
     await click(-230, -130);
     await drag([-230, -130], [-230, -120]);
     await page.route('**/elements', async (route) => (await route.fetch(), await route.abort()));
@@ -358,7 +358,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await click(-230, -130);
     await drag([-230, -130], [-230, -110]);
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
-    // The page does not hear of it before it has asked for the change.
+    // The page does not learn of it before it has sent the change.
     const lists = /\/annotation\?/;
     const held: Route[] = [];
     await page.route(lists, (route) => void held.push(route));
@@ -393,7 +393,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(await page.getByRole('button', { name: 'Restore it' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
-    // Whether the page has heard of the change before it saves is a matter of time.
+    // Whether the page learns of the change before it saves depends on timing.
     expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
   });
 
@@ -404,7 +404,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const nuclei = { url: testHost.url, itemId: item!._id, report: () => undefined, signal };
     const count = await addNuclei(context, nuclei);
     expect(count).toBeGreaterThan(1000);
-    // Once is enough.
+    // The nuclei are added only once.
     expect(await addNuclei(context, nuclei)).toBe(0);
     const grid = Array.from({ length: 20_000 }, (_, index) => ({
       type: 'rectangle',
@@ -432,7 +432,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await until('no shapes are drawn', async () => (await inkOf(page)) === 0);
     await drag([0, 0], [90, 60]);
     await until('the view is moved through the picture', () => page.url().includes('at='));
-    // The level that is nearest to this zoom is seen enlarged; panning copies pictures of the size that they are seen in.
+    // The nearest level is enlarged at this zoom; panning copies pictures of the displayed size.
     const { width } = (await page.locator('.stage').boundingBox())!;
     await page.evaluate(`{
       const { drawImage } = CanvasRenderingContext2D.prototype;
@@ -496,7 +496,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       });
     };
     const panned = await ink();
-    // What was seen is kept: going there and back asks for slivers at most, since a drag moves the view farther the faster it is.
+    // What was visible is kept, so going there and back requests narrow strips at most, because a fast drag moves the view
+    // farther.
     areas.length = 0;
     for (let turn = 0; turn < 3; turn += 1) await drag([-100, -60], [100, 60]);
     await ink();
@@ -518,7 +519,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       const look = { rotation: 0, fillColor: color, lineColor: color };
       return { type: 'rectangle', center: [x, 512, 0], width, height: 100, ...look };
     };
-    // The first lies below the second, which reaches farther to where the view begins; the others are so many that not all are fetched.
+    // The first is below the second, which extends to where the view begins. There are so many others that not all are loaded.
     const many = Array.from({ length: 6000 }, (_, index) => box(3000 + (index % 1000), 1, '#0000ff'));
     const json = { name: 'Over one another', elements: [box(850, 60, '#ff0000'), box(700, 400, '#00ff00'), ...many] };
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
@@ -566,7 +567,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   it('opens an address that is entered just before the page writes its own', async () => {
     await look(page, 1);
     await row('Nuclei').waitFor();
-    // Both in one task: the page hears of the address after it has written its own.
+    // Both are done in one task, so the page learns of the new address after it has written its own.
     await page.evaluate(`{
       location.hash = '#item/${itemId}?at=700,600,300';
       document.querySelector('.annotation-row input[type=checkbox]').click();
@@ -575,7 +576,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.locator('.annotation-row input[type=checkbox]').first().check();
     expect(page.url()).toContain('?at=700,600,300');
 
-    // What is hidden in that moment stays hidden, beside what the address hides.
+    // What is hidden at that moment stays hidden, in addition to what the address hides.
     const id = await page.evaluate<string>(`(() => {
       const [, second] = document.querySelectorAll('.annotation-row input[type=checkbox]');
       second.click();
@@ -616,7 +617,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
         return `rgb(${channels.join(', ')})` === color;
       });
     }
-    // Somebody else adds a group meanwhile.
+    // Another user adds a group meanwhile.
     const { _id: id } = await stored('Nuclei');
     const added = { type: 'point', center: [0, 0, 0], group: 'added', fillColor: '#12ab34', lineColor: '#12ab34' };
     await admin.ok('POST', `/annotation/${id}/elements`, { json: [added] });
@@ -666,7 +667,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('button', { name: 'Show all' }).click();
     await until('all is drawn', async () => (await inkOf(page)) > both * 0.8);
 
-    // A length, then an area, of which nothing is stored.
+    // Measures a length, then an area. Neither is stored.
     await tool('Measure');
     await click(-200, -200);
     await click(-100, -200);
@@ -675,7 +676,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const length = await card.innerText();
     await click(-200, -150);
     await click(-100, -150);
-    // Between two frames the pointer leaves and comes back: the length is that to where it is.
+    // The pointer leaves and comes back between two frames. The length is measured to its current position.
     const { x: left, y: top, width, height } = (await page.locator('.stage').boundingBox())!;
     const places = [200, -100].map((across) => [left + width / 2 + across, top + height / 2 - 150]);
     await page.evaluate(`(async () => {
@@ -770,7 +771,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       throw new Error(JSON.stringify(seen));
     });
     await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Not found').waitFor();
-    // Other light falls on the image alone.
+    // Brightness and contrast change only the image.
     await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
     await page.getByRole('slider', { name: 'Brightness' }).fill('150');
     const veiled = `(() => {
@@ -838,7 +839,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const [empty, marked] = [join(folder, 'empty.json'), join(folder, 'marked.geojson')];
     const features = [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [-900, 900] } }];
     await writeFile(empty, '[]');
-    // As editors of Windows save it.
+    // As editors of Windows save a file.
     await writeFile(marked, `\uFEFF${JSON.stringify({ type: 'FeatureCollection', features })}`);
     await look(page, 1);
     const before = await namesOf();
@@ -888,7 +889,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const groups = page.getByRole('list', { name: 'Groups' });
     await groups.getByText('and 8 900 more').waitFor();
 
-    // One group of many can be hidden, also where the server draws.
+    // One group of many can be hidden, even if the server draws the shapes.
     const isRed = async () => {
       const { width } = (await page.locator('.drawing').boundingBox())!;
       const [[red = 0, green = 0] = []] = await colorsAt(page, [[0, (160 / 1024) * width]]);
@@ -903,7 +904,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await groups.getByRole('checkbox').check();
     await until('the group is drawn again', isRed);
 
-    // Somebody who searches goes on when another version comes.
+    // A search continues when another version arrives.
     await find.fill('group 59');
     const more = { ...box, center: [1000, 1000, 0], group: 'group 59 of somebody else' };
     await admin.ok('PATCH', `/annotation/${made._id}/elements`, { json: { put: [more], remove: [] } });
@@ -911,7 +912,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(await find.inputValue()).toBe('group 59');
     expect(await focused()).toBe('Find a group');
 
-    // The keyboard stays on the pencil; the group of new shapes is found in the legend.
+    // The keyboard focus stays on the pencil. The group of new shapes can be chosen in the legend.
     await page.getByRole('button', { name: 'Edit Many' }).press('Enter');
     expect(await focused()).toBe('Stop editing Many');
     await page.goto(`${testHost.url}/#item/${item}?at=512,960,60`);
@@ -919,7 +920,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await click(0, 0);
       return page.getByLabel('Group', { exact: true }).isVisible();
     });
-    // What the card says of it fits there.
+    // The text of the card fits there.
     const text = await page.getByRole('region', { name: 'Shape' }).innerText();
     expect(text.length).toBeLessThan(1500);
     for (const letter of ['g', 'L', 'v']) expect(text).toContain(`${letter.repeat(300)}…`);
@@ -961,7 +962,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
       expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button').count()).toBe(1);
-      // Whoever may change one annotation may do so also where they may make none.
+      // Users who may change one annotation can do so even if they may not create any.
       const users = [
         { id: admin.id, level: 2, flags: [] },
         { id: rita.id, level: 1, flags: [] },
@@ -984,7 +985,10 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const keys = async (...names: string[]) => {
       for (const name of names) await page.keyboard.press(name);
     };
-    /** Moves the image by arrow keys until it has come to rest after each: on a busy machine it may rest between two. */
+    /**
+     * Moves the image with arrow keys, and waits after each until the image has stopped, because on a busy machine it may stop
+     * between two.
+     */
     const move = async (...names: string[]) => {
       await page.locator('.stage canvas').first().waitFor();
       await page.locator('[role=application]').focus();
@@ -1019,7 +1023,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(line).toMatchObject({ type: 'polyline', closed: false });
     expect(line!.points).toHaveLength(2);
 
-    // The cross lies on the end of the line, which is selected: its vertex is taken, moved and put down.
+    // The cross is on the end of the selected line, so its vertex is picked up, moved and put down.
     await page.locator('[role=application]').focus();
     await keys(' ');
     await move('ArrowDown', 'ArrowDown');

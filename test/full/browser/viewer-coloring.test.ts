@@ -82,7 +82,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     await legend().waitFor();
   }
 
-  /** Waits until squares have these colors; `null`: they are not there. */
+  /** Waits until squares have these colors; `null` if they are not visible. */
   async function colorsAre(what: string, expected: (Color | null)[]) {
     let shown: number[][] = [];
     try {

@@ -155,7 +155,7 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await replies.getByRole('textbox', { name: 'Comment' }).fill('Better answer');
     await replies.getByRole('button', { name: 'Save' }).click();
     await replies.getByText('Better answer').waitFor();
-    // Others cannot be edited, but deleted by somebody who administers the folder.
+    // Comments of others cannot be edited, but an administrator of the folder can delete them.
     expect(await question.getByRole('button', { name: 'Edit' }).count()).toBe(1);
     await question.getByRole('button', { name: 'Resolve' }).click();
     await question.getByText(/^Resolved by First anna/).waitFor();

@@ -43,7 +43,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
       next();
     });
     addSlidePages(app, join(work, 'scripts'));
-    // As on a server that has the plugin's routes and no others.
+    // This is like a server that has only the plugin's routes.
     app.use('/api/v1', ({ path }, response, next) =>
       /^\/(annotation|large_image|item\/\w+\/tiles|folder\/\w+\/yaml_config)\b/.test(path) ? next() : response.sendStatus(404),
     );
@@ -56,7 +56,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     page = await browser.newPage({ viewport: { width: 1000, height: 700 } });
     page.setDefaultTimeout(300_000);
     page.on('console', (message) => {
-      // Browsers ask for a picture of the site, which this one has not.
+      // Browsers request an icon of the site, which this site does not have.
       if (message.type() === 'error' && !message.location().url.endsWith('/favicon.ico')) complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
@@ -70,7 +70,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await rm(work, { recursive: true, force: true });
   });
 
-  /** Works with the element on the page, which is `viewer` in the script. */
+  /** Runs a script in the page, in which `viewer` is the element. */
   const inPage = <T>(script: string) =>
     page.evaluate<T>(`(() => { const viewer = document.querySelector('large-image-viewer'); ${script} })()`);
   const drawn = () =>
@@ -266,7 +266,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  // The example leaves the page then, which this one does not let it know.
+  // The example would then leave the page, so the event is not passed on to it.
   it('tells the page once that the token has expired, and continues with another one', async () => {
     const credentials = { Authorization: `Basic ${Buffer.from('anna:anna.password').toString('base64')}` };
     const anonymous = new Client(testHost.url, null, null);

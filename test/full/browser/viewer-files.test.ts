@@ -43,7 +43,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     complaints = [];
   });
 
-  /** A page of somebody who is signed in. */
+  /** A page on which a user is signed in. */
   async function pageOf(client: Client) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
     const kept = `localStorage.getItem('token /api/v1') ?? localStorage.setItem('token /api/v1', '${client.token}')`;
@@ -117,9 +117,9 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     for (const [key, value] of [
       ['stain', 'H&E'],
       ['thickness', '4'],
-      // A number would be another one.
+      // A number would lose digits.
       ['block', '20231234567890123456'],
-      // This would remove it.
+      // `null` would remove the value.
       ['stage', 'null'],
       ['a.b', hostile],
     ] as const) {
@@ -306,7 +306,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     const { users } = (await admin.ok('GET', `/folder/${folder}/access`)) as unknown as { users: object[] };
     expect(users).toContainEqual(expect.objectContaining({ login: 'otto', level: 0, flags: ['large_image_create_annotations'] }));
     expect((await otto.send('GET', `/annotation/${String(annotation)}`)).status).toBe(200);
-    // His own one he may change, although the folder gives him less.
+    // He may change his own annotation, although he has fewer rights in the folder.
     expect((await otto.send('PATCH', `/annotation/${String(annotation)}`, { json: [] })).status).toBe(403);
     expect((await otto.send('PATCH', `/annotation/${String(his)}`, { json: [] })).status).toBe(204);
     await theirs.getByRole('heading', { name: 'Kidney Private' }).waitFor();

@@ -76,7 +76,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
 
   async function draw(x: number) {
     const tool = page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' });
-    // A tool stays until it is clicked again.
+    // A tool stays selected until it is clicked again.
     if ((await tool.getAttribute('aria-pressed')) !== 'true') await tool.click();
     await stageOf(page).drag([x, -100], [x + 50, -50]);
   }
@@ -158,7 +158,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await row().waitFor();
     expect(await row().getByText('unsaved').count()).toBe(0);
     await draws(-100);
-    // Each has its own after a reload, although the other one is open.
+    // Each tab has its own shapes after a reload, although the other one is open.
     for (const tab of [page, first, page]) {
       await tab.reload({ waitUntil: 'load' });
       await tab

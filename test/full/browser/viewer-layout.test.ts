@@ -40,7 +40,7 @@ describe.skipIf(executablePath === null)('the layout of the page', () => {
     await testHost?.close();
   });
 
-  /** Signs in on a screen, and shows a page. */
+  /** Signs in on a screen of some size, and opens a page. */
   async function show(address: string, options: BrowserContextOptions = { viewport: { width: 1024, height: 768 } }) {
     page = await (await browser.newContext(options)).newPage();
     page.setDefaultTimeout(300_000);
@@ -51,7 +51,7 @@ describe.skipIf(executablePath === null)('the layout of the page', () => {
   const boxOf = async (selector: string): Promise<Box> => (await page.locator(selector).first().boundingBox())!;
   const edit = () => page.getByRole('button', { name: 'Edit Regions' }).click();
 
-  /** The different heights at which the visible elements are. */
+  /** The distinct vertical positions of the visible elements. */
   async function rowsOf(selector: string): Promise<number[]> {
     const shown = await page.locator(selector).filter({ visible: true }).all();
     const boxes = await Promise.all(shown.map((one) => one.boundingBox()));
@@ -120,7 +120,7 @@ describe.skipIf(executablePath === null)('the layout of the page', () => {
     const middle = [x + width / 2, y + height / 2] as const;
     await page.mouse.move(...middle);
     await until('both are named', async () => (await value.textContent()) === 'DAPI\u00A077  FITC\u00A077');
-    // A channel that is switched off is left out.
+    // A hidden channel is left out.
     await page.getByRole('checkbox', { name: 'DAPI' }).uncheck();
     await page.mouse.move(...middle);
     await until('only one is named', async () => (await value.textContent()) === 'FITC\u00A077');

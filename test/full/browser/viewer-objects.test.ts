@@ -188,7 +188,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
         return number > least && number < most ? number : null;
       });
     await selectedBetween(1400, 1550);
-    // With a finger: another quarter.
+    // With a finger, another quarter is selected.
     const session = await page.context().newCDPSession(page);
     const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...shares: number[]) => {
       const touchPoints = shares.map((share) => ({ x: over.x + over.width * share, y: over.y + 50 }));
@@ -216,7 +216,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     }[];
     expect(made!._elementCount).toBe(selected);
 
-    // By keyboard: a range of two columns.
+    // With the keyboard, a range of two columns is selected.
     await panel().getByLabel('Vertical').selectOption('/size');
     await panel().getByRole('img', { name: '/size by /score' }).waitFor();
     await panel().getByLabel('Highest value of /score').fill('99');

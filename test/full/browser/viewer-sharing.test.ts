@@ -42,7 +42,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await keepToken(context, admin.token);
     page = await context.newPage();
     page.setDefaultTimeout(120_000);
-    // Somebody who was signed in here looks at a link without their account.
+    // A user who was signed in here opens a link without their account.
     guests = await browser.newContext({ viewport: { width: 1280, height: 900 } });
     await keepToken(guests, 'old');
     page.on('pageerror', (error) => complaints.push(error.message));
@@ -152,7 +152,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await guest.close();
     const curious = await visit(address);
     await curious.getByRole('heading', { name: 'slide.tif' }).waitFor();
-    // The page leaves the link behind, and has no account.
+    // The page no longer uses the link, and no user is signed in.
     await curious.goto(`${testHost.url}/#item/${other}`);
     await curious.getByRole('heading', { name: /sign in/i }).waitFor();
     await curious.close();

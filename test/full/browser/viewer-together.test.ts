@@ -93,7 +93,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       return red === 255 && green === 0;
     });
     await admin.ok('DELETE', `/annotation/${String(id)}`);
-    // A turned image without a place is whole, and stays so when the stage gets smaller.
+    // A rotated image without a position is fully visible, and stays so when the stage gets smaller.
     const scale = () => page.getByTitle('Magnification on screen').innerText();
     await open('?rotation=45');
     const whole = await scale();
@@ -206,7 +206,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await open('');
     const alert = page.getByRole('alert').filter({ hasText: 'Some parts of the image could not be loaded.' });
     const cut = { status: 404, json: { message: 'The file is cut off.' } };
-    // The coarsest tile can still be read.
+    // The coarsest tile can still be loaded.
     await page.route('**/tiles/zxy/**', (route) =>
       route.request().url().includes('/zxy/0/0/0') ? route.continue() : route.fulfill(cut),
     );
@@ -239,7 +239,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
         return card.isVisible();
       });
       const names = ['.stage-buttons', '.navigator', '.annotation-tools', '.shape-card', '.scale-row', '.readout', '.side-panel'];
-      // All at one moment: the scale may still be changing its width.
+      // Measures all at the same moment, because the width of the scale may still be changing.
       const measure = 'names.map((name) => ({ name, at: document.querySelector(name)?.getBoundingClientRect().toJSON() }))';
       type Found = { name: string; at?: Box };
       const found = await page.evaluate<Found[]>(`{ const names = ${JSON.stringify(names)}; ${measure} }`);
@@ -277,7 +277,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await until('it is closed', () => part('with') === null);
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
-    // How another one lay is not how this one lies.
+    // The offset of another image does not apply to this one.
     await until('the other stands in the address', () => part('with') === other);
     expect(part('offset')).toBe(null);
     await open('');
@@ -285,7 +285,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
     await until('both are centered on each other', () => part('with') === far && part('offset') !== null);
     const centered = part('offset');
-    // Also in a view of a part that both have.
+    // The same is true for a view of a part that both have.
     await open(`?at=${size / 2 + 20},${size / 2 + 10},200`);
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
@@ -357,7 +357,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     expect(await page.locator('.stage').getAttribute('data-kept')).toBe('yes');
     await finder.bringToFront();
     await finder.getByRole('link', { name: 'renamed.tiff' }).waitFor();
-    // What has not changed is not sent again.
+    // Unchanged settings are not sent again.
     const address = `/item/${slide}`;
     await page.bringToFront();
     await until('the browser has been told that nothing has changed', () =>

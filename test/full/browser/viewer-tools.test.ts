@@ -102,7 +102,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await open(`?at=${middle},${middle},${stageWidth}`);
     await page.getByRole('button', { name: 'Edit Shapes' }).click();
     await page.getByText('All changes are saved.').waitFor();
-    // Shapes can be selected once they have arrived.
+    // Shapes can be selected when they are loaded.
     if (elements.length === 0) return;
     await until('shapes can be selected', async () => {
       await tool('Box selection');
@@ -160,7 +160,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     expect(shapes.map(({ type }) => type)).toEqual(['rectangle', 'rectangle', 'ellipse', 'point', 'point', 'polyline']);
     expect(Math.round(shapes[2]!.width!)).toBe(120);
 
-    // Keys are for the image alone, and can be turned off.
+    // The keys work only on the image, and can be turned off.
     await page.getByLabel('Label').fill('verbs');
     expect(await pressed()).toBe('Polygon');
     await page.keyboard.press('Control+s');
@@ -190,7 +190,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.keyboard.down(' ');
     await drag([0, 0], [-100, -60]);
     await page.keyboard.up(' ');
-    // A drag goes on for a moment after its end.
+    // The image keeps moving for a moment after a drag.
     await until('the image has moved', () => place()[0]! - x > 80 && place()[1]! - y > 40);
     const [movedX = 0] = place();
     await page.mouse.move(...(await at(0, 0)));
@@ -199,7 +199,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.mouse.move(...(await at(120, 0)));
     await page.mouse.up({ button: 'middle' });
     await until('the image has moved back', () => Math.abs(place()[0]! - movedX + 120) < 5);
-    // Nothing was drawn, and the tool is still there.
+    // Nothing was drawn, and the tool is still selected.
     expect(await page.getByText('All changes are saved.').isVisible()).toBe(true);
     expect(await pressed()).toBe('Rectangle');
     expect(complaints).toEqual([]);
@@ -210,7 +210,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await tool('Brush');
     await drag([0, 0], [100, 0]);
     await unsaved(1);
-    // It begins on the selected shape, so it extends it.
+    // The stroke begins on the selected shape, so it extends this shape.
     await drag([90, 0], [90, 100]);
     await unsaved(1);
     await drag([250, 0], [250, 50]);
@@ -230,7 +230,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
       expect(areaOf(half!)).toBeGreaterThan(2500);
       expect(areaOf(half!)).toBeLessThan(3500);
     }
-    // All of a shape can be erased.
+    // A shape can be erased completely.
     await page.getByRole('slider', { name: 'Size of the brush' }).fill('120');
     await click(-200, -150);
     await unsaved(1);
@@ -306,7 +306,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await page.getByText('Draw a line that crosses a shape').waitFor();
     expect(await page.getByText('All changes are saved.').isVisible()).toBe(true);
     await page.keyboard.press('v');
-    // Dragging has moved the image, because the shape does not move.
+    // Dragging has moved the image, because the locked shape does not move.
     await page.getByRole('button', { name: 'Unlock' }).click();
     await tool('Eraser');
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
@@ -337,7 +337,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await touch('touchEnd');
     await unsaved(1);
     expect(page.url()).toBe(before);
-    // Two fingers: nothing is drawn.
+    // Two fingers draw nothing.
     await touch('touchStart', [100, 0]);
     await touch('touchMove', [110, 0]);
     await touch('touchStart', [110, 0], [200, 0]);

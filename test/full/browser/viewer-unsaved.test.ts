@@ -72,7 +72,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
 
   async function drawRectangle(x: number) {
     const tool = page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' });
-    // A tool stays until it is clicked again.
+    // A tool stays selected until it is clicked again.
     if ((await tool.getAttribute('aria-pressed')) !== 'true') await tool.click();
     await stageOf(page).drag([x, -200], [x + 60, -150]);
   }
@@ -94,7 +94,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await edit('Shared');
     await drawRectangle(-300);
     await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [{ ...box(600), id: 'a'.repeat(24) }], remove: [] } });
-    // The page has loaded the colleague's version, in which it counts its own new shape.
+    // The page has loaded the colleague's version, and counts its own new shape in it.
     await until('the page knows of it', async () => (await row('Shared').locator('.count').first().innerText()) === '3');
     const statuses: number[] = [];
     page.on('response', (response) => response.request().method() === 'PATCH' && statuses.push(response.status()));

@@ -29,7 +29,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   let page: Page;
   let folder: string;
   let slide: string;
-  /** What the browser complained about since the test began, refusals of the security policy among it. */
+  /** Errors that the browser has reported since the test began, including violations of the security policy. */
   let complaints: string[] = [];
   const tileRequests: string[] = [];
   /** Requests of the page that have no answer yet. */
@@ -78,12 +78,12 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
     })()`);
   const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
-  /** The picture, when it is another than one of before: of the small stack it is one tile, which comes whole. */
+  /** The picture, when it differs from an earlier one. A picture of the small stack is one tile. */
   const changed = (what: string, before: string) =>
     until(what, async () => ((await picture()) === before ? null : await picture()));
   const stageBox = async () => (await page.locator('.stage').boundingBox())!;
 
-  /** Opens the item of this address with the given image pixel in the middle of the stage, at a zoom. */
+  /** Opens an item with the given image pixel in the center of the stage, at a zoom. */
   async function lookAt(id: string, at: { x: number; y: number }, zoom: number) {
     await page.goto(`${testHost.url}/#`);
     await heading('Collections');
@@ -131,7 +131,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByLabel('Name').fill('Kidney');
     await page.getByRole('button', { name: 'Create folder' }).click();
     await page.getByRole('alert').getByText('A folder with that name already exists here.').waitFor();
-    // Longer than an address may be.
+    // This is longer than an address may be.
     await page.getByLabel('Name').fill('Long');
     await page.getByLabel('Description').fill('ü'.repeat(10_000));
     await page.getByRole('button', { name: 'Create folder' }).click();
@@ -180,7 +180,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
     await page.unroute('**/file/chunk?*');
     let sent = false;
-    // Never answered: the upload is under way until it is canceled.
+    // The request is never answered, so the upload is running until it is canceled.
     await page.route('**/file/chunk?*', () => void (sent = true));
     await writeFile(join(folder, 'unwanted.bin'), randomBytes(1000));
     await page.locator('input[type=file]').setInputFiles(join(folder, 'unwanted.bin'));
@@ -298,7 +298,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const broken = join(folder, 'broken.tif');
     await writeFile(broken, 'II*\0 and nothing more');
     const cut = join(folder, 'cut.tif');
-    // Its only tile begins behind its end.
+    // Its only tile begins after the end of the file.
     const tags = { ...grayTags(64, 64, 64), 324: { long: [1_000_000] }, 325: { long: [4096] } };
     await writeFile(cut, writeTiff([{ tags, chunks: [Buffer.alloc(4096)] }]));
     await page.locator('input[type=file]').setInputFiles(cut);
@@ -307,7 +307,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       .waitFor();
     await card('cut.tif').getByText('Not readable').waitFor();
     const part = join(folder, 'part.tif');
-    // Its thumbnail is made of the reduced image, which is whole.
+    // Its thumbnail is made from the reduced image, which is intact.
     const reduced = { tags: { ...grayTags(512, 512, 512), 254: { long: [1] } }, chunks: [Buffer.alloc(512 * 512, 90)] };
     const full = { ...grayTags(1024, 1024, 512), 324: { long: [8, 8, 8, 3_000_000] }, 325: { long: Array(4).fill(2 ** 18) } };
     await writeFile(part, writeTiff([{ tags: full, chunks: [Buffer.alloc(2 ** 18, 90)] }, reduced]));
@@ -410,7 +410,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await until('the whole image is shown', async () => (await page.getByTestId('magnification').textContent())!.length > 0);
     const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     const { width } = await stageBox();
-    // In the tissue: pixels of the background are like their neighbors at any size.
+    // The view is in the tissue, because pixels of the background are like their neighbors at any size.
     await page.goto(`${testHost.url}/#item/${id}?at=${facts.sizeX * 0.55},${facts.sizeY * 0.5},${width / 3.6}`);
     await until('most pixels of the screen are like their neighbors', async () => {
       const share = await page.evaluate<number>(`(() => {
@@ -512,7 +512,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       );
       await until('the address names frame and channels', () => /frame=3&.*channels=1:/.test(page.url()));
       const drawn = await changed('the picture has changed again', second);
-      // Tiles of other frames wait, those of the overview too, which the library gives 30 s.
+      // Tiles of other frames wait, including those of the overview, for which the library allows 30 s.
       const times = await page.evaluate<number[]>(`[...times]`);
       expect(times).toContain(2 ** 31 - 1);
       expect(times).not.toContain(30_000);
@@ -544,7 +544,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       if (Math.abs(r - 128) < 12 && r === g && g === b) return true;
       throw new Error(`${r},${g},${b}`);
     });
-    // What is under way of a look is broken off when another takes its place.
+    // Running requests of a style are canceled when another style replaces it.
     const slow = (url: URL) => url.pathname.includes('/tiles/') && decodeURIComponent(url.search).includes('"max":240');
     await page.route(slow, () => undefined);
     const asked = page.waitForRequest((request) => slow(new URL(request.url())));
@@ -559,7 +559,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByLabel('Presets').press('ArrowDown');
     await page.getByLabel('Presets').press('ArrowDown');
     await until('the preset is shown', async () => {
-      // Tiles are JPEG, which keeps no color but gray exactly.
+      // Tiles are JPEG, which preserves only gray exactly.
       const [r = 0, g = 0, b = 0] = await middle();
       if (r < 8 && g > 247 && b < 8) return true;
       throw new Error(`${r},${g},${b}`);
@@ -644,7 +644,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('button', { name: 'Copy link to this view' }).click();
     const told = page.getByText('Link copied.');
     await told.waitFor();
-    // Not only to screen readers.
+    // The message is visible, not only announced by screen readers.
     expect((await told.boundingBox())!.height).toBeGreaterThan(15);
     await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
     await page.getByRole('button', { name: 'As in the file' }).click();
@@ -666,7 +666,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
   it('hides private content after signing out, and returns to it after signing in', async () => {
     const id = itemId();
-    // What is asked before and answered after would be refused, and the browser would say so.
+    // Requests that were sent before and answered after would be refused, and the browser would report it.
     await until('nothing is being loaded', () => pending === 0);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('Nothing public here yet').waitFor();
@@ -713,7 +713,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
   it('says that the session has ended, and continues after signing in again', async () => {
     const id = itemId();
-    // Before: the page may find out by itself, and the image is gone then.
+    // This is read before, because the page may notice by itself, and then the image is gone.
     const { x, y, width, height } = await stageBox();
     await admin.ok('DELETE', '/user/authentication');
     await page.mouse.move(x + width / 2, y + height / 2);
@@ -746,7 +746,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     }
   });
 
-  /** Sends requests as who is signed in on the page. */
+  /** A client that sends requests as the user who is signed in on the page. */
   async function clientOfPage(): Promise<Client> {
     return new Client(testHost.url, await page.evaluate<string>(`localStorage.getItem('token /api/v1')`), null);
   }
@@ -774,7 +774,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   });
 });
 
-/** The part of a progress element that is read; the DOM's types belong to the page's own type check. */
+/** The part of a progress element that is read. The types of the DOM are only in the page's own type check. */
 interface HTMLProgressElementLike {
   value: number;
   max: number;

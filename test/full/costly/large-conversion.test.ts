@@ -4,13 +4,13 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { endedJob } from '../../support/jobs/job-status.js';
 
-/** A PNG of one bit a pixel that are all black: however large, it is made in no time. */
+/** A black PNG of one bit per pixel, which is made at once, however large it is. */
 function black(width: number, height: number): Buffer {
   const chunk = (type: string, data: Uint8Array) => {
     const content = Buffer.concat([Buffer.from(type), data]);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(data.length);
-    // The end of a gzip file has the checksum that PNG has, the other way round.
+    // A gzip file ends with the checksum of PNG in reverse byte order.
     return Buffer.concat([length, content, gzipSync(content).subarray(-8, -4).reverse()]);
   };
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);

@@ -8,10 +8,10 @@ import { expect, it } from 'vitest';
 process.env.RECHECK_BACKEND = 'pure';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-/** Expressions that were shown to take time in proportion to the text; showing it takes up to seconds each. */
+/** Expressions that were shown to take linear time. Showing it takes up to seconds for each. */
 const ledger = join(root, 'test/full/costly/linear-expressions.json');
 
-/** Regular expressions of the sources that may go through more than a bounded part of a text, and where they are. */
+/** Regular expressions of the sources that may read an unlimited part of a text, and where they are. */
 function expressions(): Map<string, string> {
   const found = new Map<string, string>();
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => /\.[tj]s$/.test(name));
@@ -45,7 +45,7 @@ it('no regular expression in the sources takes more than linear time', () => {
     return wrong === null ? [] : [`${place} ${text}: ${wrong}`];
   });
   expect(faults).toEqual([]);
-  // With UPDATE_EXPRESSIONS=1 new ones need not be shown again.
+  // With UPDATE_EXPRESSIONS=1, new ones are added to the list.
   if (process.env.UPDATE_EXPRESSIONS === '1') writeFileSync(ledger, `${JSON.stringify([...all.keys()].sort(), null, 2)}\n`);
 });
 

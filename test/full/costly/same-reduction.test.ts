@@ -20,7 +20,7 @@ import { writeTiff, type TagValue } from '../../support/writers/tiff-writer.js';
 const [width, height] = [400, 272];
 const types = Object.keys(sampleArrays) as SampleType[];
 
-/** Fine structure, noise and an edge, over all of the range; opaque where there is alpha. */
+/** Fine structure, noise and an edge, over the whole range; opaque if there is alpha. */
 function picture(dtype: SampleType, bands: number): Raster {
   const isFloat = dtype.startsWith('float');
   const [least, full] = isFloat ? [0, 255] : [minValue(dtype), fullValue(dtype)];
@@ -120,7 +120,7 @@ async function tilesOf(image: LargeImage, source: TileSource, scale: number) {
   return (channels % 2 === 1 ? gray.removeAlpha() : gray).png().toBuffer();
 }
 
-/** The means of blocks of pixels as they are displayed, computed without any speed. */
+/** The averages of blocks of displayed pixels, computed in the simplest way. */
 function blockMeans({ data, bands, dtype }: Raster, scale: number): Awaited<ReturnType<typeof pixelsOf>> {
   const shown = displayByte(dtype);
   const channels = bands > 4 ? 3 : bands;

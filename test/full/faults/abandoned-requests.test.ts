@@ -8,11 +8,11 @@ import { HeldSource } from '../../support/images/held-source.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** Counts requests that the server of this process has taken, and those whose connection it has seen end. */
+/** Counts requests that the server of this process has received, and those whose connection ended. */
 function countRequests(part: string): { taken: number; closed: number; stop(): void } {
   const counts = { taken: 0, closed: 0, stop: () => unsubscribe('http.server.request.start', count) };
   const count = (message: unknown): void => {
-    // The channel is documented to carry these.
+    // The messages of this channel are documented.
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
     if (request.url?.includes(part) !== true) return;
     counts.taken += 1;
@@ -22,7 +22,7 @@ function countRequests(part: string): { taken: number; closed: number; stop(): v
   return counts;
 }
 
-/** What it opens is never closed. */
+/** A source whose images are never closed. */
 const neverClosed: TileSourceDefinition = {
   ...testSource,
   name: 'never-closed',
@@ -72,7 +72,7 @@ describe('requests whose clients disconnect', () => {
     expect(held.brokenOff).toBeGreaterThan(0);
     const { begun } = held;
     held.release();
-    // Nothing begins later, and who asks again is answered.
+    // No work begins later, and a repeated request is answered.
     expect((await ask(path(1))).status).toBe(200);
     expect(held.begun).toBeGreaterThan(begun);
   });
@@ -86,7 +86,7 @@ describe('requests whose clients disconnect', () => {
     const gone = ask(path, leaving.signal).catch((error: Error) => error);
     await until('tiles are read', () => held.reading > 0);
     const staying = ask(path);
-    // Both wait for one work: a third request that is answered tells that the second has been taken up.
+    // Both wait for the same work. When a third request has been answered, the second has been received.
     expect((await ask('')).status).toBe(200);
     leaving.abort();
     expect(await gone).toBeInstanceOf(Error);

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 
-/** What the database was asked about annotations. */
+/** The commands about annotations that the database received. */
 interface Asked {
   commands: string[];
-  /** Of everything that was inserted or changed. */
+  /** Bytes of everything that was inserted or changed. */
   bytes: number;
 }
 
@@ -42,8 +42,8 @@ describe('changing one element', () => {
   }
 
   /**
-   * A change of an element whose neighbors have not been changed before, and the least of some further ones: a busy machine may have forgotten
-   * what it remembers for some seconds.
+   * The cost of the first change near an element, and the lowest cost of several further ones, because on a busy machine caches
+   * of some seconds may have expired.
    */
   async function costs(count: number): Promise<[first: Asked, next: Asked]> {
     const elements = Array.from({ length: count }, (_, n) => point(n % 1000, { id: elementId(n + 1) }));
@@ -62,13 +62,13 @@ describe('changing one element', () => {
   it('sends as many queries, and writes about as much, however large the annotation is', async () => {
     const [small, smallNext] = await costs(2000);
     const [large, largeNext] = await costs(40_000);
-    // Twenty times the elements are twenty times as much to ask for.
+    // With twenty times the elements, the cost must not grow with their number.
     expect(large.commands.length).toBeLessThan(2 * small.commands.length);
     expect(largeNext.commands.length).toBeLessThanOrEqual(smallNext.commands.length);
     // The directory of a window, which holds up to 65 536 elements, is all that grows.
     expect(large.bytes).toBeLessThan(3 * small.bytes);
     expect(large.bytes).toBeLessThan(40_000);
-    // What was just written is not read again: no pack, no directory, no index.
+    // What was just written is not read again, neither pack nor directory nor index.
     expect(largeNext.commands.filter((command) => /^find .*element(pack|window|index)/.test(command))).toEqual([]);
     expect(largeNext.commands.length).toBeLessThanOrEqual(9);
   });

@@ -21,13 +21,13 @@ afterAll(async () => {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Bytes that buffers hold, without what nobody refers to any more. */
+/** Bytes in buffers that are still referenced. */
 function heldBytes(): number {
   collectGarbage();
   return process.memoryUsage().arrayBuffers;
 }
 
-/** Asks for an annotation over a socket and reads only its first bytes. */
+/** Requests an annotation over a socket and reads only its first bytes. */
 function readSlowly(id: string): Promise<Socket> {
   const { hostname, port } = new URL(at.host.url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -42,16 +42,16 @@ function readSlowly(id: string): Promise<Socket> {
 }
 
 it('slow readers cost little memory and still receive everything, and readers that leave cost nothing', async () => {
-  // About 1 KB each.
+  // Each element has about 1 KB.
   const text = 'x'.repeat(900);
   const list = Array.from({ length: elements }, (_, i) => ({ type: 'point', center: [i, i, 0], user: { i, text } }));
   const { _id } = await at.annotate({ name: 'long', elements: list });
   list.length = 0;
   const before = heldBytes();
   sockets = await Promise.all(Array.from({ length: readers }, () => readSlowly(_id)));
-  // All texts held for each of them would be 180 MB.
+  // If the texts were kept for each of them, they would take 180 MB.
   await until('texts are let go', () => heldBytes() - before < 60_000_000);
-  // One of them goes on and gets everything.
+  // One of them continues and receives everything.
   const [patient, ...others] = sockets;
   let bytes = 0;
   let last = '';

@@ -5,10 +5,10 @@ import { Client } from '../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
 
-/** How two changes at the same time may end: both are kept, one of them is refused, or what one wrote last counts. */
+/** How two simultaneous changes may end: both are kept, one is refused, or the last one wins. */
 interface Change {
   send(id: string): Promise<number>;
-  /** Whether its effect is to be seen. */
+  /** Whether an annotation shows its effect. */
   shows(annotation: Json): boolean;
 }
 
@@ -52,7 +52,7 @@ describe('changes by two writers at the same time', () => {
   let second = 0;
   const revert: Change = {
     send: request('PUT', (id) => `/annotation/${id}/history/revert`, {}),
-    // After another change it brings back what was there before that.
+    // After another change, it restores the version before that.
     shows: (annotation) => Number(annotation._version) > second && ['first', 'second'].includes(String(headOf(annotation).name)),
   };
 
@@ -100,11 +100,11 @@ describe('changes by two writers at the same time', () => {
       const id = await fresh();
       const pair = changes();
       const statuses = await Promise.all(pair.map((change) => change.send(id)));
-      // 404: the element was in the document no more when its change came to be made.
+      // 404: the element was no longer in the document when its change was made.
       for (const status of statuses) expect([200, 204, 404, 409]).toContain(status);
       const made = pair.filter((_, i) => statuses[i]! < 300);
       expect(made.length).toBeGreaterThan(0);
-      // Whoever was told that a change was made finds it now, or in a version between: one of both came after the other.
+      // An acknowledged change is in the current version or in one between, because one change came after the other.
       const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as { _version: number }[];
       const versions = await Promise.all(
         history.map(
@@ -152,7 +152,7 @@ describe('changes by two writers at the same time', () => {
     const { _id: id } = await at.annotate({ name: 'together', elements });
     const { db } = at.host.host.host.models.item;
     const replaced = vi.spyOn(db.collection('large_image_annotation'), 'findOneAndUpdate');
-    // The eighth is about an element that is not there, the ninth removes one.
+    // The eighth concerns an element that does not exist, the ninth removes one.
     const path = (n: number) => `/annotation/${id}/elements/${elementId(n)}`;
     const change = (n: number) =>
       n === 8
@@ -167,7 +167,7 @@ describe('changes by two writers at the same time', () => {
     const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as unknown as { _version: number }[];
     expect(history).toHaveLength(20);
     expect(history.map(({ _version }) => _version)).toContain(answers[8]!.body._version);
-    // In each version one change more is to be seen than in the one before it.
+    // Each version has one change more than the previous one.
     let changed = 20;
     for (const { _version } of history) {
       const version = await at.admin.ok('GET', `/annotation/${id}/history/${_version}`);

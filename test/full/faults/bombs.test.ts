@@ -25,7 +25,7 @@ async function pngWith(...chunks: Buffer[]): Promise<Buffer> {
   return Buffer.concat([plain.subarray(0, 33), ...chunks, plain.subarray(33)]);
 }
 
-/** libvips inflates all of them whenever it opens the file: 5 MB took it a minute and a half. */
+/** libvips inflates all texts whenever it opens the file: 5 MB took a minute and a half. */
 it('refuses a PNG with megabytes of compressed text, and reads one with little text or uncompressed text', async () => {
   const empty = deflateSync(Buffer.alloc(200_000_000));
   const bomb = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), empty]));
@@ -49,7 +49,7 @@ it('refuses a PNG with very many texts, because the library makes objects of all
   await (await open(await texts(10_000))).close();
 });
 
-/** A frame is drawn on the ones before it: the last of 900 took 25 s. */
+/** Each frame is drawn over the previous ones: the last of 900 took 25 s. */
 it('refuses an animation whose last frame would take minutes', async () => {
   const side = 1500;
   const single = await sharp({ create: { width: side, height: side, channels: 3, background: 'red' } })
@@ -67,7 +67,7 @@ it('refuses an animation whose last frame would take minutes', async () => {
   await source.close();
 });
 
-/** The tiles of its pyramid are empty but for two columns: 33 million pixels took a minute and a half. */
+/** The tiles of its pyramid are empty except for two columns: 33 million pixels took a minute and a half. */
 it('refuses a picture of a few columns that would have very many tiles', async () => {
   const picture = (height: number) =>
     sharp({ create: { width: 2, height, channels: 3, background: 'red' } })

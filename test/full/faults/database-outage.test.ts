@@ -6,7 +6,7 @@ import { endedJob } from '../../support/jobs/job-status.js';
 import { startHost, type Client, type Sending, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** Short, so that the test is. */
+/** Short times, so that the test is short. */
 const times = 'serverSelectionTimeoutMS=500&connectTimeoutMS=500&heartbeatFrequencyMS=500';
 
 describe('while the database is unreachable', () => {
@@ -64,7 +64,7 @@ describe('while the database is unreachable', () => {
       ['POST', '/file', { query: { parentType: 'folder', parentId: folder, name: 'lost.txt', size: 4 }, body: 'lost' }],
       ['GET', '/user/authentication', { headers: { Authorization: `Basic ${btoa('admin:admin.password')}` } }],
     ];
-    // Whoever the token belongs to may be remembered for some seconds; what follows needs the database in any case.
+    // The user of the token may be cached for some seconds, but everything after that needs the database.
     const answers = await Promise.all(requests.map((request) => admin.send(...request)));
     expect(unexpected).toEqual([]);
     for (const answer of answers) {

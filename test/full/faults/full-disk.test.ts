@@ -82,7 +82,7 @@ describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (s
     expect(String(replaced.body.message)).toContain('the disk is full');
     expect((await admin.ok('GET', '/large_image/config')).text).toBe('[a]\nb = 1\n');
 
-    // Pictures are answered but not stored, and the job reports that it could not store them.
+    // Pictures are returned but not stored, and the job reports that it could not store them.
     const thumbnail = await admin.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 90 } });
     expect([thumbnail.status, thumbnail.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
     const made = await run([{ width: 300, encoding: 'PNG' }]);

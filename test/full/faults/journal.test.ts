@@ -1,4 +1,4 @@
-/** Several writes of several steps at once: one that ends while others are recovered from is left as it is. */
+/** Several simultaneous writes of several steps. A write that ends during recovery is left as it is. */
 import { EventEmitter, once } from 'node:events';
 import { Types } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -90,7 +90,7 @@ it('answers before clients time out while a write that can be resumed continues'
       await mayEnd;
       if (end === 'failed') throw new Error('The disk is away.');
     });
-    // Noted, and not taken for something that has ended half way.
+    // The write is recorded, and not mistaken for an interrupted one.
     expect(await models.undertaking.countDocuments()).toBe(1);
     expect(await journal.recoverAll()).toBe(0);
     says.emit('may end');

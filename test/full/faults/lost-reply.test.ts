@@ -1,4 +1,4 @@
-/** The database has done what it was asked, and its reply is lost: nobody knows, and no file may be half there. */
+/** The database has carried out a command, but its reply is lost. No file may be stored partly. */
 import { mongo, type Model } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newFolder } from '../../support/images/images.js';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => started?.close());
 
-/** The next call does its work, and ends as when the connection is lost before the reply. */
+/** Makes the next call do its work, and then fail as if the connection was lost before the reply. */
 function loseReply<M extends 'insertMany' | 'deleteMany'>(model: Model<never>, method: M, does = true): void {
   const original = model[method].bind(model) as (...words: unknown[]) => Promise<unknown>;
   const lost = async (...words: unknown[]): Promise<never> => {
@@ -33,7 +33,7 @@ describe('when the reply of the database is lost', () => {
     loseReply(files(), 'insertMany');
     const query = { parentType: 'folder', parentId: folder, name: 'a.txt', size: 5 };
     expect((await admin.send('POST', '/file', { query, body: 'hello' })).status).toBe(503);
-    // The record came before its item, so that nobody has seen it: it is taken back with its bytes.
+    // The record was written before its item, so nobody has seen it. It is removed with its bytes.
     expect(await files().find({ name: 'a.txt' }).lean()).toEqual([]);
     expect(await admin.ok('GET', '/item', { query: { folderId: folder } })).toEqual([]);
     expect(await started.host.context.models.blob.countDocuments()).toBe(0);
@@ -46,13 +46,13 @@ describe('when the reply of the database is lost', () => {
     loseReply(files(), 'insertMany');
     loseReply(files(), 'deleteMany', false);
     expect((await admin.send('PUT', path, { body: 'a: 1' })).status).toBe(503);
-    // A new one is taken back with its item, which nobody is told of.
+    // A new file is removed with its item, which was not reported to anyone.
     expect(await admin.ok('GET', path)).toEqual({});
     await admin.ok('PUT', path, { body: 'a: 1' });
     await admin.ok('PUT', path, { query: { user_context: true }, body: 'b: 2' });
     expect(await admin.ok('GET', path)).toEqual({ a: 1, b: 2 });
 
-    // Where the record can be taken back, the former text holds.
+    // If the record can be removed, the former text stays.
     loseReply(files(), 'insertMany');
     expect((await admin.send('PUT', path, { body: 'a: 3' })).status).toBe(503);
     expect(await admin.ok('GET', path)).toEqual({ a: 1, b: 2 });

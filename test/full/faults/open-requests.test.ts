@@ -8,14 +8,14 @@ import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
 
 interface Context {
-  /** Names of things that nobody may have any more, and of those that are gone. */
+  /** Names of things that may no longer be read, and of those that were removed. */
   withheld: Set<string>;
   gone: Set<string>;
-  /** Names that were asked for. */
+  /** Requested names. */
   asked: Set<string>;
   received: string[];
   release: Map<string, () => void>;
-  /** Names whose work was told to stop. */
+  /** Names whose work was canceled. */
   stopped: Set<string>;
 }
 
@@ -104,7 +104,7 @@ const context: Context = {
   release: new Map(),
   stopped: new Set(),
 };
-/** Names of what answers were about that are not sent any more. */
+/** Names of things whose answers are no longer sent. */
 const ended = new Set<string>();
 const tokens = new Map<string, Caller>();
 const responses = new Map<string, ServerResponse>();
@@ -130,7 +130,7 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 
 const user: Caller = { id: 'u1', admin: false, scopes: ['core.user_auth'] };
-/** What ends a request, by what is done to its token or to what it is about. */
+/** Ways to end a request, by a change of its token or of what it is about. */
 const causes: Record<string, (token: string, name: string) => void> = {
   'its token was revoked': (token) => tokens.delete(token),
   'its token lost its scope': (token) => tokens.set(token, { ...user, scopes: ['core.user_info.read'] }),
@@ -146,7 +146,7 @@ function names(): { token: string; name: string } {
   return { token, name: `thing-${count}` };
 }
 
-/** An answer of which only the head is read. */
+/** Sends a request and reads only the header of its answer. */
 async function readHead(path: string, token: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     httpRequest(`${server.url}/api${path}`, { headers: { 'Girder-Token': token }, agent: false }, resolve)
@@ -155,7 +155,7 @@ async function readHead(path: string, token: string): Promise<IncomingMessage> {
   });
 }
 
-/** A body that goes on until it is paused, and has no end. */
+/** Sends an endless body until it is paused. */
 function sendSlowly(path: string, token: string): { answered: Promise<{ status: number }>; pause: () => void; stop: () => void } {
   const request = httpRequest(`${server.url}/api${path}`, { method: 'POST', headers: { 'Girder-Token': token }, agent: false });
   const timer = setInterval(() => request.write('1 '), 20);
@@ -172,7 +172,7 @@ function sendSlowly(path: string, token: string): { answered: Promise<{ status: 
   return { answered, pause, stop };
 }
 
-/** Waits for the end of an answer after something was done to its token or to what it is about. */
+/** Waits for the end of an answer after a change of its token or of what it is about. */
 async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
   const { token, name } = names();
   const head = await readHead(`${path}/${name}`, token);

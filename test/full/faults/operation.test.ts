@@ -96,7 +96,7 @@ describe('a server in operation', () => {
     expect((await read({ Authorization: 'Bearer something' })).status).toBe(401);
     expect((await read({ 'Girder-Token': other.token! })).status).toBe(403);
     expect((await read({ 'Girder-Token': admin.token! })).status).toBe(200);
-    // A request counts when its answer has been sent.
+    // A request is counted when its answer has been sent.
     const wanted =
       'large_image_request_duration_seconds_count{method="GET",route="/item/:itemId/tiles/zxy/:z/:x/:y",status="200"} 3';
     const { text, type } = await until('the tiles are counted', async () => {
@@ -133,7 +133,7 @@ describe('a server in operation', () => {
       [`/api/v1/job/${job.id}/events`, '/api/v1/notification/stream'].map((path) => get(path, { 'Girder-Token': admin.token! })),
     );
     started.host.endStreams();
-    // They end as whole answers, not broken off.
+    // They end as complete answers.
     for (const stream of streams) expect((await stream.text()).length).toBeGreaterThan(0);
     const answer = await get('/health/ready');
     expect([answer.status, await answer.json()]).toMatchObject([503, { message: 'The server is stopping.' }]);

@@ -1,4 +1,4 @@
-/** What a killed process leaves in the folder of sockets is removed when the next one starts, and nothing else is. */
+/** Sockets of killed processes are removed when the next process starts, and nothing else is. */
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const sockets = async () => (await readdir(join(root, 'processes'))).toSorted();
 it('removes sockets of dead processes that have no record', async () => {
   const first = await start();
   const hourAgo = new Date(Date.now() - 3_600_000);
-  // Files on which nobody listens look like sockets of killed processes: a connection to either is refused.
+  // Files without a listener look like sockets of killed processes, because a connection to either is refused.
   for (const name of ['old', 'recent', 'recorded']) await writeFile(join(root, 'processes', name), '');
   const live = await listenAt(join(root, 'processes', 'live'), 'live');
   for (const name of ['old', 'recorded', 'live']) await utimes(join(root, 'processes', name), hourAgo, hourAgo);

@@ -1,4 +1,4 @@
-/** Lists whose conditions, order and length a client chooses: the database breaks them off after a time, and sends them in parts. */
+/** Lists whose conditions, order and length a client chooses. The database cancels them after a time, and sends them in parts. */
 import { mongo } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';

@@ -78,7 +78,7 @@ async function kinds(): Promise<Map<string, Buffer>> {
   ]);
 }
 
-/** Where the first directory of a file is. */
+/** The position of the first directory of a file. */
 function firstDirectory(file: Buffer): number {
   return file.readUInt16LE(2) === 43 ? Number(file.readBigUInt64LE(8)) : file.readUInt32LE(4);
 }
@@ -90,6 +90,6 @@ it('answers thousands of mutated files with clear errors only: no crash, hang, s
   }
   const { files, readable } = await fuzz(tiffSource, mutated, { count: filesPerKind });
   expect(files).toBeGreaterThanOrEqual(500);
-  // Mutations that never got past the header would test nothing.
+  // If no mutated file got past the header, nothing would be tested.
   expect(readable).toBeGreaterThan(files / 10);
 });

@@ -97,7 +97,7 @@ describe('a truncated TIFF whose directories are whole', () => {
     });
     await source.close();
     expect(truncated).toContain('tile 1209995 of directory 0 ');
-    // At least once for a hundred thousand tiles.
+    // At least one slice for each hundred thousand tiles.
     expect(slices).toBeGreaterThanOrEqual(12);
   });
 

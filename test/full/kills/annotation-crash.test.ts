@@ -8,19 +8,19 @@ import { startServer, type ServerProcess } from '../../support/hosts/server-proc
 
 type Json = Record<string, unknown>;
 
-/** What an annotation holds: all elements of a state have one line width. `null`: there is no such annotation. */
+/** The contents of an annotation: all elements of a state have the same line width. */
 interface State {
   lineWidth: number;
   count: number;
 }
 
-/** A request that is under way while the server is killed, and what its annotation may hold afterwards. */
+/** A request during which the server is killed, and what its annotation may contain afterwards. */
 interface Change {
   send(client: Client, id: string): Promise<unknown>;
   outcomes: (State | null)[];
 }
 
-// How often the server is killed; more to look for what is rare.
+// How often the server is killed. A higher number finds rare faults.
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
 const count = 3000;
 const first: State = { lineWidth: 1, count };
@@ -88,7 +88,7 @@ describe('a server that is killed while annotations are written', () => {
     return client.create('/item', { folderId: folder, name: 'crash' });
   };
 
-  /** What is stored under an id, in whole or not at all. */
+  /** The complete annotation with an id; `null` if there is none. */
   const stateOf = async (id: string): Promise<State | null> => {
     const { status, body } = await client.send('GET', `/annotation/${id}`);
     if (status === 404 || status === 400) return null;
@@ -130,7 +130,7 @@ describe('a server that is killed while annotations are written', () => {
       const made = listed.filter(({ _id }) => !known.has(_id));
       expect(made.length).toBeLessThanOrEqual(1);
       for (const { _id } of made) expect(await stateOf(String(_id))).toEqual(second);
-      // What was broken off holds nothing up.
+      // Interrupted writes do not block later ones.
       await client.ok('PUT', `/annotation/${ids.put}`, bodyOf(first));
       expect(await stateOf(ids.put!)).toEqual(first);
       for (const { _id } of listed) await client.ok('DELETE', `/annotation/${String(_id)}`);

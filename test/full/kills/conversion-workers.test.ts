@@ -47,7 +47,7 @@ describe('jobs in worker processes', () => {
   const files = async (item: string) => (await admin.ok('GET', `/item/${item}/files`)).length;
 
   beforeAll(async () => {
-    // A place of its own, in which nobody else makes files.
+    // Its own folder, in which no other test makes files.
     usual = tmpdir();
     place = await mkdtemp(join(usual, 'conversion-'));
     process.env.TMPDIR = place;
@@ -101,7 +101,7 @@ describe('jobs in worker processes', () => {
     );
     await until('some of the upload to be stored', async () => (await packs()) > 100);
     const owner = (await record(upload))?.run?.owner ?? '';
-    // It may have ended by now: then any will do.
+    // The job may have ended by now. Then any worker is killed.
     (workers.find(({ pid }) => owner.includes(`-${pid}-`)) ?? workers[0]).kill('SIGKILL');
     for (const { id, item } of [long, ...others]) {
       const job = await ended(id, 3);
@@ -113,7 +113,7 @@ describe('jobs in worker processes', () => {
     const made = await admin.ok('GET', '/annotation', { query: { itemId: annotated, sort: 'annotation.name' } });
     expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
     expect(await files(annotated)).toBe(0);
-    // The killed worker leaves those of what it was converting, for an hour.
+    // The killed worker leaves the files of its conversion, for an hour.
     const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
     expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });

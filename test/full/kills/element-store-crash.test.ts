@@ -33,7 +33,7 @@ async function elementsOf(family: string): Promise<StoredElements[]> {
   return docs.map((doc) => doc.elements);
 }
 
-/** Every document can be read and is of one version throughout. @returns the number of documents. */
+/** Checks that every document can be read, and that all its elements have one version. @returns the number of documents. */
 async function expectWholeVersions(): Promise<number> {
   const docs = await elements.documents.find({}).toArray();
   for (const { version, elements: stored } of docs) {
@@ -49,7 +49,7 @@ async function expectWholeVersions(): Promise<number> {
 
 it('hides a write or change that was killed at any moment, and sweeps its traces', async () => {
   let sawTraces = false;
-  // A kill may fall between two writes, where it leaves nothing: more of them then.
+  // A kill between two writes leaves nothing. Then there are more rounds.
   for (let round = 0; round < rounds || (!sawTraces && round < 10 * rounds); round += 1) {
     const child = spawn(process.execPath, [builtProgram('element-worker'), database.uri], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -57,7 +57,7 @@ it('hides a write or change that was killed at any moment, and sweeps its traces
     const ended = once(child, 'exit');
     await once(child.stdout, 'data');
     await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 1000));
-    // What a living process holds is left alone, however silent it is.
+    // The data of a running process are left alone, however long it is silent.
     child.kill('SIGSTOP');
     await elements.store.sweep(elementsOf);
     child.kill('SIGCONT');
@@ -68,7 +68,7 @@ it('hides a write or change that was killed at any moment, and sweeps its traces
     const before = await countOf('pack');
     await elements.store.sweep(elementsOf);
     sawTraces ||= (await countOf('pack')) < before;
-    // Packs, windows and indexes that are left are those to which documents refer, no more.
+    // Only packs, windows and indexes to which documents refer are left.
     let packs = 0;
     let windows = 0;
     for (const { elements: stored } of await elements.documents.find({}).toArray()) {

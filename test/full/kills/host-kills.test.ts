@@ -1,4 +1,7 @@
-/** The host's process is killed at each step of each write; another one then finishes it or leaves nothing, and no byte is lost. */
+/**
+ * The process of the host is killed at each step of each write. Another process then finishes the write or leaves nothing of it,
+ * and no byte is lost.
+ */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +21,7 @@ let admin: Client;
 let program: Awaited<ReturnType<typeof buildProgram>>;
 let killing: KillOptions;
 
-/** Makes a folder of its own for a write, and what the write needs there. */
+/** Creates a folder for a write, and what the write needs there. */
 async function prepared(write: string, name: string): Promise<Place> {
   const collection = await admin.create('/collection', { name });
   const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Root' });
@@ -46,7 +49,7 @@ beforeAll(async () => {
   program = await buildProgram('test/support/programs/host-process', { holdsAtSteps: true });
   started = await startHost({
     settings: { 'core.upload_minimum_chunk_size': minimumChunk, 'core.user_maximum_uploads': 0 },
-    // It recovers when the cases below say so, and not every half minute besides.
+    // It recovers only when the cases below say so, not every half minute.
     upkeep: false,
   });
   admin = await started.register('admin');
@@ -55,11 +58,11 @@ beforeAll(async () => {
   for (const [write, { steps }] of Object.entries(hostWrites))
     for (const step of steps) victims.push(await victimOf(write, step));
   await killTogether(killing, victims);
-  // A process that recovers from that is killed, too.
+  // A process that recovers from this is also killed.
   await killTogether({ ...killing, env: { UPKEEP: 'true' } }, [
     { name: 'the recovery', step: 'removal:recovered', inBackground: true },
   ]);
-  // What another process does within half a minute, and the same one when it is started again.
+  // Another process does this within half a minute, and the same process when it is started again.
   await started.host.context.journal.recoverAll();
 });
 afterAll(async () => {
@@ -93,7 +96,7 @@ describe('after the killed registration of a file that is served in place', () =
 
 describe('leftovers of killed processes', () => {
   let host: ReferenceHost;
-  /** Writes that were begun and not ended when the server started. */
+  /** Number of unfinished writes when the server started. */
   let unfinished = 0;
 
   beforeAll(async () => {
@@ -103,7 +106,7 @@ describe('leftovers of killed processes', () => {
       await victimOf('the removal of a file', 'bytes:forgotten', 'a removal that is left'),
     ]);
     await started.host.close();
-    // Now nobody is there who could begin or end one.
+    // Now no process exists that could begin or end one.
     unfinished = await countUndertakings(started.databaseUri);
     const log = (fields: object, event: string) => void logged.push({ event, fields: fields as Record<string, unknown> });
     host = await createReferenceHost({

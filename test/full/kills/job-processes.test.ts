@@ -7,12 +7,12 @@ import { executions, leaseMs, openJobService, testDefinitions, type JobService }
 import { builtProgram } from '../../support/run/programs.js';
 import { until } from '../../support/run/until.js';
 
-/** Longer than any test. */
+/** A lease that is longer than any test. */
 const noLeaseMs = 600_000;
 /** A lease, sweeps, Agenda's interval, and what a loaded machine adds. */
 const children: ChildProcess[] = [];
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
-/** Creates and watches jobs, and runs none. */
+/** Creates and watches jobs, but does not run them. */
 let service: JobService;
 
 /** Its jobs are not taken from a silent process, unless there is a shorter lease. */
@@ -121,7 +121,7 @@ describe('jobs in several processes', () => {
     await inStatus(job, 4);
     const { log } = (await service.jobs.find(job.id, { log: true }))!;
     silent.kill('SIGCONT');
-    // It takes up the next one when it has let go of this one.
+    // It takes the next job when it has released this one.
     const next = [await submit('once', 1), await submit('once', 1), await submit('once', 1), await submit('once', 1)];
     for (const each of next) await inStatus(each, 3);
     expect((await service.jobs.find(job.id, { log: true }))?.log).toEqual(log);

@@ -1,4 +1,6 @@
-/** A server is killed at each step of each write of the plugin; another process then finishes it or leaves nothing. */
+/**
+ * A server is killed at each step of each write of the plugin. Another process then finishes the write or leaves nothing of it.
+ */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +30,7 @@ const writes: Record<string, PluginWrite> = {
   ...annotationUploads,
 };
 const gone = 'the removal of an annotation for good';
-/** Steps that come after the requests, in the order of processes: what is done one after the other takes one process each. */
+/** Steps after the requests, by process: steps that are done one after the other need one process each. */
 const laterRounds: [write: string, step: string][][] = [
   [
     ['a conversion', 'conversion:delivered'],
@@ -110,7 +112,7 @@ const orphanedJobs = () => {
   return database.collection('large_image_job').countDocuments({ ...unfinished, 'run.owner': owner });
 };
 
-/** Lets this process do what killed ones have left to do. */
+/** Lets this process finish what killed processes have left. */
 async function recover(): Promise<void> {
   const { agenda } = started.host.host;
   await agenda.start();
@@ -135,7 +137,7 @@ async function makeProducts(): Promise<void> {
 beforeAll(async () => {
   program = await buildProgram('test/support/programs/host-process', { holdsAtSteps: true });
   configuration = await mkdtemp(join(tmpdir(), 'configuration-'));
-  // Why a job has failed stands there only.
+  // Only this has the reason why a job failed.
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object, event: string) => console.error(event, fields) };
   started = await startHost({ settings: { 'core.user_maximum_uploads': 0 }, logger });
   admin = await started.register('admin');
@@ -204,7 +206,7 @@ describe('leftovers of killed processes', () => {
     const victims = [
       await victimOf('a conversion', 'conversion:converted', 'a conversion that is left'),
       await victimOf('a new annotation', 'elements:stored', 'elements that are left'),
-      // All that it stored is in use, so that a sweep finds nothing else to remove there.
+      // Everything that it stored is in use, so a sweep finds nothing else to remove there.
       await victimOf('a new annotation', 'annotation:inserted', 'a lease that is left'),
       await victimOf('a thumbnail', 'cached-file:claimed', 'a claim that is left'),
     ];
@@ -212,7 +214,7 @@ describe('leftovers of killed processes', () => {
     item = places.get('a conversion that is left')!.item;
     await started.host.close();
     await killTogether(killing, [...victims, configurationVictim('configuration:written')]);
-    // A process that takes the job over is killed, too.
+    // A process that takes the job over is also killed.
     await killTogether(killing, [{ name: 'a job taken from a dead process', step: 'job:released', inBackground: true }]);
     const write = (fields: object, event: string) => void log.push({ event, fields: fields as Json });
     host = await createReferenceHost({

@@ -14,7 +14,7 @@ describe('the job that makes thumbnails, killed', () => {
     const database = await startTestDatabase();
     const directory = await mkdtemp(join(tmpdir(), 'thumbnail-job-'));
     const env = { MONGODB_URI: database.uri, ADMIN_PASSWORD: 'admin.password', DATA_DIR: directory, BRAND: 'girder' };
-    // Its database is another one than that of this test's other hosts; what is on disk is the same for both processes.
+    // Its database is not that of the other hosts of this test. Both processes share the files on disk.
     const first = startServer(['--bare'], env);
     let second: ReturnType<typeof startServer> | null = null;
     try {
@@ -31,7 +31,7 @@ describe('the job that makes thumbnails, killed', () => {
       const sending = { form: { spec: JSON.stringify(spec), concurrent: '2', logInterval: '0.2' } };
       const job = String((await admin.ok('PUT', '/large_image/thumbnails', sending))._id);
       await until('some are made', async () => Number(await admin.ok('GET', '/large_image/thumbnails')) > 5);
-      // The log is written now and then; what a killed process had not written is gone.
+      // The log is written at intervals. What a killed process had not written is lost.
       await until('the log is written', async () => {
         const { log } = (await admin.ok('GET', `/job/${job}`)) as { log?: string[] };
         return (log ?? []).some((entry) => entry.startsWith('Started'));

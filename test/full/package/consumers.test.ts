@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => installed?.remove());
 
-/** Makes a project next to the installed package, which finds it in the folder above. */
+/** Creates a project beside the installed package, which it finds in the parent folder. */
 async function project(name: string, packages: readonly string[], files: Record<string, string>): Promise<string> {
   const folder = join(installed.work, name);
   await mkdir(folder, { recursive: true });
@@ -29,7 +29,7 @@ async function project(name: string, packages: readonly string[], files: Record<
   return folder;
 }
 
-/** A block of code of a page of the documentation. */
+/** A code block of a page of the documentation. */
 async function block(page: string, language: string): Promise<string> {
   const text = await readFile(join(root, 'docs', page), 'utf8');
   const code = text.split(`\n\`\`\`${language}\n`)[1]?.split('\n```')[0];
@@ -76,7 +76,7 @@ describe('the package in projects of its users', { timeout: 600_000 }, () => {
       'Slide.tsx': code,
       'Wrong.tsx': code.replace('theme="dark"', 'theme="blue"'),
     });
-    // It finds the types of React next to itself.
+    // The package finds the types of React beside itself.
     const own = join('node_modules', 'express-large-image');
     await cp(join(installed.work, own), join(folder, own), { recursive: true });
     const tsc = run(join(folder, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: folder });

@@ -97,7 +97,7 @@ describe('the files in deploy/', () => {
     const known = new Set<string>(environmentVariables.map(([name]) => name));
     const names = Object.keys(services.server?.environment ?? {});
     expect(names).toContain('MONGODB_URI');
-    // Those of the configuration file are read under LARGE_IMAGE_ and their keys.
+    // Settings of the configuration file are read from LARGE_IMAGE_ and their keys.
     expect(names.filter((name) => !known.has(name) && !name.startsWith('LARGE_IMAGE_CACHE_'))).toEqual([]);
   });
 });

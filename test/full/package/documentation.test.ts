@@ -19,7 +19,7 @@ async function pages(): Promise<string[]> {
   ];
 }
 
-/** The blocks of code of all pages that are in a language. */
+/** The code blocks of all pages in a language. */
 async function blocks(language: string): Promise<{ page: string; code: string }[]> {
   const found = (await pages()).map(async (page) =>
     [...(await read(page)).matchAll(/^```(\w*)\n(.*?)^```$/gms)]
@@ -29,7 +29,7 @@ async function blocks(language: string): Promise<{ page: string; code: string }[
   return (await Promise.all(found)).flat();
 }
 
-/** The TypeScript of all pages, block by block, as modules that lie beside package.json. */
+/** The TypeScript of all pages, block by block, as modules beside package.json. */
 async function snippets(): Promise<Map<string, string>> {
   const found = await blocks('ts');
   return new Map(
@@ -37,7 +37,7 @@ async function snippets(): Promise<Map<string, string>> {
   );
 }
 
-/** What the compiler says of modules that exist in memory only. */
+/** The messages of the compiler about modules that exist only in memory. */
 function compile(modules: ReadonlyMap<string, string>): string[] {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
     config: { compilerOptions: object };

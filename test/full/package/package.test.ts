@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 const entries = ['.', './reference-host', './s3', './testing'] as const;
-/** Something that each entry is known to hold. */
+/** A name that each entry is known to export. */
 const known = {
   '.': 'install',
   './reference-host': 'createReferenceHost',
@@ -39,7 +39,7 @@ describe('npm pack', () => {
   it('resolves with its types under every module resolution, according to public checkers', async () => {
     const tarball = join(work, installed.packed.filename);
     const bin = (name: string) => join(root, 'node_modules', '.bin', name);
-    // Both end with another code than 0 where something is wrong: node10, node16 from both kinds of modules, bundler.
+    // Both end with a code other than 0 if something is wrong: node10, node16 from both kinds of modules, bundler.
     const linted = await run(bin('publint'), ['run', tarball, '--strict']);
     expect(linted.stdout).toContain('All good!');
     // Node requires ES modules since 20.19, which this tool does not know.
@@ -105,7 +105,7 @@ describe('the package in an empty folder', () => {
     skip(notInstalled !== null, notInstalled ?? '');
     const lines = entries.map((entry, index) => [
       `import { ${known[entry]} as value${index} } from '${specifierOf(entry)}';`,
-      // Would compile if the entry had no types, since everything is allowed of "any".
+      // This would compile if the entry had no types, because "any" allows everything.
       `// @ts-expect-error: it is no number\nexport const number${index}: number = value${index};`,
       `export type Kind${index} = typeof value${index};`,
     ]);
@@ -119,7 +119,7 @@ export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerE
     await writeFile(join(work, 'esm.mts'), `${source}\n${page}`);
     await writeFile(join(work, 'cjs.cts'), `${source}\n${page}`);
     const compilerOptions = { module: 'nodenext', target: 'es2022', strict: true, noEmit: true };
-    // Errors in the declarations of others are theirs, in ours they would show as "any" above.
+    // Errors in the declarations of other packages do not count. Errors in ours would appear as "any" above.
     const config = {
       compilerOptions: { ...compilerOptions, skipLibCheck: true, types: ['node'] },
       files: ['esm.mts', 'cjs.cts'],
@@ -156,7 +156,7 @@ export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerE
     const database = inject('database');
     if ('failure' in database) throw new Error(database.failure);
     const { uri } = database;
-    // Conversions run, and SVG files are drawn, in a program of the package beside the main one.
+    // Conversions and the drawing of SVG files run in separate programs of the package.
     const conversion = `
       const send = async (method, path, query, token, body) => {
         const headers = token === undefined ? {} : { 'Girder-Token': token };
@@ -189,7 +189,7 @@ export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerE
       ${conversion}
       await host.close();
       await database.stop();`;
-    // Side by side: what is left of Agenda's timers keeps each of them for a while.
+    // Both run at the same time, because remaining timers of Agenda keep each of them running for a while.
     const outputs = ['mjs', 'cjs'].map(async (kind) => {
       const script = scriptOf(kind);
       const text = kind === 'mjs' ? script : `(async () => {${script.replace('await import', 'require')}})()`;

@@ -37,7 +37,7 @@ let folder: string;
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 const started: ChildProcess[] = [];
 beforeEach(async () => {
-  // Inside the package, so that its name and its dependencies are found from there.
+  // The folder is inside the package, so that its name and its dependencies are found from there.
   folder = await mkdtemp(join(root, '.program-tutorial-'));
   database = await startTestDatabase();
 });

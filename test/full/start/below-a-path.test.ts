@@ -36,7 +36,7 @@ describe.skipIf(absent !== '')('behind the nginx of deploy/, with TLS, below a p
         if (answer.status() >= 400) failed.push(`${answer.status()} ${answer.url()}`);
         if (answer.url().startsWith('http') && !answer.url().startsWith(`${tlsUrl}/`)) outside.push(answer.url());
       });
-      // Without the slash at the end, too.
+      // The address also works without the slash at the end.
       await page.goto(`${tlsUrl}#item/${item}`);
       await page.getByText('Please sign in').first().waitFor();
       failed.length = 0;

@@ -1,4 +1,4 @@
-/** The program `express-large-image`, as a process of its own. */
+/** The program `express-large-image`, in its own process. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,7 +45,7 @@ describe('convert', () => {
     expect(made.stderr).toContain('Converting in.png 100 %');
     const { pages, width, height } = await sharp(join(work, 'out.tiff')).metadata();
     expect([pages! > 1, width, height]).toEqual([true, 700, 500]);
-    // Like any other file that this user makes.
+    // The mode is that of any other file that this user makes.
     expect((await stat(join(work, 'out.tiff'))).mode & 0o777).toBe(0o666 & ~process.umask());
     const refused = await run(['convert', 'in.png', 'out.tiff']);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--overwrite replaces it') });

@@ -33,7 +33,7 @@ describe('npm start -- --processes 2', () => {
     await until('both serve', () => server.output().includes('All 2 processes are ready.'));
     const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
     const user = await new Client(url, null, null).ok('POST', '/user', { query });
-    // A connection of its own for each request: the processes take turns.
+    // Each request has its own connection, because the processes take turns.
     const headers = { Connection: 'close' };
     admin = new Client(url, (user.authToken as { token: string }).token, String(user._id), headers);
   });
@@ -77,7 +77,7 @@ describe('npm start -- --processes 2', () => {
       server.output().includes(`Process ${first} has ended (SIGKILL); another takes its place.`),
     );
     expect((await admin.send('GET', '/user/me')).status).toBe(200);
-    // One that ends before it serves is replaced, too.
+    // A process that ends before it serves is also replaced.
     const second = await until('another has begun', async () => (await children()).find((pid) => !others.includes(pid)));
     process.kill(second, 'SIGKILL');
     const statuses = new Set<number>();
@@ -91,7 +91,7 @@ describe('npm start -- --processes 2', () => {
       },
       60_000,
     );
-    // None is sent to one that is still starting.
+    // No request is sent to a process that is still starting.
     expect([...statuses]).toEqual([200]);
   });
 

@@ -143,7 +143,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     const asked = Array.from({ length: 20 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
     expect(await ended(await convert(admin, item, 'stays-copy.tiff'))).toBe(3);
-    // It comes back where it was, and takes no request before it can answer: the other is asked.
+    // It starts again at the same address, and receives no request before it can answer. The other server answers.
     servers[0] = startServer(['--bare'], { ...env, PORT: new URL(urls[0]!).port });
     const heard = new Set<number | 'refused'>();
     const live = () =>

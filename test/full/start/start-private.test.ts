@@ -41,7 +41,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     server?.kill('SIGTERM');
     await server?.ended;
   };
-  /** Names of the collections that somebody sees, by default somebody who is not signed in. */
+  /** Names of the collections that a user sees, by default an anonymous one. */
   const collections = async (token?: string) => {
     const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     return ((await (await fetch(`${url}/api/v1/collection`, { headers })).json()) as { name: string }[]).map(({ name }) => name);
@@ -69,7 +69,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
       await page.goto(address);
       await page.getByText('Local files').first().waitFor();
       expect(page.url()).toBe(`${url}/#`);
-      // Somebody who opens the same address later is not signed in.
+      // A visitor who opens the same address later is not signed in.
       const other = await (await browser.newContext()).newPage();
       await other.goto(address);
       await other.getByText('has already been used, or has expired').first().waitFor();
@@ -77,7 +77,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
       await browser.close();
     }
     expect((await redeem(secret)).status).toBe(401);
-    // The banner has it, and nothing else.
+    // Only the banner contains the secret.
     expect(server.output().split(secret)).toHaveLength(2);
     await stop();
   });

@@ -52,7 +52,7 @@ describe('npm start, restarted through config/replace', () => {
     const before = await startDate();
     expect(await rooms()).toBe(64);
     expect(await replace('[large_image]\ncache_tilesource_maximum = 7\n')).toEqual({ restarted: expect.any(String) });
-    // Requests all the while: none may fail, whether it runs before, during or after the restart.
+    // Requests are sent all the time. None may fail, before, during or after the restart.
     const seen = new Set<unknown>();
     await until('requests before and after the restart are answered', async () => {
       seen.add(await startDate());
@@ -63,7 +63,7 @@ describe('npm start, restarted through config/replace', () => {
     expect(restarts()).toBe(1);
     expect(server.output()).toContain(`"msg":"Replacing config file ${configFile}"`);
     expect(server.process.exitCode).toBe(null);
-    // The same session, the same data.
+    // The session and the data are the same.
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ login: 'admin' });
   });
 
@@ -93,7 +93,7 @@ describe('npm start, restarted through config/replace', () => {
       );
       upload.on('error', reject);
       upload.write(Buffer.alloc(size / 2, 1));
-      // The other half only when the restart has begun.
+      // The second half is sent only when the restart has begun.
       until('the restart has begun', () => (server.output().match(/^Restarting\.$/gm)?.length ?? 0) === 2).then(
         () => upload.end(Buffer.alloc(size / 2, 2)),
         reject,

@@ -1,4 +1,4 @@
-/** What the server prints and logs cannot be written: the disk is full, or nobody reads. It goes on. */
+/** The server continues although its output and log cannot be written, because the disk is full or nobody reads them. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -41,7 +41,7 @@ it.each([
     child.stderr?.destroy();
     const version = `http://127.0.0.1:${port}/api/v1/system/version`;
     await until('the server answers', async () => (await fetch(version)).status === 200);
-    // Each is refused with a line in the log.
+    // Each request is refused, with a line in the log.
     const wrong = Array.from({ length: 20 }, (_, i) => fetch(`http://127.0.0.1:${port}/api/v1/item/${i}`));
     expect((await Promise.all(wrong)).every(({ status }) => status < 500)).toBe(true);
     expect((await fetch(version)).status).toBe(200);

@@ -10,7 +10,7 @@ describe('npm start -- --worker', () => {
 
   beforeAll(async () => {
     started = await startHost();
-    // This process serves and queues, and leaves the jobs to the other.
+    // This process serves and queues, and leaves the jobs to the other one.
     await started.host.host.agenda.stop(false);
     worker = startServer(['--worker'], {
       MONGODB_URI: started.databaseUri,

@@ -48,7 +48,7 @@ async function database(): Promise<{ MONGODB_URI: string; DATA_DIR: string }> {
   return { MONGODB_URI: test.uri, DATA_DIR: join(work, 'data') };
 }
 
-/** A small slide where the large one would be made: what is there is not made again. */
+/** Creates a small slide in place of the large one, because an existing file is not made again. */
 async function smallSlide(): Promise<void> {
   await mkdir(join(work, 'data'), { recursive: true });
   await makeSyntheticSlide(join(work, 'data', 'synthetic-tissue-slide.tiff'), { size: 1024 });
@@ -58,7 +58,7 @@ async function call(url: string, method: string, path: string, headers: Record<s
   const response = await fetch(`${url}/api/v1${path}`, { method, headers });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  // Tests take from it what they expect, and fail where it is not there.
+  // Tests read the members that they expect, and fail if these are missing.
   return JSON.parse(text) as never;
 }
 
@@ -75,7 +75,7 @@ interface Named {
   name: string;
 }
 
-/** Items of a folder of a collection, by their names; as anybody sees them. */
+/** Items of a folder of a collection by name, as anonymous users see them. */
 async function itemsIn(url: string, collectionName: string, folderName: string): Promise<Named[]> {
   const collections: Named[] = await call(url, 'GET', '/collection');
   const collection = collections.find(({ name }) => name === collectionName);
@@ -89,7 +89,7 @@ describe('npm start', () => {
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
     const server = started(startServer([], env));
     const url = await server.url();
-    // Painting twenty thousand pixels square takes far longer than this looks.
+    // Painting twenty thousand by twenty thousand pixels takes far longer than this test.
     expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
     expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
     await until('the slide is begun', () => server.output().includes('slide'));
@@ -148,12 +148,12 @@ describe('npm start', () => {
     expect(single?.name).toBe('single.png');
     expect(await call(url, 'GET', `/item/${single?._id}/tiles`)).toMatchObject({ sizeX: 600, sizeY: 400 });
     expect(await itemsIn(url, 'Local files', 'own')).toEqual([]);
-    // Nothing was copied, and nothing made.
+    // No file was copied or made.
     expect(await filesBelow(join(work, 'data', 'files'))).toEqual([]);
     expect(((await call(url, 'GET', '/collection')) as Named[]).map(({ name }) => name)).toEqual(['Local files']);
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
-    // Once more: nothing twice.
+    // The second start adds nothing twice.
     const again = started(startServer(words, env));
     const nextUrl = await again.url();
     await until('the files are registered', () => again.output().includes('2 of your own files'));
@@ -275,7 +275,7 @@ describe('npm start on a durable database', () => {
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await server.ended;
       await until('the database has ended', () => !before.some(isAlive));
-      // PostgreSQL starts again only when the last of its helpers has let go of the shared memory.
+      // PostgreSQL starts again only when the last of its child processes has released the shared memory.
       const uri = await until('the database is back', up);
       const again = started(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
       const kept: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');

@@ -1,4 +1,7 @@
-/** SIGTERM while a server is busy: requests end, what stands still is cut off, streams are told, jobs are given back. */
+/**
+ * SIGTERM while a server is busy: requests finish, stalled ones are cut off, streams are closed, and jobs are returned to the
+ * queue.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -23,7 +26,7 @@ async function start(): Promise<{ server: ServerProcess; url: string }> {
   return { server, url: await server.url() };
 }
 
-/** The processes of a server that convert, where the system tells. */
+/** The conversion processes of a server, if the system reports them. */
 async function conversionsOf(pid: number): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').filter(Boolean).map(Number);
@@ -60,7 +63,7 @@ it('stops a busy server in an orderly way', async () => {
     _id: string;
   }[];
 
-  // More than sockets and pipes hold, so that who does not read holds it up.
+  // More bytes than fit into sockets and pipes, so that a client that does not read blocks the answer.
   const bytes = randomBytes(64 * mebibyte);
   const upload = (name: string, size: number) => ({ query: { parentType: 'folder', parentId: folder!._id, name, size } });
   const file = String((await admin.ok('POST', '/file', { ...upload('large.bin', bytes.length), body: bytes }))._id);
@@ -93,14 +96,14 @@ it('stops a busy server in an orderly way', async () => {
         Expect: '100-continue',
       });
       sent.on('error', () => undefined).flushHeaders();
-      // The server has the request.
+      // The server has received the request.
       await once(sent, 'continue');
       sent.write(chunk.subarray(0, 4 * mebibyte));
       return { id, sent };
     }),
   );
 
-  // To all of its processes, as systemd and terminals do; to those that convert first.
+  // The signal is sent to all of its processes, as systemd and terminals do; first to those that convert.
   for (const child of converting) process.kill(child, 'SIGTERM');
   await new Promise((resolve) => setTimeout(resolve, 300));
   first.server.kill('SIGTERM');
@@ -123,7 +126,7 @@ it('stops a busy server in an orderly way', async () => {
   await again.ok('PUT', `/job/${String(job)}/cancel`);
   const [done] = (await again.ok('GET', '/item', { query: { folderId: folder!._id, name: 'ends' } })) as { _id: string }[];
   expect((await again.send('GET', `/item/${done!._id}/download`)).bytes.equals(chunk)).toBe(true);
-  // What was received of the other is there, and the client goes on from it.
+  // The received part of the other upload is stored, and the client continues from there.
   const uploadId = uploads[1]!.id;
   const offset = Number((await again.ok('GET', '/file/offset', { query: { uploadId } })).offset);
   const rest = await again.ok('POST', '/file/chunk', { query: { uploadId, offset }, body: chunk.subarray(offset) });

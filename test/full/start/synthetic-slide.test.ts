@@ -48,7 +48,7 @@ describe('the synthetic slide', () => {
     expect(seen.at(-1)).toBe(1);
     const again = join(work, 'again.tiff');
     await makeSyntheticSlide(again, { seed, size });
-    // Tiles lie in the order in which they were encoded; the pixels are what must agree.
+    // Tiles are stored in the order in which they were encoded, so only the pixels must be equal.
     expect(await digest(again)).toBe(await digest(path));
     expect(await readdir(work)).toEqual(['again.tiff']);
     expect(await readdir(folder)).toEqual(['slide.tiff']);
@@ -61,7 +61,7 @@ describe('the synthetic slide', () => {
       const scaled = await sharp(path).resize(side, side, { kernel: 'linear' }).raw().toBuffer();
       let sum = 0;
       for (let index = 0; index < level.length; index++) sum += Math.abs((level[index] ?? 0) - (scaled[index] ?? 0));
-      // Another kernel and another turn through JPEG; a level of other pixels is off by 15 and more.
+      // The kernel and a second JPEG compression cause differences. A level with other pixels differs by 15 and more.
       expect(sum / level.length).toBeLessThan(6);
     }
   });

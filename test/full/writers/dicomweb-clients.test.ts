@@ -30,7 +30,7 @@ if (probe.status !== 0) {
   console.warn(`skipped: clients of DICOMweb (${reason}); set PYTHON to a Python that has ${clients.join(', ')}`);
 }
 
-/** Programs that check files of DICOM: that of Debian, and that of PyPI next to Python. */
+/** Programs that validate DICOM files: one from Debian, and one from PyPI, next to Python. */
 const validators = ['/usr/bin/dciodvfy', python.replace(/[^/]*$/, 'dciodvfy')].filter(
   (program) => program.includes('/') && spawnSync(program, ['-version']).error === undefined,
 );
@@ -71,7 +71,7 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
     await rm(work, { recursive: true, force: true });
   });
 
-  /** What the clients could not do, by slide. */
+  /** Failures of the clients by slide. */
   async function failures(given: object): Promise<[string, string][]> {
     const script = fileURLToPath(new URL('./dicomweb_clients.py', import.meta.url));
     const all = { root: `${started.url}/api/v1`, token: admin.token, validators, ...given };

@@ -14,7 +14,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 
 const python = process.env.PYTHON ?? 'python3';
 
-/** The validator of Debian, and that of PyPI next to Python. */
+/** The validators: one from Debian, and one from PyPI, next to Python. */
 const validators = ['/usr/bin/dciodvfy', python.replace(/[^/]*$/, 'dciodvfy')].filter(
   (program) => existsSync(program) && spawnSync(program, ['-version']).error === undefined,
 );
@@ -34,7 +34,7 @@ afterAll(() => {
 });
 
 const image = () => sharp(pattern(700, 500, 3), { raw: { width: 700, height: 500, channels: 3 } });
-/** A file, and the names of further ones of the same item, which are in the folder. */
+/** A file, and the names of other files of the same item, in the same folder. */
 interface Given {
   bytes: Buffer;
   others: string[];
@@ -53,7 +53,7 @@ const fixture = (script: keyof typeof scripts, name: string, others: string[] = 
   return folder === undefined ? null : () => Promise.resolve({ bytes: readFileSync(join(folder, name)), others, folder });
 };
 
-/** Files, and the flavors of their instances that went through lossy compression before they came here. */
+/** Files, and the flavors of their instances whose pixels were compressed lossily before. */
 const files: { name: string; read: Reading; lossy: string[]; flavors?: string[] }[] = [
   {
     name: 'CMU-1-Small-Region.svs',
@@ -112,7 +112,7 @@ describe.skipIf(validators.length === 0)('files served as DICOM', () => {
     await rm(work, { recursive: true, force: true });
   });
 
-  /** The errors that a validator finds. It says them on its second output, and ends with a failure. */
+  /** The errors that a validator finds. It prints them to stderr, and ends with a failure. */
   const errorsOf = (validator: string, path: string) =>
     new Promise<string[]>((resolve) => {
       execFile(validator, [path], { maxBuffer: 1 << 24 }, (_error, _out, said) =>
@@ -150,7 +150,7 @@ describe.skipIf(validators.length === 0)('files served as DICOM', () => {
           const errors = await errorsOf(validator, path);
           if (errors.length > 0) found[where] = errors;
         }
-        // Native files say whether the samples were lossy before.
+        // Native files state whether the samples were compressed lossily before.
         if (syntax !== '1.2.840.10008.1.2.1') continue;
         const isLossy = answer.bytes.includes(Buffer.from([0x28, 0, 0x10, 0x21, 0x43, 0x53, 2, 0, 0x30, 0x31]));
         if (isLossy !== file.lossy.includes(flavors[at]!)) found[where] = isLossy ? 'lossy' : 'not lossy';

@@ -20,7 +20,10 @@ function missing(): string | null {
 const reason = missing();
 if (reason !== null) console.warn(`skipped: the session of girder_client, because ${reason}`);
 
-/** Runs a script against a host of its own, with a folder for its files and a slide of more than one chunk. @returns the files that are left */
+/**
+ * Runs a script against a new host, with a folder for its files and a slide of more than one chunk. @returns the files that are
+ * left
+ */
 async function runScript(name: string, prepare: (server: TestHost, admin: Client) => Promise<unknown> = async () => undefined) {
   const server = await startHost();
   const work = await mkdtemp(join(tmpdir(), 'girder-client-'));
@@ -30,7 +33,7 @@ async function runScript(name: string, prepare: (server: TestHost, admin: Client
     const slide = join(work, 'slide.tif');
     const plain = { width: 5000, height: 4500, channels: 3, background: { r: 180, g: 90, b: 120 } } as const;
     await sharp({ create: plain })
-      // 2000 pixels a millimeter: what a lens of 20 times shows.
+      // 2000 pixels per millimeter correspond to a 20× objective.
       .withMetadata({ density: 50_800 })
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'none', xres: 2000, yres: 2000 })
       .toFile(slide);
@@ -49,7 +52,7 @@ describe.skipIf(reason !== null)('the Python library girder_client', () => {
     const left = await runScript('./girder_client_session.py', ({ host }, admin) =>
       host.jobs.create({ title: 'for a Python client', type: 'python', userId: admin.id }),
     );
-    // Everything was removed in the end: so are the bytes. What remains names the store itself.
+    // Everything was removed in the end, including the bytes. Only the file that identifies the store remains.
     expect(left).toEqual(['store-id']);
   });
 

@@ -1,4 +1,4 @@
-/** Orthanc, a server of DICOM, fetches studies from here with its DICOMweb plugin. */
+/** The DICOM server Orthanc fetches studies from here with its DICOMweb plugin. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -45,7 +45,7 @@ afterAll(async () => {
   await started?.close();
 });
 
-/** Uploads a file, and further ones to the same item. */
+/** Uploads a file, and other files to the same item. */
 async function uploadWith(
   folder: string,
   name: string,
@@ -89,7 +89,7 @@ describe('samples that are served as OME-Zarr', () => {
           frames?: Record<string, number>[];
         };
         expect(places).toHaveLength(frames.length);
-        // Frames that differ in other axes are other images.
+        // Frames that differ in other axes are separate images.
         const images = new Map<string, Record<string, Samples>>();
         for (const [index, place] of places.entries()) {
           const others = Object.entries(place).filter(([axis]) => /^Index(?![TCZ]$)./.test(axis) && axis !== 'IndexRange');
@@ -99,7 +99,7 @@ describe('samples that are served as OME-Zarr', () => {
           const samples = samplesOf(read(typeof frame === 'string' ? frame : frame.raw), dtype);
           images.set(image, { ...images.get(image), [plane]: samples });
         }
-        // Lossy files are decoded by two programs here, and coarser levels may be stored.
+        // Lossy files are decoded by two programs, and coarser levels may be stored.
         const more = { tolerance: /jpe?g|lossy|jxr|ratio/i.test(name) ? 4 : 0, hasStoredLevels: true };
         for (const [index, planes] of [...images.values()].entries()) {
           const below = images.size > 1 ? `/${index}` : '';
