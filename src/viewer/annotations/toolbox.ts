@@ -40,6 +40,8 @@ export class Toolbox {
   readonly tools: Tools;
   readonly work: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
+  /** The tool that was chosen last, which may still wait for an annotation. */
+  #chosen: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {
     const { stage, drawing, container, onSelect, onInspect, redraw, redrawLive, report, signal } = options;
@@ -81,9 +83,9 @@ export class Toolbox {
   /** Ends editing, and starts editing another annotation. */
   edit(sheet: Sheet | null) {
     // An unfinished shape is kept as an unsaved change.
-    this.tools.finish();
-    this.tools.use('select');
+    this.tools.leave();
     this.work.end();
+    this.tools.use('select');
     const draft = sheet?.edits.draft;
     if (sheet) this.work.begin(sheet);
     if (draft) this.tools.resume(draft);
@@ -98,7 +100,7 @@ export class Toolbox {
 
   /** Keeps an unfinished shape as an unsaved change, and ends editing. */
   close() {
-    this.tools.finish();
+    this.tools.leave();
     this.work.end();
   }
 
@@ -116,15 +118,21 @@ export class Toolbox {
 
   async #use(tool: Tool) {
     const { begin, report, signal } = this.options;
+    this.#chosen = tool;
+    let isReady = true;
     if (!this.work.editor && drawsFirst.has(tool)) {
+      this.tools.hold();
       try {
         await begin();
       } catch (error) {
         report(messageOf(error));
       }
-      if (!this.work.editor || signal.aborted) return;
+      if (this.#chosen !== tool) return;
+      isReady = this.work.editor !== null && !signal.aborted;
     }
-    this.tools.use(tool);
+    if (isReady) this.tools.use(tool);
+    this.tools.letGo(isReady && drawsFirst.has(tool));
+    if (!isReady) return;
     // A hole needs a selected polygon.
     if (this.tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
   }

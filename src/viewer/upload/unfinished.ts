@@ -47,9 +47,9 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
       const found: UnfinishedUpload[] = [];
       for (const [key, kept] of await entries<string, UnfinishedUpload>(database())) {
         if (!key.startsWith(own) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
-        // If the storage is full, this fails before the former record is removed.
-        await set(pageKey(own, kept.uploadId), kept, database());
-        await del(key, database());
+        // If the storage is full, the former record stays.
+        const isKept = await quietly(async () => (await set(pageKey(own, kept.uploadId), kept, database()), true));
+        if (isKept) await del(key, database());
         found.push(kept);
       }
       return found;

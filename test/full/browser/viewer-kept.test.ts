@@ -106,7 +106,21 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
   };
   const toldOf = (words: string) => page.locator('#announcer').getByText(words).waitFor();
 
-  it('continues a polygon that is half drawn after a reload', async () => {
+  const lost = async () => {
+    await restart();
+    await open(`item/${slide}`);
+    await toldOf('1 unsaved change from an earlier visit is kept in this browser.');
+  };
+  const left = async () => {
+    await page.evaluate(`location.hash = '#'`);
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    await page.evaluate(`location.hash = '#item/${slide}'`);
+  };
+
+  it.each([
+    ['was lost', lost],
+    ['showed something else', left],
+  ])('continues a polygon that is half drawn after the page %s', async (_, leave) => {
     await signIn(page, testHost.url, 'anna');
     await open(`item/${slide}`);
     await edit();
@@ -122,9 +136,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
       return all.find(({ annotationId }) => annotationId === '${annotation}')?.draft?.points.length;
     })()`;
     await until('both corners are kept', async () => (await page.evaluate(kept)) === 2);
-    await restart();
-    await open(`item/${slide}`);
-    await toldOf('1 unsaved change from an earlier visit is kept in this browser.');
+    await leave();
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await edit();
     await stageOf(page).click(-100, 0);
@@ -173,12 +185,11 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await savesBoth();
   });
 
-  it('continues an upload after a reload when the same file is chosen', async () => {
+  /** Begins an upload, of which the first part arrives before the page is lost. */
+  async function interruptUpload() {
     const bytes = Buffer.alloc(33 * 1024 * 1024, 'bytes of a file');
     const path = join(directory, `upload ${count}.bin`);
-    const other = join(directory, 'other.bin');
     await writeFile(path, bytes);
-    await writeFile(other, 'other');
     const folder = await newFolder(admin, `Uploads ${count}`);
     await signIn(page, testHost.url, 'anna');
     await open(`folder/${folder}`);
@@ -192,9 +203,18 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.locator('input[type=file]').first().setInputFiles(path);
     await until('the second part is sent', () => Promise.resolve(offsets.length === 2));
     await restart();
+    return { folder, path, size: bytes.length, offsets };
+  }
+
+  const isOffered = () => page.locator('.upload').getByText('of 34.6 MB uploaded. Choose the file again to continue.').waitFor();
+
+  it('continues an upload after a reload when the same file is chosen', async () => {
+    const { folder, path, size, offsets } = await interruptUpload();
+    const other = join(directory, 'other.bin');
+    await writeFile(other, 'other');
     await open(`folder/${folder}`);
     const upload = page.locator('.upload');
-    await upload.getByText('of 34.6 MB uploaded. Choose the file again to continue.').waitFor();
+    await isOffered();
     await upload.locator('input').setInputFiles(other);
     await upload.getByText('This is another file.').waitFor();
     await upload.locator('input').setInputFiles(path);
@@ -202,11 +222,23 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     // The server may have received some of the second part, or all of it.
     expect(offsets.slice(2).filter((offset) => Number(offset) < 32 * 1024 * 1024)).toEqual([]);
     const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as never as { _id: string; size: number }[];
-    expect(item!.size).toBe(bytes.length);
+    expect(item!.size).toBe(size);
     await restart();
     await open(`folder/${folder}`);
     await page.getByText(`upload ${count}.bin`).first().waitFor();
     expect(await page.locator('.upload').count()).toBe(0);
+  });
+
+  it('offers an upload, and keeps it, when the storage of the browser is full', async () => {
+    const { folder, path } = await interruptUpload();
+    await page.addInitScript(`IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError'); };`);
+    await open(`folder/${folder}`);
+    await isOffered();
+    await restart();
+    await open(`folder/${folder}`);
+    await isOffered();
+    await page.locator('.upload input').setInputFiles(path);
+    await page.locator('.upload').getByText('Uploaded', { exact: true }).waitFor();
   });
 
   it('keeps unsaved shapes for the user who drew them when others use the page', async () => {

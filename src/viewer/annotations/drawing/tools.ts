@@ -46,17 +46,38 @@ export class Tools {
   readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
+  /** What the pointer has done while there is no annotation to draw in yet; `null` if nothing is waited for. */
+  #held: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {
     this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
     toolContext.stage.onPointer({
-      press: (at) => this.#pressed(at),
-      drag: (at) => this.#dragged(at),
-      release: (at, isAdding) => this.#released(at, isAdding),
-      cancel: () => this.#cancelPress(),
-      click: (at, isAdding) => this.#clicked(at, isAdding),
-      doubleClick: (at) => this.#doubleClicked(at),
+      press: (at) => this.#orLater(() => this.#pressed(at)),
+      drag: (at) => this.#orLater(() => this.#dragged(at)),
+      release: (at, isAdding) => this.#orLater(() => this.#released(at, isAdding)),
+      cancel: () => this.#orLater(() => this.#cancelPress()),
+      click: (at, isAdding) => this.#orLater(() => this.#clicked(at, isAdding)),
+      doubleClick: (at) => this.#orLater(() => this.#doubleClicked(at)),
     });
+  }
+
+  /** Waits with what the pointer and the keys do until an annotation has been made to draw in. */
+  hold() {
+    this.#held ??= [];
+  }
+
+  /** Does what was waited with, unless there is no annotation. */
+  letGo(isReady: boolean) {
+    const held = this.#held ?? [];
+    this.#held = null;
+    if (isReady) for (const act of held) act();
+  }
+
+  /** @returns whether the tools use a gesture */
+  #orLater(act: () => boolean | void): boolean {
+    if (!this.#held) return act() === true;
+    if (!this.isPaused) this.#held.push(act);
+    return !this.isPaused;
   }
 
   use(tool: Tool) {
@@ -79,8 +100,11 @@ export class Tools {
 
   set draft(draft: Element | null) {
     this.#draft = draft;
-    const isHalfDrawn = (this.tool === 'polygon' || this.tool === 'line') && !this.#grasp;
-    this.toolContext.keepDraft(isHalfDrawn ? draft : null);
+    this.toolContext.keepDraft(this.#isHalfDrawn ? draft : null);
+  }
+
+  get #isHalfDrawn() {
+    return (this.tool === 'polygon' || this.tool === 'line') && !this.#grasp;
   }
 
   /** Continues with a shape that was half drawn. */
@@ -128,6 +152,15 @@ export class Tools {
     this.toolContext.redraw();
   }
 
+  /** Completes the current shape before the annotation is left. One that has too few vertices for that stays kept, and is continued later. */
+  leave() {
+    if (!this.#isHalfDrawn || !this.draft || isDrawn(this.draft)) return this.finish();
+    // Not with the setter, which would forget it.
+    this.#draft = null;
+    this.tip = null;
+    this.#press = null;
+  }
+
   /** Removes the last vertex of the drawing. @returns whether there was one */
   dropVertex() {
     if (!this.draft?.points) return false;
@@ -159,6 +192,10 @@ export class Tools {
    * @param at in pixels of the stage
    */
   strike(at: Point) {
+    this.#orLater(() => this.#strikeNow(at));
+  }
+
+  #strikeNow(at: Point) {
     if (this.#grasp || this.#brush.isDown) this.#released(at);
     else if (!this.#pressed(at)) this.#clicked(at);
     else if (!this.#grasp && !this.#brush.isDown) this.#released(at);
@@ -173,6 +210,7 @@ export class Tools {
   /** The cursor's shape at a position. */
   cursor(at: Point): string {
     if (this.isPaused) return 'grab';
+    if (this.#held) return 'crosshair';
     if (this.tool !== 'select') return 'crosshair';
     if (!this.toolContext.editing()) return '';
     const selected = this.toolContext.selected();
