@@ -373,7 +373,7 @@ export const imageTexts = {
   projection: 'Projection over z',
   projections: { max: 'Maximum', mean: 'Mean', min: 'Minimum' },
   saveSamples: 'Samples as stored in the file, without colors and contrast, for measurements:',
-  saveTooLarge: (side: number) => `This region is too large. Zoom in to at most ${side} pixels per side.`,
+  saveTooLarge: (side: number) => `This region is too large. Zoom in to at most ${formatCount(side)} pixels per side.`,
   saveView: 'Save this view',
   scaleBar: 'Scale bar',
   shownChannels: 'OME-TIFF, visible channels',

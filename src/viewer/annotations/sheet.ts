@@ -180,8 +180,13 @@ export class Sheet {
 
   /** The loaded elements that show other images on top of this one. */
   overlays(): readonly Element[] {
-    const { hidden } = this.display;
-    return this.visible ? this.#overlays.filter(({ group = null }) => !hidden.has(group)) : [];
+    return this.visible ? this.#asShown(this.#overlays) : [];
+  }
+
+  /** Overlays without those of hidden groups, and with the opacity of the annotation. */
+  #asShown(overlays: readonly Element[]): Element[] {
+    const { hidden, opacity } = this.display;
+    return overlays.flatMap((one) => (hidden.has(one.group ?? null) ? [] : [{ ...one, opacity: (one.opacity ?? 1) * opacity }]));
   }
 
   /** Whether all shapes in a box are loaded, or tiles are shown. */
@@ -228,16 +233,15 @@ export class Sheet {
 
   /** The shapes in a box of the image as they are shown, or the tiles of the server if there are too many or it has to draw them. */
   async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
-    const { record, display, edits } = this;
+    const { record, edits } = this;
     const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
     const found = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
     const isDrawn = found?.elements.every((element) => isOverlay(element) || isOutlined(element)) ?? false;
     const stored = isDrawn ? (found?.elements ?? []) : [];
     const shapes = [...this.#drawn(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
-    const overlays = found?.elements.filter((one) => isOverlay(one) && !display.hidden.has(one.group ?? null)) ?? [];
     return {
       shapes: shapes.map((element) => this.#painting?.paint(element) ?? element),
-      overlays,
+      overlays: this.#asShown(found?.elements.filter(isOverlay) ?? []),
       tiles: isDrawn ? null : this.#tileUrl(),
       legend: this.#painting?.legend ?? null,
     };

@@ -302,6 +302,40 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     expect(at(990, 500)).toEqual([255, 255, 255]);
   });
 
+  it('draws overlays with their transform and opacity, below the shapes', async () => {
+    const red = sharp({ create: { width: 200, height: 100, channels: 3, background: '#ff0000' } }).png();
+    const overlay = await uploadItem(admin, folder, 'red.png', await red.toBuffer());
+    const item = await uploadItem(admin, folder, 'white.tif', await gray([1000, 1000], 255).toBuffer());
+    // A quarter turn: x runs down, y to the left.
+    const turned = [
+      [0, 1],
+      [-1, 0],
+    ];
+    const elements = [
+      { type: 'image', girderId: overlay, opacity: 0.5, transform: { xoffset: 500, yoffset: 100, matrix: turned } },
+      { type: 'rectangle', center: [450, 200, 0], width: 40, height: 40, fillColor: '#0000ff', lineColor: '#0000ff' },
+    ];
+    await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Result', elements } });
+    const colors = async (format: string) => {
+      const { bytes } = await saved({ format, width: '500', off: ['Legend'] });
+      const { at } = await pixels(format === 'svg' ? await sharp(bytes, { density: 300 }).resize(500).png().toBuffer() : bytes);
+      return [at(225, 140), at(225, 100), at(275, 75)];
+    };
+    for (const format of ['png', 'svg']) {
+      await open(item);
+      expect(await colors(format)).toEqual([
+        [255, 127, 127],
+        [0, 0, 255],
+        [255, 255, 255],
+      ]);
+    }
+    await open(item);
+    await page.keyboard.press('Escape');
+    await page.getByRole('slider', { name: 'Opacity' }).fill('0.4');
+    await page.getByRole('button', { name: 'Save this view' }).click();
+    expect((await colors('png'))[0]).toEqual([255, 204, 204]);
+  });
+
   it('saves the visible channels in the legend, and uses the frame and projection of the view', async () => {
     const { bytes: stack } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
     const item = await uploadItem(admin, folder, 'stack.ome.tif', stack);

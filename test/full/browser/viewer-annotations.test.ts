@@ -130,9 +130,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('No annotations yet.').waitFor();
     await until('the empty annotation is gone', async () => (await namesOf()).length === 0);
     await page.locator('[role=application]').focus();
+    // A shape that is drawn before the annotation has been made is not lost.
+    let make: () => void;
+    const isDrawn = new Promise<void>((resolve) => (make = resolve));
+    await page.route(/annotation[?]itemId=[^&]*$/, (route) => isDrawn.then(() => route.continue()), { times: 1 });
     await page.keyboard.press('r');
-    await row('Annotation 1').getByText('All changes are saved.').waitFor();
     await drag([-300, -200], [-200, -140]);
+    make!();
     await row('Annotation 1').getByText('1 unsaved change', { exact: true }).waitFor();
     await save();
     expect((await stored('Annotation 1'))._elementCount).toBe(1);
@@ -760,16 +764,25 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       [0, 255, 0, 255],
       [0, 0, 255, 255],
     ];
-    await until('the overlays are drawn', async () => {
+    const seen = async () => {
       // The image is fitted in the stage.
       const { width, height } = (await page.locator('.stage').boundingBox())!;
       const onStage = (x: number, y: number): [number, number] =>
         [x, y].map((value) => (value / 1000 - 0.5) * Math.min(width, height)) as [number, number];
-      const places = [onStage(450, 280), onStage(450, 200), onStage(550, 150), onStage(720, 750), onStage(780, 750)];
-      const seen = await colorsAt(page, places);
-      if (JSON.stringify(seen) === JSON.stringify(expected)) return true;
-      throw new Error(JSON.stringify(seen));
+      return colorsAt(page, [onStage(450, 280), onStage(450, 200), onStage(550, 150), onStage(720, 750), onStage(780, 750)]);
+    };
+    await until('the overlays are drawn', async () => {
+      const colors = await seen();
+      if (JSON.stringify(colors) === JSON.stringify(expected)) return true;
+      throw new Error(JSON.stringify(colors));
     });
+    const opacity = page.getByRole('slider', { name: 'Opacity' });
+    await opacity.fill('0.5');
+    await until('overlays are as transparent as their annotation', async () => {
+      const [red, , , green] = await seen();
+      return [red, green].every((color) => Math.abs(color![3]! - 128) < 3);
+    });
+    await opacity.fill('1');
     await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Not found').waitFor();
     // Brightness and contrast change only the image.
     await page.locator('summary', { hasText: 'Brightness and contrast' }).click();

@@ -1,4 +1,4 @@
-import { plural } from '../../format.js';
+import { formatCount, plural } from '../../format.js';
 import type { Texts } from '../catalog.js';
 
 export const imageTexts: Texts['imageTexts'] = {
@@ -75,7 +75,8 @@ export const imageTexts: Texts['imageTexts'] = {
   projection: 'Projektion über z',
   projections: { max: 'Maximum', mean: 'Mittelwert', min: 'Minimum' },
   saveSamples: 'Abtastwerte wie in der Datei, ohne Farben und Kontrast, für Messungen:',
-  saveTooLarge: (side) => `Dieser Ausschnitt ist zu groß. Zoomen Sie hinein, bis er höchstens ${side} Pixel je Seite hat.`,
+  saveTooLarge: (side) =>
+    `Dieser Ausschnitt ist zu groß. Zoomen Sie hinein, bis er höchstens ${formatCount(side)} Pixel je Seite hat.`,
   saveView: 'Diese Ansicht speichern',
   scaleBar: 'Maßstabsbalken',
   shownChannels: 'OME-TIFF, sichtbare Kanäle',
