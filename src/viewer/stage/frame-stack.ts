@@ -45,7 +45,6 @@ export class FrameStack {
     this.#added = [...this.#added.filter((added) => added !== image), image];
     const { world } = this.viewer;
     const top = this.#added.length - 1;
-    // The overview is updated a moment later, and that fails if the viewer has been closed by then.
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();

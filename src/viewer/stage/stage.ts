@@ -44,7 +44,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, veil, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
-  signal.addEventListener('abort', () => viewer.destroy(), { once: true });
+  signal.addEventListener('abort', () => close(viewer), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, look));
@@ -122,6 +122,13 @@ function createViewer(
     if (unusedKeys.has(key)) event.preventDefaultAction = true;
   });
   return viewer;
+}
+
+/** Closes a viewer. The library may still order the images of its overview, which have gone by then. */
+function close(viewer: Viewer) {
+  const { world } = viewer.navigator;
+  viewer.destroy();
+  world.setItemIndex = () => undefined;
 }
 
 /** The canvas of a viewer, which takes the focus, with a name. */

@@ -101,6 +101,29 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     expect(await slider.inputValue()).toBe('0');
   });
 
+  it('reports no error when the image is left before the overview has followed', async () => {
+    const errors: string[] = [];
+    page.on('pageerror', ({ message }) => errors.push(message));
+    await open();
+    // The overview follows a millisecond later, which takes longer here.
+    await page.evaluate(`(() => {
+      const { setTimeout } = window;
+      window.late = 0;
+      window.setTimeout = (call, delay, ...rest) => {
+        if (delay !== 1) return setTimeout(call, delay, ...rest);
+        window.late += 1;
+        return setTimeout(() => { window.late -= 1; call(...rest); }, 3000);
+      };
+    })()`);
+    const late = () => page.evaluate<number>('late');
+    await page.getByRole('slider', { name: 'Z', exact: true }).fill('2');
+    await until('the overview is to follow', async () => (await late()) > 0);
+    await page.evaluate(`location.hash = '#'`);
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    await until('the time has passed', async () => (await late()) === 0);
+    expect(errors).toEqual([]);
+  });
+
   it('shows one channel alone with one click, and all of them with another', async () => {
     await open();
     const only = page.getByRole('button', { name: /^Show only/ }).first();
