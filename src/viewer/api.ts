@@ -1,6 +1,7 @@
 import type { AnswerTo } from './answers.js';
 import { formatBytes } from './format.js';
 import { accountTexts } from './texts.js';
+import { siteStorage } from './storage.js';
 
 /** Path or address of the REST API. */
 let apiRoot = '/api/v1';
@@ -84,13 +85,12 @@ export function toSearch(query: Query) {
 
 /** The token of the signed-in user, or `null`. */
 export function token() {
-  return given === undefined ? localStorage.getItem(storageKey()) : given;
+  return given === undefined ? siteStorage.get(storageKey()) : given;
 }
 
 /** Stores the token of the page of the reference host. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
 export function setToken(value: string | null) {
-  if (value === null) localStorage.removeItem(storageKey());
-  else localStorage.setItem(storageKey(), value);
+  siteStorage.set(storageKey(), value);
 }
 
 /** Calls the listener when another tab signs in or out. */

@@ -2,6 +2,7 @@ import { createStore, type UseStore } from 'idb-keyval';
 import { newId } from './annotations/model.js';
 import { serverName } from './api.js';
 import { currentUser } from './session.js';
+import { tabStorage } from './storage.js';
 
 /*
  * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) keeps its own and holds a lock while it is open.
@@ -24,12 +25,8 @@ let holding: Promise<void> | undefined;
 /** Takes the lock of this page. It must have it before it keeps anything. */
 export function lockPage(): Promise<void> {
   holding ??= new Promise((resolve) => {
-    try {
-      formerName = sessionStorage.getItem(storageKey);
-      sessionStorage.setItem(storageKey, pageName);
-    } catch {
-      // The browser forbids it.
-    }
+    formerName = tabStorage.get(storageKey);
+    tabStorage.set(storageKey, pageName);
     const held = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
     if (held) held.catch(() => resolve());
     else resolve();

@@ -1,4 +1,5 @@
 import { isShown } from './router.js';
+import { tabStorage } from './storage.js';
 
 /** Scroll positions by the key of their entry in the history, and the number of the newest key. */
 type Positions = { newest: number; byKey: Record<string, number> };
@@ -20,11 +21,7 @@ addEventListener('scroll', () => {
 });
 
 addEventListener('pagehide', () => {
-  try {
-    sessionStorage.setItem(storageKey, JSON.stringify(positions));
-  } catch {
-    // Without storage, positions are lost when the page is reloaded.
-  }
+  tabStorage.set(storageKey, JSON.stringify(positions));
 });
 
 /** Must be called before the page shows another view. */
@@ -43,7 +40,7 @@ export function restoreScroll() {
 
 function read(): Positions {
   try {
-    return JSON.parse(sessionStorage.getItem(storageKey) ?? '') as Positions;
+    return JSON.parse(tabStorage.get(storageKey) ?? '') as Positions;
   } catch {
     return { newest: 0, byKey: {} };
   }

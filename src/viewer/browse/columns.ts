@@ -3,6 +3,7 @@ import { ask, checkbox } from '../forms.js';
 import { formatBytes, formatDate, shortened } from '../format.js';
 import { browseTexts } from '../texts.js';
 import type { Item } from './model.js';
+import { siteStorage } from '../storage.js';
 
 /** Fields of every item that can be a column. */
 const recordFields = ['description', 'size', 'created', 'updated'] as const;
@@ -15,7 +16,7 @@ const storageKey = (folderId: string) => `columns ${folderId}`;
 /** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise those of the folder. */
 export function chosenColumns(folderId: string, otherwise: string[]): string[] {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(storageKey(folderId)) ?? 'null');
+    const stored: unknown = JSON.parse(siteStorage.get(storageKey(folderId)) ?? 'null');
     return Array.isArray(stored) ? stored.filter((column) => typeof column === 'string') : otherwise;
   } catch {
     return otherwise;
@@ -52,7 +53,7 @@ export function askColumns(options: { folderId: string; items: Item[]; shown: st
     action: browseTexts.showColumns,
     async send() {
       const columns = boxes.filter(({ input }) => input.checked).map(({ column }) => column);
-      localStorage.setItem(storageKey(folderId), JSON.stringify(columns));
+      siteStorage.set(storageKey(folderId), JSON.stringify(columns));
       onChosen(columns);
     },
   });

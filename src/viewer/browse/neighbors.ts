@@ -3,6 +3,7 @@ import { button, fill, h, icon } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 import { orderOf, type ListAddress } from './order.js';
+import { siteStorage } from '../storage.js';
 
 const storageKey = 'keep view';
 
@@ -42,7 +43,7 @@ export function neighborLinks(options: {
     element.hidden = false;
 
     function toggle() {
-      localStorage.setItem(storageKey, isKept() ? '' : 'yes');
+      siteStorage.set(storageKey, isKept() ? '' : 'yes');
       keep.setAttribute('aria-pressed', String(isKept()));
     }
   }
@@ -78,5 +79,5 @@ export function neighborLinks(options: {
 }
 
 function isKept() {
-  return localStorage.getItem(storageKey) === 'yes';
+  return siteStorage.get(storageKey) === 'yes';
 }

@@ -1,5 +1,6 @@
 import type { Field } from '../forms.js';
 import { figureTexts } from '../figure-texts.js';
+import { siteStorage } from '../storage.js';
 
 /** Parts of a figure that can be left out. */
 type Part = 'scaleBar' | 'annotations' | 'legend';
@@ -75,22 +76,18 @@ export function sizeFrom({ width, unit, dpi }: Entries) {
 /** The choices made for the last figure. */
 export function storedEntries(): Entries {
   try {
-    const stored = JSON.parse(localStorage.getItem(storageKey) ?? '{}') as Record<string, unknown>;
+    const stored = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
     const known = Object.entries(firstEntries).map(([key, value]) => [
       key,
       typeof stored[key] === 'string' ? stored[key] : value,
     ]);
     return Object.fromEntries(known) as Entries;
   } catch {
-    // Pages may forbid storage.
+    // It is not JSON.
     return firstEntries;
   }
 }
 
 export function storeEntries(entries: Entries) {
-  try {
-    localStorage.setItem(storageKey, JSON.stringify(entries));
-  } catch {
-    // The choices are only a convenience.
-  }
+  siteStorage.set(storageKey, JSON.stringify(entries));
 }

@@ -3,12 +3,13 @@ import { choice, field } from '../forms.js';
 import languages from '../page-texts.json';
 import { commonTexts } from '../texts.js';
 import { currentLanguage, useLanguage } from './catalog.js';
+import { siteStorage } from '../storage.js';
 
 const storageKey = 'large-image-language';
 
 /** Uses the language that the user has chosen in this browser, otherwise that of the page, which the server has chosen. */
 export async function useChosenLanguage() {
-  await useLanguage(localStorage.getItem(storageKey) ?? document.documentElement.lang);
+  await useLanguage(siteStorage.get(storageKey) ?? document.documentElement.lang);
   document.documentElement.lang = currentLanguage();
 }
 
@@ -17,7 +18,7 @@ export function languageChoice() {
   const names = Object.fromEntries(Object.entries(languages).map(([language, { name }]) => [language, name]));
   const list = choice(names, currentLanguage(), { autocomplete: 'off' });
   list.addEventListener('change', () => {
-    localStorage.setItem(storageKey, list.value);
+    siteStorage.set(storageKey, list.value);
     location.reload();
   });
   return h('div.language', field(commonTexts.language, list));

@@ -1,3 +1,5 @@
+import { siteStorage } from '../../storage.js';
+
 /** The tools in the order of the toolbar. */
 export const toolNames = [
   'select',
@@ -53,9 +55,9 @@ const storageKey = 'large-image-tool-keys';
 /** Whether keys choose tools. Users can turn that off, because speech input may press single keys by accident. */
 export const toolKeySetting = {
   get isOn() {
-    return localStorage.getItem(storageKey) !== 'off';
+    return siteStorage.get(storageKey) !== 'off';
   },
   set isOn(isOn: boolean) {
-    localStorage.setItem(storageKey, isOn ? 'on' : 'off');
+    siteStorage.set(storageKey, isOn ? 'on' : 'off');
   },
 };
