@@ -66,6 +66,19 @@ describe('polygons in the viewer', () => {
     expect(await splitEdits([square(0, 0, 100)], line([30, -10, 0], [30, 50, 0]))).toEqual([]);
   });
 
+  it('merges the parts of a shape that was split', async () => {
+    const shape = square(0, 0, 100);
+    for (const cut of [line([30, -10, 0], [30, 400, 0]), line([-10, -7, 0], [90, 111, 0])]) {
+      const parts = (await splitEdits([shape], cut)).map(({ after }) => after!);
+      const [merged, ...gone] = await mergeEdits(parts);
+      expect(gone).toEqual([{ before: parts[1], after: null }]);
+      const { points = [] } = merged!.after!;
+      expect(points).toHaveLength(4);
+      for (const [x, y] of points)
+        for (const value of [x, y]) expect(Math.min(Math.abs(value), Math.abs(value - 100))).toBeLessThan(0.1);
+    }
+  });
+
   it('removes vertices that make no visible difference', async () => {
     const points: Coordinate[] = Array.from({ length: 101 }, (_, x) => [x, x % 2 === 0 ? 0 : 0.2, 0]);
     const [edit] = await simplifyEdits([line(...points)], 0.5);

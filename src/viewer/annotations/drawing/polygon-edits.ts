@@ -6,6 +6,9 @@ import { boxOf, isLocked } from './shapes.js';
 /** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
 const cutRadius = 0.01;
 
+/** Areas that are closer are merged, such as the parts of one that was split: they have a gap, and vertices are rounded. */
+const widestGap = 0.05;
+
 function areasOf(shapes: readonly Element[]) {
   return shapes.flatMap((shape) => {
     const polygon = isLocked(shape) ? null : polygonOf(shape);
@@ -13,12 +16,14 @@ function areasOf(shapes: readonly Element[]) {
   });
 }
 
-/** Unites areas in the first shape. @throws Error if they do not touch each other */
+/** Unites areas in the first shape, also the parts of one that was split. @throws Error if they do not touch each other */
 export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
   const [first, ...others] = areasOf(shapes);
   if (!first || others.length === 0) return [];
-  const { unite } = await polygonTools();
-  const [whole, apart] = unite([first, ...others].map(({ polygon }) => polygon));
+  const { unite, bridge } = await polygonTools();
+  const polygons = [first, ...others].map(({ polygon }) => polygon);
+  const united = unite(polygons);
+  const [whole, apart] = united.length > 1 ? bridge(polygons, widestGap) : united;
   if (!whole || apart) throw new Error(annotationTexts.mergeApart);
   const gone = others.map(({ shape }) => ({ before: shape, after: null }));
   return [{ before: first.shape, after: asPolygon(first.shape, whole) }, ...gone];

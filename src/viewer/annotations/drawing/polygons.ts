@@ -57,7 +57,35 @@ export async function polygonTools() {
     return paths;
   }
 
+  /** A ring or a line without the vertices that are closer to it than a distance. */
+  function simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
+    const path = toPath(points);
+    // The first vertex is repeated at the end, because the library keeps both ends of a path.
+    const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unit);
+    const fewer = fromPath(isClosed ? open.slice(0, -1) : open);
+    return fewer.length < (isClosed ? 3 : 2) ? [...points] : fewer;
+  }
+
+  /** The paths of areas that grow by a distance, or shrink. */
+  function resized(paths: Paths64, distance: number): Paths64 {
+    const offset = new ClipperOffset();
+    offset.addPaths(paths, JoinType.Miter, EndType.Polygon);
+    const result: Paths64 = [];
+    offset.execute(distance * unit, result);
+    return result;
+  }
+
   return {
+    simplify,
+    /** The area that some polygons cover together, with the gaps between them that are narrower than a distance. */
+    bridge(polygons: readonly Polygon[], distance: number): Polygon[] {
+      const paths = resized(resized(pathsOf(polygons), distance), -distance);
+      const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
+      return execute(ClipType.Union, paths, []).map(({ points, holes }) => ({
+        points: smooth(points),
+        holes: holes.map(smooth),
+      }));
+    },
     /** The area that some polygons cover together. */
     unite: (polygons: readonly Polygon[]) => execute(ClipType.Union, pathsOf(polygons), []),
     /** The part of an area that is outside other ones. */
@@ -73,14 +101,6 @@ export async function polygonTools() {
       const paths: Paths64 = [];
       offset.execute(radius * unit, paths);
       return execute(ClipType.Union, paths, []);
-    },
-    /** A ring or a line without the vertices that are closer to it than a distance. */
-    simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
-      const path = toPath(points);
-      // The first vertex is repeated at the end, because the library keeps both ends of a path.
-      const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unit);
-      const fewer = fromPath(isClosed ? open.slice(0, -1) : open);
-      return fewer.length < (isClosed ? 3 : 2) ? [...points] : fewer;
     },
   };
 }
