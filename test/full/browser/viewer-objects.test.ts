@@ -68,6 +68,11 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByText('3 000 shapes').waitFor();
     await row(1).waitFor();
     expect(await panel().locator('tr[data-index]').count()).toBeLessThan(40);
+    // On a phone, the table scrolls too, instead of loading all rows.
+    await page.setViewportSize({ width: 390, height: 800 });
+    await until('the panel is narrow', async () => (await panel().boundingBox())!.width < 400);
+    expect((await panel().locator('.object-scroll').boundingBox())!.height).toBeLessThan(800);
+    await page.setViewportSize({ width: 1280, height: 850 });
     await panel().getByRole('button', { name: '/score' }).click();
     await panel().getByRole('button', { name: '/score' }).click();
     await until('the largest score is first', async () => (await scores())[0] === count - 1);
