@@ -29,11 +29,12 @@ export function hostAuth(context: HostContext): HostAuth {
 export function hostAccess(context: HostContext): HostAccess {
   return {
     async level(caller: Caller | null, { type, doc }) {
-      const principal = await principalOf(context, caller);
-      const folder =
+      const [principal, folder] = await Promise.all([
+        principalOf(context, caller),
         type === 'folder'
           ? (doc as unknown as FolderDocument)
-          : await context.models.folder.findById((doc as unknown as ItemDocument).folderId).lean<FolderDocument>();
+          : context.models.folder.findById((doc as unknown as ItemDocument).folderId).lean<FolderDocument>(),
+      ]);
       return folder === null ? -1 : levelOn(folder, principal);
     },
     async filter(caller, type, level) {

@@ -179,26 +179,32 @@ export class MergedChanges {
     let kept: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.ids ?? []);
-      const [first] = await Promise.all([model.nextVersions(changes.length), editing.prepare(current.elements, ids)]);
+      const versions = model.nextVersions(changes.length);
+      // Its error is thrown below; until then, it must not count as unhandled.
+      versions.catch(() => undefined);
+      await editing.prepare(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
         if (last.elements.family !== current.elements.family) break;
+        let made: Awaited<ReturnType<typeof change.apply>>;
         try {
           request.signal?.throwIfAborted();
           request.precondition?.(last);
-          const made = await change.apply(last, editing);
-          const { caller } = request;
-          const changed = { ...last, ...made, updated: new Date(), updatedId: caller?.id ?? null, version: first + i };
-          outcomes.push({ step: { former: last, changed } });
-          last = changed;
+          made = await change.apply(last, editing);
         } catch (error) {
           outcomes.push({ error });
+          continue;
         }
+        if (kept === undefined) {
+          kept = this.writing.keepFormer(current);
+          // The waiting caller gets the error; a failure before it takes precedence.
+          kept.catch(() => undefined);
+        }
+        const updatedId = request.caller?.id ?? null;
+        const changed = { ...last, ...made, updated: new Date(), updatedId, version: (await versions) + i };
+        outcomes.push({ step: { former: last, changed } });
+        last = changed;
       }
-      if (last === current) return;
-      kept = this.writing.keepFormer(current);
-      // The waiting caller gets the error; a failure before it takes precedence.
-      kept.catch(() => undefined);
     });
     if (last === current) {
       await write.discard();
