@@ -60,24 +60,23 @@ export function writeRowGroup({
     Float64Array,
   ];
   const boxAt = (row: number) => ({ xmin: xmin[row]!, ymin: ymin[row]!, xmax: xmax[row]!, ymax: ymax[row]! });
-  const taken = [...rows];
   const data: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
     .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
   // Most shapes have none of these.
-  const hasNumbers = taken.some((row) => shapes[row]!.numbers !== null);
-  const none = hasNumbers ? [] : taken.map(() => null);
+  const hasNumbers = shapes.some(({ numbers }) => numbers !== null);
+  const none = hasNumbers ? [] : shapes.map(() => null);
   for (const name of shapeNumbers) {
-    data.push({ name, data: hasNumbers ? taken.map((row) => shapes[row]!.numbers?.[name] ?? null) : none });
+    data.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : none });
   }
-  data.push({ name: 'properties', data: taken.map((row) => shapes[row]!.properties) });
-  data.push({ name: 'bbox', data: taken.map(boxAt) });
+  data.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
+  data.push({ name: 'bbox', data: Array.from(rows, boxAt) });
   // Shapes are rarely equal, bounds of their bytes mean nothing, and compressing coordinates by a quarter would take a third of
   // the time.
   const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
-  data.push({ name: 'geometry', data: taken.map((row) => shapes[row]!.wkb), ...plain });
+  data.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...plain });
   // This is large enough for most parts, because a writer that grows copies everything written so far.
-  const shapeBytes = taken.reduce((sum, row) => sum + (shapes[row]!.wkb?.length ?? 0), 0);
+  const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: schemaOf(columns), codec: 'GZIP', compressors });
   // The mark at the beginning is written once, before all parts.
@@ -85,14 +84,14 @@ export function writeRowGroup({
   writer.offset = 0;
   void file.write({ columnData: data.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
   const box: FileBox = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const row of taken) {
+  for (const row of rows) {
     box[0] = Math.min(box[0], xmin[row]!);
     box[1] = Math.min(box[1], ymin[row]!);
     box[2] = Math.max(box[2], xmax[row]!);
     box[3] = Math.max(box[3], ymax[row]!);
   }
   // The bytes are copied, because bytes that are transferred must fill their buffer.
-  return { bytes: writer.getBytes().slice(), group: file.row_groups[0]!, box };
+  return { bytes: writer.getBytes(), group: file.row_groups[0]!, box };
 }
 
 function valuesOf(cells: Cell[], { name }: TableColumn): unknown[] {
