@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What browsers say of a page of another site, old ones and those of plain HTTP the first two only. */
+/** The headers that browsers send for a page of another site. Old browsers, and those without TLS, send only the first two. */
 const senders: [string, Record<string, string>][] = [
   ['another origin', { Origin: evil }],
   ['a sandboxed page', { Origin: 'null' }],

@@ -4,7 +4,7 @@ import type { Client } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
 let at: Annotated;
-/** About the private item, by the writer; its title names it. */
+/** A job of the writer about the private item, whose name is in the title. */
 let job: string;
 const title = 'Large Image Conversion: secret_slide.svs';
 const type = 'large_image_tiff';
@@ -102,7 +102,7 @@ describe('a job about a private item', () => {
     const answer = await fetch(`${at.host.url}/api/v1${path}`, { headers });
     expect(answer.status).toBe(200);
     const ended = answer.text().catch(() => 'cut off');
-    // As another process would.
+    // The folder is changed as by another process.
     const { folder } = at.host.host.context.models;
     const { access } = (await folder.findById(at.privateFolder).lean())!;
     await folder.updateOne(

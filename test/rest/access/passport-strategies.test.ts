@@ -13,7 +13,7 @@ const events = new HostEventEmitter();
 const fired = new Set<string>();
 let asked = 0;
 
-/** What a server has that signs its users in by JSON web tokens, and its machines by keys. */
+/** The authentication of a server whose users have JSON web tokens, and whose machines have keys. */
 const auth: HostAuth = {
   strategies: [
     new JwtStrategy(
@@ -73,7 +73,7 @@ describe('a host with Passport strategies', () => {
     for (const token of [forged, unsigned, tokenOf('keeper', -1), tokenOf('nobody'), 'x', 'x.y.z']) {
       expect([token, await status(token)]).toEqual([token, 401]);
     }
-    // No strategy is given what is not one word.
+    // Strategies receive only tokens of one word.
     expect((await at.get(path, { 'Girder-Token': 'key of a machine' })).status).toBe(401);
   });
 
@@ -95,7 +95,7 @@ describe('a host with Passport strategies', () => {
   });
 
   it('is not trusted for longer than a token lasts', async () => {
-    // Its times are in whole seconds, so that one of a second may last no time at all.
+    // Its times are in whole seconds, so a token of one second may expire at once.
     const token = tokenOf('keeper', 5);
     expect(await status(token)).toBe(200);
     await until('it has expired', async () => (await status(token)) === 401);

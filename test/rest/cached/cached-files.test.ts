@@ -67,7 +67,7 @@ describe('cached files of items', () => {
     });
     expect(await admin.ok('GET', `/item/${item}/files`)).toHaveLength(1);
     expect((await admin.ok('GET', `/item/${item}`)).size).toBe(image.length);
-    // What is in the file is what is served: here it is replaced.
+    // The contents of the file are served: here they are replaced.
     const { data } = await sharp({ create: { width: 3, height: 3, channels: 3, background: '#123' } })
       .png()
       .toBuffer({ resolveWithObject: true });
@@ -270,7 +270,7 @@ describe('cached files of items', () => {
       ...info,
       cached: [true],
     });
-    // The very request that a client makes of it finds the file.
+    // The request that a client builds from it finds the file.
     const src = (info.src as Record<string, string>[])[0]!;
     const before = await keys();
     await admin.ok('GET', `/item/${item}/tiles/tile_frames`, { query: { ...src, cache: true } });
@@ -389,7 +389,7 @@ describe('cached files of items', () => {
     const scope = method === 'GET' ? 'core.data.read' : 'core.data.write';
     const others = ['core.data.read', 'core.data.write', 'core.data.own', 'core.user_info.read'].filter((name) => name !== scope);
     expect(await (await withScopes(others)).fails(method, path)).toMatchObject({ status: 401, ...body });
-    // Whether it is let in; what it asks for may still be refused.
+    // Only the admission is tested; the request may still fail.
     expect((await (await withScopes([scope])).send(method, path)).status).toBe(method === 'PUT' ? 400 : 200);
   });
 

@@ -10,7 +10,7 @@ type Reports = Record<'tilesource' | 'tileCache', CacheReport>;
 
 const reportOf = async (client: Client): Promise<Reports> => (await client.ok('GET', '/large_image/cache')) as unknown as Reports;
 
-/** A picture of several tiles in a new folder; the item it is in. */
+/** Uploads a picture of several tiles to a new folder. @returns the item */
 async function uploadPicture(admin: Client): Promise<string> {
   const collection = await admin.create('/collection', { name: `c${Math.random()}` });
   const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'f' });
@@ -82,7 +82,7 @@ describe('caches of one process', () => {
       const owner = await off.register('admin');
       const picture = await uploadPicture(owner);
       for (let i = 0; i < 2; i++) expect((await owner.send('GET', `/item/${picture}/tiles/zxy/0/0/0`)).status).toBe(200);
-      // A file is closed once its reader has let go of it, which may be just after the reply.
+      // A file is closed when its reader has released it, which may be just after the reply.
       await until('nothing is open', async () => (await reportOf(owner)).tilesource.used === 0);
       expect(await reportOf(owner)).toEqual({
         tilesource: { maxsize: 0, used: 0 },

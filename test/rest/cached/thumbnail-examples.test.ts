@@ -5,7 +5,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { endedJob } from '../../support/jobs/job-status.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
-/** A thumbnail job of the established implementation, which had nine images, one of them of no use. */
+/** A thumbnail job of the established implementation, which had nine images, one of them unusable. */
 interface Example {
   name: string;
   body: { json: { status: number; title: string; type: string; handler: string; kwargs: Kwargs; log: string[] } };
@@ -18,7 +18,7 @@ interface Kwargs {
 
 const file = '../shared/spec/examples.jsonl';
 const noExamples = existsSync(file) ? null : `${file} is not there`;
-// One of each kind: each job waits for its turn in the queue.
+// Only one job of each kind, because each waits for its turn in the queue.
 const wanted = /^thumbnails\.put\.(opt\.\w+|opt\.log1\.5|width_bool|nokey|unicode)\.job$/;
 const examples = (noExamples === null ? readFileSync(file, 'utf8').trim().split('\n') : [])
   .map((line) => JSON.parse(line) as Example)
@@ -26,7 +26,7 @@ const examples = (noExamples === null ? readFileSync(file, 'utf8').trim().split(
 
 const itemCount = 2;
 
-/** Log of a job on our images as it was on theirs: of the others a specification makes all or none. */
+/** The expected log of a job on our images. A specification makes all or none of the other thumbnails. */
 function expectedLog({ kwargs, log }: Example['body']['json']): string[] {
   const created = / created 0 /.test(log.at(-1)!) ? 0 : itemCount * kwargs.spec.length;
   const { concurrent = 0 } = kwargs;

@@ -63,7 +63,7 @@ describe('the job that makes thumbnails', () => {
     expect(ended.progress).toMatchObject({ total: 10, current: 10 });
     expect(await count()).toBe(10);
     expect(await count(JSON.stringify([spec[1]]))).toBe(5);
-    // Requests of clients find what was made.
+    // Requests of clients find the created thumbnails.
     await admin.send('GET', `/item/${items[0]}/tiles/thumbnail`, { query: { width: 160, height: 100, encoding: 'PNG' } });
     expect(await count()).toBe(10);
     const again = await run(spec);
@@ -113,7 +113,7 @@ describe('the job that makes thumbnails', () => {
     expect(job.status).toBe(3);
     const [finished, lastFailed] = job.log.at(-1)!.split(' (last failure on item ');
     expect(finished).toBe('Finished: Checked 0, created 5 thumbnail files\nFailed on 45 thumbnail files');
-    // Items are worked on side by side.
+    // Items are processed at the same time.
     expect(items.map((id) => `${id})\n`)).toContain(lastFailed);
     expect(await count()).toBe(5);
     await started.host.context.models.item.collection.updateOne(

@@ -18,7 +18,7 @@ afterAll(() => scene?.close());
 
 const clients = () => ({ writer: scene.writer, reader: scene.reader, colleague });
 
-/** Sets who may do what in the private folder. */
+/** Sets the rights in the private folder. */
 async function allow(levels: Partial<Record<'writer' | 'reader' | 'colleague', 0 | 1>>, flags: Record<string, string[]> = {}) {
   const users = Object.entries(levels).map(([name, level]) => ({
     id: clients()[name as 'writer'].id,
@@ -283,7 +283,7 @@ describe('the inbox', () => {
     expect(texts(await inbox(scene.reader, { unread: true }))).toEqual(['See this, @Reader.']);
     expect(texts(await inbox(scene.writer, { unread: true }))).toEqual(['No', 'Yes']);
     expect(texts(await inbox(colleague, { unread: true }))).toEqual(['No']);
-    // Nobody is told what they wrote.
+    // Users are not notified of their own comments.
     expect(texts(await inbox(scene.admin, { unread: true }))).toEqual([]);
     expect((await inbox(scene.reader))[0]).toMatchObject({
       unread: true,
@@ -299,7 +299,7 @@ describe('the inbox', () => {
     });
     await scene.writer.ok('PUT', '/comment/inbox', { json: { read: false, ids: [newest!._id] } });
     expect(texts(await inbox(scene.writer, { unread: true }))).toEqual(['No']);
-    // Marks of others stay.
+    // The marks of other users stay.
     expect(await unread(colleague)).toBe(1);
     await scene.writer.ok('PUT', '/comment/inbox', { json: { read: true } });
     expect(await unread(scene.writer)).toBe(0);

@@ -59,7 +59,7 @@ describe('YAML folder configurations', () => {
     await put(admin, below, 'own: true\n');
     expect(await get(user, below)).toEqual({ own: true });
     await put(admin, below, '__inherit__: true\nbeside: {__all__: true, c: 4}\n');
-    // The marker clears what the next folder says, and goes no further.
+    // The marker clears the values of the next folder, and is not inherited further.
     expect(await get(user, below)).toEqual({ from: 'top', beside: { a: 1, b: 2, c: 4 }, last: 1 });
     const items = await admin.ok('GET', '/item', { query: { folderId: below } });
     expect(items).toHaveLength(1);
@@ -255,7 +255,7 @@ describe('a configuration whose file cannot be stored', () => {
     let isFull = false;
     const specimens = await startSpecimens((host, server) => ({
       files: { ...host.files, create: (...file) => (isFull ? full() : host.files.create(...file)) },
-      // It stores no further fields: the plugin does.
+      // It stores no other fields, because the plugin does.
       createItem: async ({ name: title, folderId }) => {
         const specimen = await server.Specimens.create({ title, cabinet: folderId });
         return specimen.toObject() as never;

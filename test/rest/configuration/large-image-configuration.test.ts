@@ -32,7 +32,7 @@ describe('the configuration file', () => {
   beforeEach(async () => {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
     await writeFile(path, former);
-    // A round time, so that the name of the backup is known.
+    // A fixed time, so that the name of the backup is known.
     const modified = new Date(2026, 2, 4, 5, 6, 7);
     await utimes(path, modified, modified);
     restarts = 0;
@@ -97,7 +97,7 @@ describe('the configuration file', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
     expect(answers.find(({ status }) => status === 409)!.body.message).toContain('Someone else has changed');
     expect((await readdir(folder)).length).toBe(2);
-    // Whoever wants what is there already is content.
+    // Writing the current text succeeds.
     expect((await write(await readFile(path, 'utf8'))).body).toEqual({ status: 'no change' });
   });
 

@@ -89,7 +89,7 @@ describe('files served through DICOMweb', () => {
     const tiff = await image
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'jpeg', xres: 2000, yres: 2000, resolutionUnit: 'cm' })
       .toBuffer();
-    // The fourth tile of six loses its beginning.
+    // The beginning of the fourth of six tiles is overwritten.
     let start = -1;
     for (let count = 0; count < 5; count++) start = tiff.indexOf(Buffer.of(0xff, 0xd8, 0xff), start + 1);
     tiff.fill(0, start, start + 40);

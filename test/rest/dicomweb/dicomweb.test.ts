@@ -5,7 +5,7 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 
 type Row = Record<string, { vr: string; Value?: unknown[]; BulkDataURI?: string }>;
 
-/** A picture of 700 by 500 pixels in JPEG tiles of 256, with a size of pixels unless that is left out. */
+/** A picture of 700 by 500 pixels in JPEG tiles of 256, by default with a pixel size. */
 async function slide({ seed = 1, sized = true, bits = 8 } = {}): Promise<Buffer> {
   const bands = bits === 8 ? 3 : 1;
   const data = new (bits === 8 ? Uint8Array : Uint16Array)(700 * 500 * bands).map(
@@ -21,7 +21,7 @@ async function slide({ seed = 1, sized = true, bits = 8 } = {}): Promise<Buffer>
 
 const text = (row: Row | undefined, tag: string) => row?.[tag]?.Value?.[0];
 
-/** The parts of an answer in several parts. */
+/** The parts of a multipart answer. */
 function partsOf(bytes: Buffer, type: string): { headers: string; body: Buffer }[] {
   const boundary = `--${/boundary=(\S+)/.exec(type)![1]}`;
   const parts: { headers: string; body: Buffer }[] = [];
@@ -217,7 +217,7 @@ describe('DICOMweb', () => {
       'multipart/related; type="application/dicom"; transfer-syntax=1.2.840.10008.1.2.4.50',
     );
     expect([encoded.status, encoded.headers.get('content-length')]).toEqual([200, null]);
-    // Metadata describe frames as they are sent where the client leaves the choice: this level as JPEG that is made on demand.
+    // Metadata describe frames in the default transfer syntax: this level as JPEG that is made on demand.
     const [metadata] = await rows(`${instance(1)}/metadata`);
     const native = await get(instance(1), admin, 'application/dicom');
     const said = [encoded.bytes, native.bytes].map((bytes) => /YBR_FULL_422|RGB/.exec(bytes.toString('latin1', 0, 4000))?.[0]);

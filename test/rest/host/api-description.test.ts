@@ -18,7 +18,7 @@ import { isFull, sampleOf } from '../../support/run/sample.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** Whether a schema says what there is; what may be anything has to say so. */
+/** Whether a schema describes its values. A schema of any value must say so. */
 function tells(schema: Schema): boolean {
   if (componentName(schema) !== undefined || 'const' in schema || 'enum' in schema) return true;
   const either = schema.anyOf ?? schema.oneOf ?? schema.allOf;
@@ -29,7 +29,7 @@ function tells(schema: Schema): boolean {
   return typeof schema.type === 'string' || schema.description === 'Any JSON value.';
 }
 
-/** A program that uses what the generator has made of the description. */
+/** A program that uses what the generator has made from the description. */
 const program = `
 import type { Client } from 'openapi-fetch';
 import type { paths } from './api.js';
@@ -52,7 +52,7 @@ export async function run(client: Client<paths>, itemId: string) {
 }
 `;
 
-/** What the compiler says of each program beside the generated types. */
+/** The messages of the compiler about each program with the generated types. */
 function complaints(programs: readonly string[], api: string): string[][] {
   const names = programs.map((_, i) => join(root, `program-${i}.ts`));
   const files = new Map([...programs.map((code, i) => [names[i]!, code] as const), [join(root, 'api.ts'), api]]);

@@ -18,7 +18,7 @@ describe('a failing logger of the host', () => {
         throw new Error('ENOSPC');
       },
     ],
-    // As a logger that writes asynchronously does it.
+    // This is how a logger that writes asynchronously fails.
     ['fails later', () => Promise.reject(new Error('ENOSPC')) as unknown as void],
   ])('breaks neither requests nor the process when it %s', async (_how, log) => {
     let written = 0;

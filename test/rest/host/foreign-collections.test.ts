@@ -12,7 +12,7 @@ type Json = Record<string, unknown>;
 const long = new Date('2001-01-01');
 const id = (letter: string) => new mongoose.Types.ObjectId(letter.repeat(24));
 
-/** Documents that look as if the plugin could have written and forgotten them, or make no sense to it at all. */
+/** Documents that look as if the plugin had written and forgotten them, or that it cannot understand. */
 const shapes: Json[] = [
   { _id: 'a text', name: 'theirs', batch: 'theirs', state: 'aborted', at: long, created: long, updated: long },
   {
@@ -46,7 +46,7 @@ const strange = shapes.map((shape, n): Json => ({
   key: `large_image.${n === 2 ? 'max_thumbnail_files' : n}`,
 }));
 
-/** Every document of the collections, those of the plugin left out. */
+/** Every document of all collections except those of the plugin. */
 async function othersIn(server: InstalledSpecimens['server'], names: readonly string[]): Promise<Record<string, unknown[]>> {
   const db = server.mongoose.connection.getClient().db();
   const found = names.map(async (name) => {
@@ -56,7 +56,7 @@ async function othersIn(server: InstalledSpecimens['server'], names: readonly st
   return Object.fromEntries(await Promise.all(found));
 }
 
-/** Goes through what the plugin stores, and has it clean up. */
+/** Uses everything that the plugin stores, and makes it clean up. */
 async function useEverything(specimens: InstalledSpecimens): Promise<void> {
   const { server, installation, api } = specimens;
   await server.Badges.create({ secret: 'curator', person: 'curator' });
@@ -193,7 +193,7 @@ describe('fields of the server that have the names of those of the plugin', () =
 });
 
 describe('install', () => {
-  /** An empty server, and how it is installed on. */
+  /** An empty server, and a function that installs the plugin on it. */
   const openServer = async () => {
     const database = await startTestDatabase();
     undo.push(() => database.stop());

@@ -10,7 +10,7 @@ import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
 import { casesOf } from '../../support/run/sample.js';
 
-/** What an operator may get wrong; the compiler would have told some of it. */
+/** Mistakes of developers, some of which the compiler would also find. */
 type Wrong = { [K in keyof Host]?: unknown };
 
 /** Collects garbage now. */
@@ -32,7 +32,7 @@ describe('install', () => {
     await stop();
   });
 
-  /** With a server whose models and database are others. */
+  /** Runs work with a server that has other models and another database. */
   const elsewhere = async (work: (other: SpecimenServer) => Promise<void>): Promise<void> => {
     const database = await startTestDatabase();
     const other = await openSpecimenServer(database.uri);
@@ -201,7 +201,7 @@ describe('install', () => {
     }).toEqual(before);
     await until('nothing refers to what was closed', () => {
       collectGarbage();
-      // The last one may still be referred to by promises that are settling.
+      // Pending promises may still refer to the last one.
       return installed.filter((one) => one.deref() !== undefined).length <= 1;
     });
     const installation = await install({ ...host, app }, { env: {} });

@@ -5,7 +5,7 @@ import { startTestDatabase } from '../../support/hosts/database.js';
 import { noRedis, startRedis, type TestRedis } from '../../support/hosts/redis.js';
 import { until } from '../../support/run/until.js';
 
-/** Events of a host that breaks when the plugin subscribes to one of them, which is among the last things it does. */
+/** Events of a host that fails when the plugin subscribes to one of them, which is one of its last steps. */
 class BrokenEvents extends HostEventEmitter {
   override on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void {
     if (name === 'user.removed') throw new Error('No such event.');

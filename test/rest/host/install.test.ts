@@ -5,7 +5,7 @@ import { HostEventEmitter, install, type HostEventName, type HostEventPayloads, 
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { meanColor, plainSlide, startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
 
-/** Counts who listens. */
+/** Counts listeners. */
 class CountedEvents extends HostEventEmitter {
   listening = 0;
 
@@ -39,7 +39,7 @@ describe('two hosts in one process', () => {
     expect(tile.status).toBe(200);
     expect(await blue.get(path).then(({ status }) => status)).toBe(400);
 
-    // The very same records in the other database, with another picture behind them.
+    // The other database has the same records, with another picture.
     const other = await blue.addSpecimen('slide.tif', await plainSlide({ r: 20, g: 20, b: 220 }));
     const [item, file] = await Promise.all([
       blue.server.Specimens.findById(other.specimen).lean(),
@@ -119,7 +119,7 @@ describe('close', () => {
       await installation.close();
       expect(look(server)).toEqual(before);
       expect((await specimens.get('/item/test/tiles')).status).toBe(404);
-      // A document is saved with the fields of the host alone.
+      // A document is saved with only the fields of the host.
       const saved = await server.Specimens.create({ title: 'after', largeImage: { fileId: 'x' } } as never);
       expect(await server.Specimens.findById(saved._id).lean()).not.toHaveProperty('largeImage');
     } finally {
@@ -137,7 +137,7 @@ describe('close', () => {
     const asked: string[] = [];
     try {
       const { _id } = await server.Specimens.create({ title: 'a specimen' });
-      // Sweeps read the same collection whenever they run, but never this one specimen.
+      // Sweeps read the same collection at any time, but not this specimen.
       server.mongoose.connection.getClient().on('commandStarted', ({ command, commandName }) => {
         const isOfSpecimens = command[commandName] === server.Specimens.collection.collectionName;
         if (isOfSpecimens && JSON.stringify([command.filter, command.updates]).includes(String(_id))) asked.push(commandName);
@@ -187,14 +187,14 @@ describe('a host without events', () => {
       const path = `/item/${specimen}/tiles`;
       expect((await specimens.get(path)).status).toBe(200);
 
-      // A closed cabinet, by a query: seen at once although the verdict was kept.
+      // The cabinet is closed with a query. This takes effect at once, although the verdict was cached.
       const { cabinet } = (await server.Specimens.findById(specimen).lean())!;
       await server.Cabinets.updateOne({ _id: cabinet }, { open: false });
       expect((await specimens.get(path)).status).toBe(401);
       await server.Cabinets.findOneAndUpdate({ _id: cabinet }, { open: true });
       expect((await specimens.get(path)).status).toBe(200);
 
-      // The file is removed: so is the large image.
+      // When the file is removed, the large image is also removed.
       const file = (await server.Blobs.findById(blob).lean()) as never;
       await host.files.remove(file);
       const gone = await specimens.get(path);
@@ -203,7 +203,7 @@ describe('a host without events', () => {
         { message: 'No large image file in this item.', type: 'rest' },
       ]);
 
-      // An item that is removed is gone at once.
+      // A removed item is no longer served at once.
       await server.Specimens.deleteOne({ _id: specimen });
       expect(await (await specimens.get(path)).json()).toMatchObject({ message: `Invalid item id (${specimen}).` });
     } finally {
@@ -269,7 +269,7 @@ describe('the indexes of an installation', () => {
     address.searchParams.set('monitorCommands', 'true');
     const server = await openSpecimenServer(address.href);
     undo.push(() => closeSpecimenServer(server));
-    // As hosts have it by default.
+    // This is the default of hosts.
     Object.assign(server.mongoose.connection.config, { autoIndex: true });
     const building = new Map<string, number>();
     const built = new Map<number, string>();

@@ -29,7 +29,7 @@ interface Context {
 const defineRoute = routeDefiner<Context>();
 const open = { access: 'public', returns: { schema: {} }, summary: 'A route under test.' } as const;
 
-/** How many bytes come first; the rest is left where it is. */
+/** The length of the first chunk; the rest is not read. */
 async function firstOf(body: Readable): Promise<number> {
   for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) return chunk.length;
   return 0;
@@ -197,7 +197,7 @@ describe('mounted routes', () => {
     let received = '';
     socket.setEncoding('latin1').on('data', (text: string) => (received += text));
     socket.on('error', (error) => (received += String(error)));
-    // A client that reads only when all is sent, as most do.
+    // A client that reads only when everything is sent, as most do.
     socket.write(`POST /api${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
     const isChunked = headers.includes('chunked');
     const part = Buffer.concat([
@@ -256,7 +256,7 @@ describe('mounted routes', () => {
     const body = '--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\nhalf';
     const headers = { 'content-type': 'multipart/form-data; boundary=x' };
     expect(await call('/thing', { method: 'PUT', body, headers })).toMatchObject({ status: 400, body: { type: 'rest' } });
-    // What nobody listens to would have ended the process by now.
+    // An unhandled error would have ended the process by now.
     expect((await call('/thing?name=after', { method: 'PUT' })).body).toEqual({ name: 'after' });
   });
 

@@ -20,7 +20,7 @@ interface Item {
   fileChanged?: string;
 }
 
-/** Opens no file before all that are opened together have come, so that they become images in the same moment. */
+/** Opens files only when all files of a group have been requested, so that they become images at the same moment. */
 class TogetherSource {
   readonly opened: string[] = [];
   #openAll = () => {};
@@ -71,7 +71,7 @@ describe('files that are served in place', () => {
     });
   });
   let missingBefore = 0;
-  /** What a look finds; `missing` without the files of other tests. */
+  /** Scans, and returns the counts; `missing` does not include files of other tests. */
   const scan = async () => {
     const found = await served.scan(server.host.context, new AbortController().signal);
     return { ...found, missing: found.missing - missingBefore };
@@ -118,7 +118,7 @@ describe('files that are served in place', () => {
     expect((await admin.send('GET', `/item/${_id}/tiles/zxy/0/0/0`)).status).toBe(200);
     const path = (await admin.ok('GET', `/item/${_id}/rootpath`)) as unknown as { object: { name: string } }[];
     expect(path.map(({ object }) => object.name)).toEqual(['Local files', `slides ${count}`, 'deep', 'er']);
-    // A copy with its time, and the former removed: another file for the system.
+    // A copy with the same time replaces the file, so it is another file for the system.
     const { atime, mtime } = await stat(join(folder, 'deep', 'er', 'b.tiff'));
     await cp(join(folder, 'deep', 'er', 'b.tiff'), join(folder, 'c.tiff'));
     await utimes(join(folder, 'c.tiff'), atime, mtime);
@@ -132,7 +132,7 @@ describe('files that are served in place', () => {
     expect(annotations).toHaveLength(1);
     expect(annotations[0]).not.toHaveProperty('fileChanged');
     expect(await item(_id)).not.toHaveProperty('fileChanged');
-    // Another file of the same size is no moved one.
+    // Another file of the same size is not a moved file.
     await rename(join(folder, 'c.tiff'), join(work, 'away.tiff'));
     const bytes = await readFile(join(work, 'away.tiff'));
     bytes[bytes.length - 1]! ^= 255;
@@ -210,7 +210,7 @@ describe('files that are served in place', () => {
     expect(await scan()).toEqual(counts({ files: 2, changed: 1 }));
     expect(await item(a._id)).toHaveProperty('fileChanged');
     expect(await admin.ok('GET', `/item/${a._id}/tiles`)).toMatchObject({ sizeX: 500 });
-    // The other file has replaced the first one, and is no longer where it was.
+    // The other file has replaced the first one, and its former path is empty.
     await rename(join(folder, 'b.tiff'), join(folder, 'a.tiff'));
     expect(await scan()).toEqual(counts({ files: 1, changed: 1, missing: 1 }));
     expect(await admin.ok('GET', `/item/${a._id}/tiles`)).toMatchObject({ sizeX: 400 });
@@ -248,7 +248,7 @@ describe('files that are served in place', () => {
     expect((await stat(join(folder, '3.tiff'))).ino).toBe(exchanged.ino);
     for (const [index, sizeX] of [300, 400, 500].entries())
       expect(await admin.ok('GET', `/item/${ids[index]}/tiles`)).toMatchObject({ sizeX });
-    // Where the last one replaces a file that is nowhere else, none can follow.
+    // If the last one replaces a file that is nowhere else, no item can follow its file.
     await rename(join(folder, '3.tiff'), join(folder, '4.tiff'));
     await rename(join(folder, '2.tiff'), join(folder, '3.tiff'));
     expect(await scan()).toEqual(counts({ files: 2, changed: 2, missing: 1 }));
@@ -343,7 +343,7 @@ describe('files that are served in place', () => {
   });
 
   it('are opened once each, and become images with few commands to the database', async () => {
-    // More than are opened at the same time, but all of them become images together.
+    // These are more files than are opened at the same time, but all become images together.
     const names = Array.from({ length: openedTogether + 32 }, (_, index) => `${index}.together`);
     for (const name of names) await writeFile(join(folder, name), name);
     const { mongoose, context } = { ...server.host.host, context: server.host.context };
@@ -356,7 +356,7 @@ describe('files that are served in place', () => {
     expect(together.opened.toSorted()).toEqual(names.toSorted());
     const made = await context.models.item.find({ 'largeImage.sourceName': 'together' }, { _id: 1 }).lean();
     expect(made).toHaveLength(names.length);
-    // What the tests before have left to do goes on meanwhile.
+    // Remaining work of earlier tests continues meanwhile.
     const commands = all.filter(({ words }) => made.some(({ _id }) => words.includes(_id.toHexString())));
     expect(commands.filter(({ method }) => method === 'bulkWrite')).toHaveLength(1);
     // Nothing is read again.

@@ -14,10 +14,10 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { Client, startHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** What release 1.0 has stored; UPDATE_FIXTURES=1 writes it anew, which only that release may do. */
+/** What release 1.0 has stored. UPDATE_FIXTURES=1 writes it again, which may only be done with that release. */
 const fixture = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'fixtures', 'stored-by-1.0.json');
 
-/** Stores something of each kind. @returns the ids by which it is looked for. */
+/** Stores something of each kind. @returns their ids. */
 async function store(admin: Client) {
   const folder = await newFolder(admin, 'Kept');
   const item = await uploadItem(admin, folder, 'kept.tif', await pyramid(300, 200));
@@ -46,7 +46,7 @@ async function store(admin: Client) {
   return { item, annotation: String(annotation) };
 }
 
-/** That all of it is there. */
+/** Expects all of it to be stored. */
 async function findStored(url: string) {
   const password = Buffer.from('admin:admin.password').toString('base64');
   const anonymous = new Client(url, null, null);
@@ -79,7 +79,7 @@ describe('data stored by a server', () => {
     for (const step of undo.splice(0).reverse()) await step();
   });
 
-  /** A database and a data folder that hold a dump. */
+  /** Restores a dump to a database and a data folder. */
   async function restored(dump: Dump) {
     const database = await startTestDatabase();
     undo.push(() => database.stop());

@@ -5,13 +5,13 @@ import { pyramid, uploadItem } from '../../support/images/images.js';
 import { until } from '../../support/run/until.js';
 
 const writes = new Set(['insert', 'update', 'delete', 'findAndModify']);
-/** Of every write, what it asked for, by collection. */
+/** The write concern of every write, with its collection. */
 const asked: { collection: string; concern: unknown }[] = [];
 let started: Annotated;
 let undo: () => void;
 
 beforeAll(async () => {
-  // The driver says what it sends only where it was told to when the connection was made.
+  // The driver reports what it sends only if the connection was opened with this option.
   const { MongoClient } = mongoose.mongo;
   const connect = Reflect.get(MongoClient.prototype, 'connect') as (
     this: object,

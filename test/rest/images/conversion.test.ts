@@ -9,11 +9,11 @@ import { startHost, type Answer, type Client, type TestHost } from '../../suppor
 import { sampleOf } from '../../support/run/sample.js';
 import { until } from '../../support/run/until.js';
 
-/** Noise of some size: takes libvips a while. */
+/** A picture of noise, which takes libvips a while. */
 async function noise(width: number, height: number): Promise<Buffer> {
   const samples = new Uint8Array(width * height * 3);
   const random = randomBytes(2 * samples.length);
-  // The sum of two, as compressible as that of many.
+  // The sum of two random numbers compresses as badly as that of many.
   for (let i = 0; i < samples.length; i += 1) samples[i] = 64 + (random[2 * i]! & 63) + (random[2 * i + 1]! & 63);
   return sharp(samples, { raw: { width, height, channels: 3 } })
     .png({ compressionLevel: 1 })
@@ -59,7 +59,7 @@ describe('large images by conversion', () => {
     (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
 
   beforeAll(async () => {
-    // A place of its own, in which nobody else makes files.
+    // Its own folder, in which no other test makes files.
     usual = tmpdir();
     place = await mkdtemp(join(usual, 'conversion-'));
     process.env.TMPDIR = place;
@@ -268,7 +268,7 @@ describe('large images by conversion', () => {
     const jobId = String(_id);
     const marked = () => models.item.collection.countDocuments({ largeImageConversionId: jobId });
     await until('the copy counts as finished', async () => (await marked()) === 0);
-    // As it is when the first attempt was killed behind its file, and one before that in front of it.
+    // The state after the first attempt was killed after storing its file, and an earlier one before storing it.
     const empty = await admin.create('/item', { folderId: target, name: 'half made' });
     const ids = { $in: [empty, copy!._id].map((id) => new models.item.base.Types.ObjectId(id)) };
     await models.item.collection.updateMany({ _id: ids }, { $set: { largeImageConversionId: jobId } });
@@ -337,7 +337,7 @@ describe('large images by conversion', () => {
     });
     const before = await marker(good);
 
-    // A conversion that fails gives back what was there.
+    // A failed conversion restores the former image.
     const { context } = started.host;
     const [file] = await context.models.file.find({ itemId: good }).lean();
     // The job waits, so that it does not end before it is canceled.

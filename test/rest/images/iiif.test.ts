@@ -45,7 +45,7 @@ describe('IIIF', () => {
     expect(answer.status).toBe(200);
     return sharp(answer.bytes).raw().toBuffer({ resolveWithObject: true });
   };
-  /** Which square of the picture shows at a pixel of an answer. */
+  /** The square of the picture that is visible at a pixel of an answer. */
   const squareAt = async (answer: Answer, [left, top]: [number, number]): Promise<[number, number]> => {
     const { data, info: size } = await pixels(answer);
     const [r, g, b] = data.subarray((top * size.width + left) * size.channels);
@@ -260,7 +260,8 @@ describe('IIIF', () => {
       passed: string[];
       failed: Record<string, { level: number; message: string }>;
     };
-    // Level 3 stands for what no level asks for. The specification (4.2) has `!w,h` of a larger box give the region as it is.
+    // Level 3 stands for tests that no level requires. The specification (4.2) has `!w,h` of a larger box give the region as it
+    // is.
     const needed = Object.entries(failed).filter(([, { level }]) => level <= 2);
     expect(needed.map(([name]) => name)).toEqual(['size_noup']);
     expect(passed).toEqual(

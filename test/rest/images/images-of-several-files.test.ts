@@ -76,7 +76,7 @@ describe('an image that combines others', () => {
       [255, 0, 0],
       [0, 255, 0],
     ]);
-    // What came before it is still an image of its own.
+    // The earlier files are still separate images.
     expect((await facts(one)).body).toMatchObject({ sizeX: 80 });
   });
 
@@ -135,7 +135,7 @@ describe('an image that combines others', () => {
       status: 4,
       log: expect.arrayContaining([expect.stringContaining('Read access denied for 1 of')]),
     });
-    // The item itself, which names nothing of what is hidden, may be read.
+    // The item itself may be read, because it does not name anything hidden.
     expect((await reader.send('GET', `/item/${item}`)).status).toBe(200);
     const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
     await admin.ok('PUT', `/folder/${below}/access`, { query: { access: JSON.stringify(grant) } });
@@ -201,7 +201,7 @@ describe('an image that combines others', () => {
       [0, 0, 255],
       [0, 0, 255],
     ]);
-    // Another one that is hidden comes into what the image is made of.
+    // Another hidden item becomes a part of the image.
     const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plain('#ff0000'));
     await replace(item, describing(`girder://${other}`));
     expect(await colorAt(whole)).toEqual([255, 0, 0]);
@@ -266,7 +266,7 @@ describe('an image that combines others', () => {
     const patterns = ['^secret', '^guessed'];
     const byPattern = await Promise.all(patterns.map((pathPattern, i) => outcome({ path: 'below', pathPattern }, 20 + i)));
     expect(new Set(byPattern).size, byPattern.join('\n')).toBe(1);
-    // Nor afterwards, when it cannot be opened any more.
+    // They are also not visible afterwards, when it can no longer be opened.
     const item = await upload(shared, 'named.json', Buffer.from(JSON.stringify({ sources: [{ path: `girder://${picture}` }] })));
     expect((await facts(item, reader)).status).toBe(403);
     await admin.ok('DELETE', `/item/${picture}/tiles`);

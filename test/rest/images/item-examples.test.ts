@@ -1,4 +1,4 @@
-/** Requests about items and folders that the established implementation was sent, and the shape of what it answered. */
+/** Recorded requests about items and folders, and the shape of the answers of the established implementation. */
 import { existsSync, readFileSync } from 'node:fs';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -76,7 +76,8 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     ] as const)
       ids[id] = await uploadItem(admin, pub, name, bytes!);
     Object.assign(ids, { k1: ids.jpg, k5: ids.ome });
-    // Of what the recorded folder held: an item that no source reads, one that is done, and below it one to be made.
+    // Some of the items of the recorded folder: one that no source can read, one that is already a large image, and one in a
+    // subfolder that is still to be made.
     await uploadItem(admin, conv, 'notes.txt', Buffer.from('text'));
     await uploadItem(admin, conv, 'done.jpg', jpg!);
     const below = await admin.create('/folder', { parentType: 'folder', parentId: conv, name: 'Below', public: true });
@@ -100,7 +101,7 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
 
   it.each(['quad.ome.0', 'quad.svs.6', 'quad.jpg.1'])('%s lays the frames out the same', async (name) => {
     const { answer, body } = await replay(name);
-    // The metadata are those of the source, which says more or less of a file.
+    // The metadata come from the source, which may report more or less.
     const { metadata: _ours, ...ours } = answer.body;
     const { metadata: _theirs, ...theirs } = body.json as Record<string, unknown>;
     expect(ours).toEqual(theirs);
@@ -112,7 +113,7 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
   });
 
   it.each(['hist.svs.0', 'hist.ome.12'])('%s counts the same values when pixels are mixed as Girder does', async (name) => {
-    // Unless it is asked for, nothing is scaled before it is counted: facts are of samples that the file holds.
+    // By default, nothing is scaled before it is counted, so the results are those of the stored samples.
     const { answer, body } = await replay(name, { resample: '1' });
     const bands = answer.body as unknown as Record<'mean' | 'stdev' | 'samples' | 'bins' | 'min' | 'max', number>[];
     for (const [i, band] of bands.entries()) {
@@ -135,7 +136,7 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     await users.admin.ok('DELETE', `/item/${ids.k1}/tiles`);
     await replay('create.opt.8.internal');
     const created = await replay('create.opt.0');
-    // Who may not read the item may not see its jobs (safety rule 5); in the recorded answers they are public.
+    // Users who may not read the item may not see its jobs; in the recorded answers they are public.
     const isPrivate = { public: false };
     const { status: _status, timestamps: _times, ...known } = created.body.json as Record<string, unknown>;
     expect(created.answer.body).toMatchObject({ ...(shape(known) as object), ...isPrivate });

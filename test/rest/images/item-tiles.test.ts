@@ -113,13 +113,13 @@ describe('tiles of an item', () => {
       mongoose.set('debug', false);
       return collections;
     };
-    // Others ask now and then, whoever asks for tiles: what is kept is renewed, and jobs are looked for. A tile that asked would ask each time.
-    // One at a time: on a busy machine others ask during any five of them.
+    // Background tasks use the database now and then, to renew caches and to look for jobs. If tiles used it, each tile would.
+    // Tiles are requested one at a time, because on a busy machine background tasks run during any five of them.
     await until('a tile that asks nothing', async () => {
       const collections = await asked(async () => expect((await admin.send('GET', path)).status).toBe(200));
       return collections.length === 0;
     });
-    // The counter itself works: what is not cached is seen.
+    // The counter works: a tile that is not cached uses the database.
     expect(await asked(() => admin.send('GET', `/item/${item}`))).not.toEqual([]);
   });
 

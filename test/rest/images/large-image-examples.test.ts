@@ -19,7 +19,7 @@ const examples = (noExamples === null ? readFileSync(file, 'utf8').trim().split(
   .map((line) => JSON.parse(line) as Example)
   .filter(({ name, request }) => administration.test(request.path) && !name.endsWith('.value'));
 
-/** Numbers of the machine, and sources that others have: compared by shape. */
+/** Numbers that depend on the machine, and sources that only others have. Only their shape is compared. */
 const shapes: Readonly<Record<string, (value: never) => void>> = {
   'cache.get': (value: Record<string, unknown>) =>
     expect(value).toEqual({

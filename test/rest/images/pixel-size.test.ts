@@ -103,7 +103,7 @@ describe('a pixel size that users enter', () => {
     for (const mm of await scaleOf(bytes)) expect(mm).toBeCloseTo(0.002, 7);
     const copy = await admin.ok('POST', `/item/${jpeg}/copy`, { query: { name: 'copy' } });
     expect(await metadata(String(copy._id))).toMatchObject({ mm_x: 0.002, pixelSizeEntered: true });
-    // It belongs to the image: without an image it is forgotten.
+    // The size belongs to the image, and is forgotten when the image is removed.
     await admin.ok('DELETE', `/item/${jpeg}/tiles`);
     await admin.ok('POST', `/item/${jpeg}/tiles`);
     expect(await metadata(jpeg)).toMatchObject({ mm_x: null });

@@ -9,7 +9,7 @@ import { newFolder } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** A pyramid of one color. */
+/** A pyramid with one color. */
 function slide(color: string, side = 512): Promise<Buffer> {
   return sharp({ create: { width: side, height: side, channels: 3, background: color } })
     .tiff({ tile: true, tileWidth: 128, tileHeight: 128, pyramid: true, compression: 'deflate' })
@@ -41,7 +41,7 @@ describe('a file that is replaced while it is served in place', () => {
     return { path, item: made.item._id.toHexString(), file: made.file._id.toHexString() };
   }
 
-  /** Whether a picture is red, with its tag; `red` is `null` for an answer that is none. */
+  /** Whether a picture is red, and its entity tag. `red` is `null` if the answer is not a picture. */
   async function look(item: string, path: string): Promise<{ tag: string | null; red: boolean | null; status: number }> {
     const { status, headers, bytes } = await admin.send('GET', `/item/${item}/tiles/${path}`);
     const pixels = status === 200 ? await sharp(bytes).raw().toBuffer() : null;
@@ -63,7 +63,7 @@ describe('a file that is replaced while it is served in place', () => {
     const before = await Promise.all(pictures.map((picture) => look(item, picture)));
     expect(before.map(({ red }) => red)).toEqual(pictures.map(() => true));
     const fresh = join(directory, `${how}.new`);
-    // Other colors, another size on disk: the directories lie elsewhere.
+    // The file has other colors and another size, so its directories are at other positions.
     await writeFile(fresh, Buffer.concat([await slide('#0000ff', 448), Buffer.alloc(100)]));
     await replace(fresh, path);
     await until('the new picture shows', async () => (await look(item, pictures[0]!)).red === false);
@@ -71,7 +71,7 @@ describe('a file that is replaced while it is served in place', () => {
     expect(after.map(({ red }) => red)).toEqual(pictures.map(() => false));
     expect(after.filter(({ tag }, index) => tag === before[index]!.tag)).toEqual([]);
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 448, sizeY: 448 });
-    // The tag of the former picture is no longer true.
+    // The tag of the former picture is no longer valid.
     const headers = { 'If-None-Match': before[0]!.tag! };
     expect((await admin.send('GET', `/item/${item}/tiles/${pictures[0]}`, { headers })).status).toBe(200);
   });

@@ -1,6 +1,6 @@
 /**
- * Requests that the established implementation was sent, and what it answered: statuses, messages and sizes, without the flaws that
- * docs/differences.md lists.
+ * Recorded requests, and the statuses, messages and sizes of the answers of the established implementation, except for the
+ * differences in docs/differences.md.
  */
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
@@ -15,7 +15,7 @@ interface Fact {
   as?: 'admin' | 'writer' | 'nobody';
   status: number;
   body?: unknown;
-  /** Exact text of a body that is no JSON. */
+  /** The exact text of a body that is not JSON. */
   text?: string;
   picture?: { format: string; width: number; height: number; channels?: number };
 }

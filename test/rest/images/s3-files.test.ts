@@ -61,7 +61,7 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
       counts[what] = gets();
     }
     for (const [what, count] of Object.entries(counts)) expect([what, count <= 10]).toEqual([what, true]);
-    // All of it lies in blocks that are kept now.
+    // All of it is now in cached blocks.
     expect(counts.region).toBeLessThanOrEqual(Math.ceil(bytes.length / 2 ** 19));
   });
 
@@ -88,7 +88,7 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     expect(answer.status).toBe(503);
     expect(answer.headers.get('retry-after')).toBe('10');
     gateway.cut = () => null;
-    // It is an image still.
+    // It is still an image.
     expect((await meanColor(await bytesOf(`${other.path}/zxy/0/0/0?edge=crop`)))[1]).toBeGreaterThan(190);
   });
 
@@ -102,7 +102,7 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     await gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: green }));
     const first = await at.get(`${path}/region?left=0&top=0&regionWidth=3000&regionHeight=2000&width=300`);
     const seen = first.status === 200 ? await meanColor(await first.arrayBuffer()) : null;
-    // What was kept before may be shown once more, and all of it; else it is made anew, or the client is told to come again.
+    // Either the complete cached picture is sent once more, or a new one is made, or the client is told to try again.
     if (seen === null) expect(first.status).toBe(503);
     else expect([Math.round(seen[0]! / 220), Math.round(seen[1]! / 220)].toSorted((a, b) => a - b)).toEqual([0, 1]);
   });
@@ -142,7 +142,7 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
       await expect(made).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('refuses access') });
     }
     expect([await keys(), await blobs()]).toEqual([before, count]);
-    // A file that is removed is gone for everybody; its bytes are for the sweep.
+    // A removed file is gone for everyone; a sweep removes its bytes.
     await at.host.files.remove((await at.server.Blobs.findById(blob).lean())!);
     expect([await keys(), await blobs()]).toEqual([before, count - 1]);
 

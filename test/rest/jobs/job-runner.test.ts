@@ -66,7 +66,7 @@ describe('a job', () => {
     });
     await service.runner.startProcessing();
     const created = await service.runner.create('adding', { userId: null, kwargs: { a: 1, b: 2 }, public: true });
-    // A few kills in a row end no resumable work (kills/job-processes.test.ts shows that it ends at last).
+    // A few consecutive kills do not end resumable work (kills/job-processes.test.ts tests that it ends at last).
     expect(created.run?.maxAttempts).toBe(10);
     expect(created).toMatchObject({ status: 0, title: 'Adding', type: 'adding', handler: 'jobs._local', public: true });
     expect((await service.runner.start(created))?.status).toBeOneOf([1, 2, 3]);
@@ -157,7 +157,7 @@ describe('a job', () => {
         signal.throwIfAborted();
       },
     });
-    // Whoever queues a job notes its entry: a slow message keeps that from being told until somebody works on the job.
+    // The entry of a job is recorded when it is queued. A slow message delays this until a process works on the job.
     const off = service.jobs.onUpdate(async ({ job: { run } }) => {
       if (run?.ticket != null && run.owner === null) await until('it has begun', () => hasBegun);
     });
@@ -253,7 +253,7 @@ describe('an outage of the database that outlasts a lease', () => {
     through.hostname = '127.0.0.1';
     through.port = String(way.port);
     const worker = await openJobService(through.href);
-    // Sweeps as the worker does, and sees the same gap in the signs of life.
+    // A second service sweeps like the worker, and sees the same gap in its signs of life.
     const watcher = await openJobService(through.href);
     try {
       watcher.runner.define(endless());

@@ -29,7 +29,10 @@ const tokens = new Map<string, Caller>(Object.entries(users));
 const notifications: HostNotification[] = [];
 let model: JobModel;
 let store: JobStore;
-/** Has no listeners in common with the store of the routes: like one in another process, it is only seen through the database. */
+/**
+ * A store that shares no listeners with the store of the routes. Like one in another process, it is only visible through the
+ * database.
+ */
 let elsewhere: JobStore;
 let base: string;
 let server: Server;

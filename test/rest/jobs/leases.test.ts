@@ -11,7 +11,7 @@ let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
 let model: LeaseModel;
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
-/** As another process on the same database. */
+/** A lease service like that of another process on the same database. */
 const another = (leaseMs?: number) => new Leases({ model, logger, ...(leaseMs !== undefined && { leaseMs }) });
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ it('a lease runs work of the same name one at a time, across processes', async (
 });
 
 it('a lease is taken over from a silent process, whose work then stays hidden', async () => {
-  // Renewed every 30 s, and so silent for whoever waits only 1 ms.
+  // The lease is renewed every 30 s, so it is silent for a process that waits only 1 ms.
   const slow = (await another(120_000).take('a picture', { subject: 'item' }))!;
   const fast = (await another(1).take('a picture', { subject: 'item' }))!;
   expect(fast).not.toBeNull();
@@ -55,7 +55,7 @@ it('a lease is renewed as long as its owner lives', async () => {
   const lease = (await leases.take('long work', { subject: 'item' }))!;
   const waiting = new AbortController();
   const stolen = another(60_000).take('long work', { subject: 'item', signal: waiting.signal });
-  // The waiting one sees signs of life, and so never takes it for silent.
+  // The waiting process sees signs of life, so it never regards the lease as silent.
   await until(
     'some renewals',
     async () => (await connection.collection('large_image_lease').findOne({ beat: { $gte: 2 } })) !== null,
@@ -88,7 +88,7 @@ it('a lease is no longer needed when its file exists', async () => {
 
 it('a lease of a process that has ended is released', async () => {
   const { processName } = await import('../../../src/core/database/leases/process-name.js');
-  // The number of a process that cannot be.
+  // The id of a process that cannot exist.
   const ended = processName().replace(/-\d+-\d+$/, '-4194999-1');
   await model.insert('left', 'item', `${ended}:x`);
   await model.insert('kept', 'item', `${processName()}:x`);

@@ -1,4 +1,4 @@
-/** What is about very many things answers in the time that clients wait, and goes on where that is needed. */
+/** Requests about very many things are answered before clients stop waiting, and their work continues if needed. */
 import { Types } from 'mongoose';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { answerMs } from '../../../src/core/concurrency/in-time.js';
@@ -11,7 +11,7 @@ let started: TestHost;
 let admin: Client;
 let folder: string;
 const now = performance.now.bind(performance);
-/** What the clock is ahead; it never goes back, and what waits for a time would wait that much longer. */
+/** How far the clock is ahead. It never goes back, because timers would then wait that much longer. */
 let aheadMs = 0;
 /** Called with each event of the log. */
 let onEvent: (event: string) => void = () => undefined;
@@ -108,7 +108,7 @@ it('removals continue after clients would have timed out', async () => {
   const wait = globalThis.setTimeout;
   const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
   const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
-  // They are noted together; the removal of each waits for what comes only after the answer.
+  // They are recorded together. The removal of each waits for something that happens only after the answer.
   const { models, journal } = started.host.context;
   let goOn = () => {};
   const held = new Promise<void>((resolve) => (goOn = resolve));
@@ -163,6 +163,6 @@ it('looks up the files of an archive together', async () => {
     'Archived/00.txt',
     20,
   ]);
-  // Other work of the server may ask, too; twenty files are twenty questions one by one.
+  // Other work of the server may also send queries. One by one, twenty files would need twenty queries.
   expect(asked.flatMap(({ mock }) => mock.calls).length).toBeLessThan(20);
 });

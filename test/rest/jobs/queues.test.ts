@@ -38,7 +38,7 @@ describe('a full queue', () => {
     const first = ask(path(1));
     await until('a tile is read', () => held.reading > 0);
     const others = [ask(path(2)), ask(path(3))];
-    // The one that waits is not answered yet.
+    // The waiting request is not answered yet.
     const refused = await Promise.race(others);
     expect(refused.status).toBe(503);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);

@@ -60,7 +60,7 @@ describe('event streams', () => {
       expect(headers.get('cache-control')).toContain('no-transform');
       expect(headers.get('x-accel-buffering')).toBe('no');
     }
-    // The middleware is there.
+    // The middleware is in use.
     const answer = await fetch(`${url}/system/version`, { headers: { 'Accept-Encoding': 'gzip' } });
     expect(answer.headers.get('content-encoding')).toBe('gzip');
     await answer.arrayBuffer();
@@ -87,7 +87,8 @@ describe('event streams', () => {
       const began = performance.now();
       client.on('commandStarted', note);
       await until('the streams have been looked at for three seconds', () => looks > 1 && performance.now() - began > 3000);
-      // Each stream is looked at every second, in one of the four groups of a second in which it was opened: one by one it would be 120.
+      // Each stream is checked every second, in one of four groups by the time when it was opened. One by one there would be 120
+      // checks.
       const seconds = (performance.now() - began) / 1000;
       expect(looks).toBeLessThanOrEqual(10 * seconds);
     } finally {

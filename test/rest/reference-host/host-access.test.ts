@@ -247,7 +247,7 @@ describe('groups', () => {
     const waiting = async (by: Client) => (await by.ok('GET', `/group/${id}/access`)).requests;
     const asked = await other.ok('POST', `/group/${id}/member`);
     expect(asked.requests).toEqual([{ id: other.id, login: 'other', name: expect.any(String) as string }]);
-    // Moderators see who waits, others see themselves.
+    // Moderators see all waiting users; others see only themselves.
     expect([await waiting(owner), await waiting(server.anonymous)]).toEqual([asked.requests, []]);
     expect((await other.ok('GET', '/user/me')).groups).not.toContain(id);
     const member = { query: { userId: other.id! } };
@@ -303,7 +303,7 @@ describe('groups', () => {
       message: 'The group would be left without an administrator. Make another member administrator, or remove the group.',
     });
     await invite(admin, other, 1);
-    // A moderator takes no administrator out, and an invitation takes no level away.
+    // A moderator cannot remove an administrator, and an invitation does not lower a level.
     expect((await leave(other, owner)).status).toBe(403);
     await invite(admin, owner, 0);
     expect(await administrators()).toEqual([owner.id]);

@@ -213,7 +213,7 @@ describe('an archive whose reader disconnects', () => {
     const content = await server.host.context.models.file.findById(made._id).lean<FileDocument>();
     const end = { archive: () => {}, reached: false };
     async function* entries(): AsyncGenerator<ZipEntry> {
-      // After all that follows at once, which is until the system opens the file.
+      // After everything that runs until the system opens the file.
       process.nextTick(() => end.archive());
       try {
         yield { path: 'late', date: new Date(), content: content! };

@@ -19,7 +19,7 @@ const set = async (values: Partial<typeof defaults>) => {
 };
 
 let networks = 0;
-/** An address that nobody has used. */
+/** An unused address. */
 const fresh = () => `10.0.${Math.floor(++networks / 250)}.${networks % 250}`;
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ const signIn = async (login: string, password: string, address: string, url = se
   const headers = { ...from(address), Authorization: `Basic ${btoa(`${login}:${password}`)}` };
   return new Client(url, null, null).send('GET', '/user/authentication', { headers });
 };
-/** How often each status is answered to requests that are sent one after the other, or some at once. */
+/** How often each status is the answer to requests that are sent one after the other, or several at a time. */
 const statuses = async (count: number, send: (index: number) => Promise<{ status: number }>, atOnce = 1) => {
   const answers: { status: number }[] = [];
   for (let begun = 0; begun < count; begun += atOnce) {
@@ -48,7 +48,7 @@ const statuses = async (count: number, send: (index: number) => Promise<{ status
 describe('wrong passwords', () => {
   it.each(['user', 'nobody-is-called-so'])('for %s are checked ten times per network, even when sent at once', async (login) => {
     const address = fresh();
-    // Those who would have to wait for long are sent away.
+    // Users who would have to wait for long are refused.
     const { 401: taken, 429: limited = 0, 503: busy = 0 } = await statuses(40, () => signIn(login, 'wrong', address), 40);
     expect(taken).toBeLessThanOrEqual(10);
     expect(taken! + limited + busy).toBe(40);
@@ -124,7 +124,7 @@ describe('wrong passwords', () => {
     expect(await statuses(8, () => signIn('known', 'wrong', fresh()))).toEqual({ 401: 5, 429: 3 });
     expect((await signIn('known', 'known.password', fresh())).status).toBe(429);
     expect((await signIn('known', 'known.password', home)).status).toBe(200);
-    // Guesses at home count for that network alone.
+    // Guesses in the usual network count only for that network.
     expect(await statuses(8, () => signIn('known', 'wrong', home))).toEqual({ 401: 8 });
   });
 

@@ -150,7 +150,7 @@ describe('notifications', () => {
       signal: abort.signal,
     });
     expect(response.headers.get('content-type')).toContain('text/event-stream');
-    // Beside what clients know: middlewares that compress would keep events back.
+    // A second directive is for middlewares that compress, which would delay events.
     expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
     let text = '';
     const reading = (async () => {
@@ -173,7 +173,7 @@ describe('notifications', () => {
   it('from another process wake only the streams of their user', async () => {
     const { notification } = server.host.context.models;
     const finds = vi.spyOn(notification, 'find');
-    // Of whom there is no earlier message.
+    // A user without earlier messages.
     const hearer = await server.register('hearer');
     const abort = new AbortController();
     const texts = await Promise.all(
@@ -209,7 +209,7 @@ describe('notifications', () => {
       const asked = looks();
       await until('nothing new was found twice more', () => looks() >= asked + 2);
       expect(asksFor(admin.id)).toBe(0);
-      // When woken, and once more behind what came.
+      // The stream asks when it is woken, and once more after the messages that it found.
       expect(asksFor(hearer.id)).toBe(4);
     } finally {
       finds.mockRestore();

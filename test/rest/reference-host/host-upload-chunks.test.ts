@@ -1,4 +1,7 @@
-/** Chunks that come at the same time, twice, out of order, at a wrong offset, too long, or only in part: the file is what was meant, or none. */
+/**
+ * Chunks that arrive at the same time, twice, out of order, at a wrong offset, too long, or incomplete: the file is correct, or
+ * there is none.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { rm, stat, truncate } from 'node:fs/promises';
@@ -38,7 +41,7 @@ const sendChunk = (index: number) => send(index * chunkSize, chunkAt(index));
 const offset = async () => Number((await admin.ok('GET', '/file/offset', { query: { uploadId } })).offset);
 const onDisk = () => join(server.host.context.store.root, 'uploads', uploadId);
 
-/** Sends what is missing, and looks at the file. */
+/** Sends the missing bytes, and checks the file. */
 async function complete(): Promise<void> {
   const { status, body: file } = await send(await offset(), body.subarray(await offset()));
   expect(status).toBe(200);

@@ -1,4 +1,4 @@
-/** How much one user may bring, however many requests come at once. */
+/** How much one user may upload, however many requests are sent at once. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';

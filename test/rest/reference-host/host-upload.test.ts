@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Files that lie in the data directory: unfinished uploads, and bytes of files. */
+/** Files in the data directory: unfinished uploads, and stored files. */
 async function onDisk() {
   const list = async (name: string) =>
     (await readdir(join(server.dataDirectory, name), { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
@@ -110,7 +110,7 @@ describe('POST file with a body', () => {
     const query = { parentType: 'folder', parentId: folder, name: 'long', size: 5 };
     const failure = { status: 400, type: 'validation', message: 'Received too many bytes.' };
     expect(await admin.fails('POST', '/file', { query, body: '123456' })).toMatchObject(failure);
-    // Without an announced length it is noticed while it comes.
+    // Without a declared length, this is noticed while the body arrives.
     const stream = Readable.toWeb(Readable.from([Buffer.from('123'), Buffer.from('456')]));
     const address = new URL(`${server.url}/api/v1/file?${new URLSearchParams({ ...query, size: '5' }).toString()}`);
     const init = { method: 'POST', headers: { 'Girder-Token': admin.token! }, body: stream, duplex: 'half' };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 
-/** Addresses that answers hold, as somebody sees them who comes with some headers. */
+/** The addresses in answers to a request with these headers. */
 async function addresses(client: Client, item: string, headers: Record<string, string>) {
   const get = async (path: string, more: Record<string, string> = {}) => {
     const { status, body } = await client.send('GET', path, { headers: { ...headers, ...more } });
@@ -91,7 +91,7 @@ describe('below a path', () => {
       expect([bare.status, bare.headers.get('location')]).toEqual([308, '/images/?x=1']);
       expect((await get('/imagesx/api/v1/system/version')).status).toBe(404);
       expect(await cookieOf({ Host: 'host.example' })).toMatch(/; Path=\/images; .*Secure/);
-      // Somebody on the machine itself does not use the prefix.
+      // A user on the same machine does not use the prefix.
       expect(await cookieOf({})).toMatch(/; Path=\/; /);
       expect(await addresses(admin, item, { 'X-Forwarded-Prefix': '/other', 'X-Forwarded-Host': 'b.example' })).toEqual(
         expected(item, 'http://b.example', '/other'),

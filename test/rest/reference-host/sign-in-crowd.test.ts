@@ -4,7 +4,7 @@ import { startHost, type TestHost } from '../../support/hosts/reference-host.js'
 let server: TestHost;
 
 beforeAll(async () => {
-  // Hashes that take their time, as those of a real server: the tests' own take none.
+  // Hashes are as slow as on a real server; in other tests they are fast.
   server = await startHost({ trustProxy: 1, passwordMemoryKiB: 8192 });
   await server.register('admin');
 });
@@ -15,7 +15,7 @@ const headersOf = (login: string, password: string, address: string) => ({
   'X-Forwarded-For': address,
 });
 
-/** Has a crowd do something again and again until the work is done. */
+/** Lets a crowd repeat something until the work is done. */
 async function during<T>(crowd: ((round: number) => Promise<unknown>)[], work: () => Promise<T>): Promise<T> {
   let isDone = false;
   const members = crowd.map(async (member) => {
@@ -47,7 +47,7 @@ it('lets a user in before all others, and tells strangers to wait, while 40 gues
       before.push((guesses[401] ?? 0) - hashed);
     }
   });
-  // The user is not behind all who guess, who send hundreds of requests meanwhile.
+  // The user does not wait for all who guess, who send hundreds of requests meanwhile.
   expect(Math.max(...before)).toBeLessThan(2 * guessers.length);
   expect(Object.keys(guesses).filter((status) => !['401', '429', '503'].includes(status))).toEqual([]);
   expect(guesses[401]).toBeGreaterThan(0);

@@ -67,7 +67,7 @@ async function newImage(folderId: string, name = `image ${++count}.png`) {
 const thumbnails = async (item: string) =>
   server.host.context.models.file.countDocuments({ attachedToId: new Types.ObjectId(item) } as never);
 
-/** Checks that requests are answered as those about a document that never existed. */
+/** Checks that requests are answered like requests about a document that never existed. */
 async function expectAbsent(paths: readonly string[]) {
   for (const path of paths) {
     const [, id] = /\/([0-9a-f]{24})/.exec(path)!;
@@ -369,7 +369,7 @@ describe('searches', () => {
     await trash({ [type]: [id] });
     expect(await found('wombat')).toEqual({ items: [], folders: [], resources: [] });
     if (type === 'folder') expect(await found(word)).toEqual({ items: [], folders: [], resources: [] });
-    // Its name is taken meanwhile.
+    // Meanwhile another folder takes its name.
     const other =
       type === 'item'
         ? await admin.create('/item', { folderId: folder, name: `wombat ${type}.png` })

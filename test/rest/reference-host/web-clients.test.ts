@@ -107,7 +107,7 @@ describe('the API for web clients, beyond images', () => {
         .split('\n')
         .slice(2)
         .flatMap((row) => {
-          // A call without a method has that of the one before it.
+          // A call without a method has that of the previous call.
           let method = '';
           return [...row.split('|')[1]!.matchAll(/`(?:([A-Z]+) )?([^`]+)`/g)].map(([, verb, path]) => {
             method = verb ?? method;

@@ -35,7 +35,7 @@ describe('OME-Zarr of damaged files', () => {
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'deflate' })
       .toBuffer();
 
-  /** An item whose file stays where it is. */
+  /** An item whose file is served in place. */
   async function inPlace(name: string, bytes: Buffer): Promise<{ item: string; path: string }> {
     const path = join(work, name);
     await writeFile(path, bytes);
@@ -51,7 +51,7 @@ describe('OME-Zarr of damaged files', () => {
 
   it('names the tile whose bytes are corrupt, and serves the others', async () => {
     const bytes = await tiff(0);
-    // The tiles lie one after the other behind the header.
+    // The tiles follow the header, one after the other.
     bytes.fill(0xee, 40, 2000);
     const { item } = await inPlace('corrupt.tif', bytes);
     const chunks = await Promise.all(['0/0/0', '0/0/1', '0/0/2', '0/1/2'].map((chunk) => get(item, `0/c/${chunk}`)));

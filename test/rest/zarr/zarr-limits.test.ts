@@ -23,7 +23,7 @@ const block = (axes: Record<string, number>, side: number): WrittenBlock => ({
 
 const label = writeCzi({ blocks: [block({ M: 0 }, 30)] }).file;
 const withLabel = writeCzi({ blocks: [block({ M: 0 }, 300)], attachments: [{ name: 'Label', type: 'CZI', data: label }] }).file;
-/** An image of so many scenes. */
+/** An image with this number of scenes. */
 const scenes = (count: number) => writeCzi({ blocks: Array.from({ length: count }, (_, S) => block({ S, M: 0 }, 1)) }).file;
 
 /** An image that opens, and whose tiles cannot be read. */
@@ -103,7 +103,7 @@ describe('OME-Zarr at its limits', () => {
     held.hold();
     const floods = Array.from({ length: 60 }, (_, at) => reader.send('HEAD', store(items[at % 4]!, `0/c/${at % 3}/0/0`)));
     await until('a chunk is made', () => held.reading > 0);
-    // Those that wait are not answered yet.
+    // The waiting requests are not answered yet.
     expect((await Promise.race(floods)).status).toBe(503);
     // Tiles do not wait for chunks.
     expect((await admin.send('GET', `/item/${other}/tiles/zxy/0/0/0`)).status).toBe(200);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { AnnotationElement, ElementType } from '../../../src/annotation-format/schema/document.js';
 
-/** Numbers as they occur in slides, with some that have many digits. */
+/** Numbers as they occur in slides, some with many digits. */
 const number = fc.oneof(
   fc.integer({ min: -2000, max: 200_000 }),
   fc.double({ min: -1e5, max: 1e5, noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
@@ -23,7 +23,7 @@ const coordinates = (minLength: number, maxLength = 12) => fc.array(coordinate, 
 const freeForm = fc
   .dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>, { maxKeys: 3 })
   .filter((value) => !JSON.stringify(value).includes('__proto__'))
-  // As it comes out of a parser: negative zero becomes zero.
+  // The value as a parser returns it, in which negative zero becomes zero.
   .map((value) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>);
 
 /** Keeps a random part of the members. */

@@ -12,7 +12,7 @@ async function survives(texts: readonly Buffer[], order: readonly number[] = [..
 
 describe('texts of packs', () => {
   it('can be read alone and joined in any order, even when many are compressed at once', async () => {
-    // What stands in many texts tempts a compressor to refer from one to another.
+    // Text that occurs in many elements makes a compressor refer from one to another.
     const words = fc.constantFrom('{"type":"point","center":[', '1.25,', 'é', '"label":{"value":"', '\0');
     const text = fc
       .tuple(fc.array(words, { maxLength: 60 }), fc.integer({ min: 0, max: 400 }))

@@ -28,7 +28,7 @@ function exported(head: AnnotationHead, elements: readonly AnnotationElement[], 
   return JSON.parse(`${collectionStart}${text}${collectionEnd(written)}`) as Json;
 }
 
-/** Through JSON text, where negative zero becomes zero and `undefined` goes. */
+/** The value after a round trip through JSON, in which negative zero becomes zero and `undefined` is removed. */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 const read = (feature: unknown): Json[] => createGeoJsonReader('service').read(feature, 0);
@@ -80,7 +80,7 @@ describe('export', () => {
       [5, 6, 7],
     ];
     const line: AnnotationElement = { type: 'polyline', points, closed: true };
-    // The key also in `user`, before and after that of the element, and in a text.
+    // The key also occurs in `user`, before and after that of the element, and in a text.
     const odd = [{ user: { points: [[8]] }, ...line }, { ...line, user: { points: [[8, 9]], text: '"points":[[1]]' } }, line];
     for (const elements of [odd, [line], [{ ...line, closed: false }], [{ ...line, holes: [points] }]]) {
       expect(copied(elements)).toBe(written(elements));
@@ -691,7 +691,7 @@ describe('QuPath', () => {
     });
     expect(back.properties).not.toHaveProperty('user');
     expect(read(plain(back))).toEqual([element]);
-    // What QuPath has no member for still needs `user`.
+    // Values without a member in QuPath still need `user`.
     const more = { ...element, user: { ...(element!.user as Json), note: 'ours' } };
     expect(read(plain(elementToQuPathFeature(more as unknown as AnnotationElement)))).toEqual([more]);
   });
@@ -732,7 +732,7 @@ describe('QuPath', () => {
     expect(element?.height).toBeCloseTo(40, 6);
     const back = elementToQuPathFeature({ type: 'ellipse', center: [50, 30, 0], width: 80, height: 40 });
     expect(back.geometry).toMatchObject({ isEllipse: true });
-    // The middle of 96 vertices is not exactly the center, so it is always told.
+    // The average of 96 vertices is not exactly the center, so the center is always written.
     expect(back.properties.center).toEqual([50, 30, 0]);
     expect(back.geometry.coordinates[0]).toHaveLength(97);
     expect(

@@ -145,7 +145,7 @@ describe('centroids', () => {
     writeCentroid(buffer, centroidBytes, { id, box: box({ type: 'point', center: [10.3, -40, 0] }), props: 3 });
     expect(buffer.subarray(0, 28).every((byte) => byte === 0)).toBe(true);
     expect(buffer.toString('hex', 28, 40)).toBe(id);
-    // The numbers that the established implementation was recorded to send for this point.
+    // The recorded numbers of the established implementation for this point.
     expect([buffer.readFloatLE(40), buffer.readFloatLE(44), buffer.readFloatLE(48)]).toEqual([
       10.300000190734863, -40, 1.4142135381698608,
     ]);

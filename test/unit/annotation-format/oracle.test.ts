@@ -13,7 +13,7 @@ import { casesOf, sampleOf } from '../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
 const validate = createDocumentValidator('service');
-// As a client takes it: no option of ours, the draft of its choice.
+// The schema as a client uses it, without our options and with the draft of its choice.
 const served = JSON.parse(JSON.stringify(schemaFor('service'))) as Json;
 const plain = [new Ajv().compile(served), new Ajv2020().compile(served)];
 
@@ -27,13 +27,13 @@ function refusal(document: unknown): string | null {
   }
 }
 
-/** Verdicts that are not those of the tables. */
+/** Verdicts that differ from those of the tables. */
 class Comparison {
   readonly differences: string[] = [];
   accepted = 0;
   refused = 0;
 
-  /** @returns why we refuse the document; `null`: we do not. */
+  /** @returns why the document is refused; `null` if it is not. */
   compare(document: Json, what: string): string | null {
     const expected = oracle(document);
     const message = refusal(document);
@@ -45,12 +45,12 @@ class Comparison {
   }
 }
 
-/** Whether a refusal names index, type and member of the element, and what is allowed. */
+/** Whether an error names the index, type and member of the element, and what is allowed. */
 function isClear(message: string, { member, element }: Mutant): boolean {
   if (!/^Validation Error: JSON doesn't follow schema \(elements\[2\][.:].*\)$/s.test(message)) return false;
   if (!/must (be|have|not) |is required|allowed: /.test(message)) return false;
   if (member === 'type') return true;
-  // Members that belong together: what is missing or wrong in one shows in another.
+  // Members that belong together: an error in one may be reported for another.
   const related = ['colorRange', 'interpretation', 'stepped'].includes(member) ? 'rangeValues' : 'values';
   return message.includes(`(element type ${String(element.type)})`) && [member, related].some((name) => message.includes(name));
 }
@@ -68,7 +68,7 @@ describe('the validator and the tables of the format agree', () => {
       const comparison = new Comparison();
       const unclear: string[] = [];
       for (const mutated of mutants(fullElements[type], allowed)) {
-        // In the middle, so that the index counts.
+        // The element is in the middle, so that its index matters.
         const elements = [fullElements.point, fullElements.circle, mutated.element, fullElements.point];
         const message = comparison.compare({ name: 'n', elements }, mutated.what);
         if (message !== null && !isClear(message, mutated)) unclear.push(`${mutated.what}: ${message}`);

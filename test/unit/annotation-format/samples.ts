@@ -121,7 +121,7 @@ export const fullElements: Readonly<Record<ElementType, Json>> = {
   },
 };
 
-/** What each type must have, beside `type`. */
+/** The required members of each type, except `type`. */
 export const requiredMembers: Readonly<Record<ElementType, readonly string[]>> = {
   arrow: ['points'],
   circle: ['center', 'radius'],
@@ -136,7 +136,7 @@ export const requiredMembers: Readonly<Record<ElementType, readonly string[]>> =
   pixelmap: ['serviceId', 'values', 'categories', 'boundaries'],
 };
 
-/** Kinds of members, with values that are no such thing and values that are. */
+/** Values that are invalid and valid for kinds of members. */
 const notNumber = [null, '1', true, [], {}, NaN, Infinity];
 const badCoordinates = [null, 'a', 5, {}, [], [1, 2], [1, 2, 3, 4], [1, 2, '3'], [1, 2, null], [1, 2, true], [1, 2, Infinity]];
 const badColors = [
@@ -190,7 +190,7 @@ const badIds = [
 ];
 const badLengths = [...notNumber, -1, -0.001];
 
-/** Values that are not allowed, by member name, for whichever types have the member. */
+/** Invalid values by member, for all types that have the member. */
 export const badValues: Readonly<Record<string, readonly unknown[]>> = {
   center: badCoordinates,
   origin: badCoordinates,
@@ -288,7 +288,7 @@ export const badValues: Readonly<Record<string, readonly unknown[]>> = {
   ],
 };
 
-/** Values that are not allowed, where it depends on the type. */
+/** Invalid values that depend on the type. */
 export const badByType: Readonly<Partial<Record<ElementType, Readonly<Record<string, readonly unknown[]>>>>> = {
   arrow: {
     points: [

@@ -286,7 +286,9 @@ describe('the brand', () => {
   });
 });
 
-/** The verdict of the rules of the schema alone: what the fast check, the type's schema and the served schema must agree on. */
+/**
+ * The verdict of only the rules of the schema, on which the fast check, the schema of the type and the served schema must agree.
+ */
 describe('the fast checks', () => {
   const fast = new Map([...elementSchemas('service')].map(([type, schema]) => [type as string, compileCheck(schema)]));
   const slow = new Map([...elementSchemas('service')].map(([type, schema]) => [type as string, annotationAjv().compile(schema)]));
@@ -321,7 +323,7 @@ describe('the fast checks', () => {
     fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<unknown>,
   );
 
-  /** Puts `value` somewhere in the element: at a random way down its objects and lists. */
+  /** Puts `value` somewhere in the element, along a random path through its objects and lists. */
   function mutate(target: unknown, way: readonly number[], value: unknown): unknown {
     const [step, ...rest] = way;
     if (step === undefined || typeof target !== 'object' || target === null) return value;

@@ -4,7 +4,7 @@ import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
 import { requestId, underRequestId } from '../../../src/core/request-id.js';
 import { MergedChanges } from '../../../src/features/annotations/documents/merged-changes.js';
 
-/** Runs as for a request with an id. */
+/** Runs work as part of a request with an id. */
 function underId<R>(id: string, work: () => R): R {
   const response = { getHeader: () => undefined, setHeader: () => undefined } as unknown as ServerResponse;
   return underRequestId({ headers: { 'x-request-id': id } } as unknown as IncomingMessage, response, work);

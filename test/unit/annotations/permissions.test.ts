@@ -6,7 +6,7 @@ const count = 5000;
 const ids = Array.from({ length: count }, (_, i) => i.toString(16).padStart(24, '0'));
 const entries = ids.map((id) => ({ id, level: 2 as const, flags: [] }));
 
-/** A directory that counts how often an id of what it has found is looked at. */
+/** A directory that counts how often an id of its results is read. */
 function countingDirectory() {
   let looks = 0;
   const found = (wanted: readonly string[]) =>

@@ -10,7 +10,7 @@ import { anyElement } from '../annotation-format/arbitraries.js';
 
 const idOf = (number: number) => number.toString(16).padStart(24, '0');
 
-/** Checks that shapes made from texts of packs are those of the parsed elements. */
+/** Checks that shapes made from texts of packs are equal to those of the parsed elements. */
 function expectSameShapes(elements: readonly AnnotationElement[]): void {
   const items = elements.map((element, i) => itemOf(element, element.id ?? idOf(i), i, null));
   const { rows, text } = packOfItems(items);

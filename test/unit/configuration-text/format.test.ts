@@ -45,7 +45,7 @@ const cases: [string, string, string][] = [
   ['the section of Girder for comments', '[__comment__]\nb = "1"\n', "[__comment__]\nb = '1'\n\n"],
 ];
 
-/** Far above what it takes on an idle machine, far below what work that is not linear would take. */
+/** This limit is far above the time on an idle machine, and far below that of work that is not linear. */
 
 describe('formatConfig', () => {
   it.each(cases)('formats %s', (_, text, expected) => {
@@ -66,7 +66,7 @@ describe('formatConfig', () => {
     const list = (last: number) => `['${'a'.repeat(60)}', ${last}]`;
     expect(`key = ${list(1_000_000)}`).toHaveLength(79);
     expect(formatConfig(`[a]\nkey = ${list(100_000)}\n`)).toBe(`[a]\nkey = ${list(100_000)}\n\n`);
-    // Counted from column 0 it still fits on one line, so it stays.
+    // From column 0 it still fits on one line, so it is not wrapped.
     expect(formatConfig(`[a]\nkey = ${list(1_000_000)}\n`)).toBe(`[a]\nkey = ${list(1_000_000)}\n\n`);
     const longer = `['${'a'.repeat(73)}', 1]`;
     expect(formatConfig(`[a]\nkey = ${longer}\n`)).toBe(`[a]\nkey = [ '${'a'.repeat(73)}',\n  1]\n\n`);
@@ -104,7 +104,7 @@ interface Recorded {
   body: { json: unknown };
 }
 
-/** Answers of the established implementation, where they are at hand beside the real test images. */
+/** Recorded answers of the established implementation, if they are available beside the real test images. */
 function recordedAnswers(): Recorded[] {
   const path = sampleFile('../spec/examples.jsonl');
   if (path === null || !existsSync(path)) return [];

@@ -143,7 +143,7 @@ const refused = [
   '['.repeat(201) + ']'.repeat(201),
 ];
 
-/** Far above what it takes on an idle machine, far below what work that is not linear would take. */
+/** This limit is far above the time on an idle machine, and far below that of work that is not linear. */
 
 describe('parseLiteral', () => {
   it.each(accepted)('reads %j as %s', (text, expected) => {

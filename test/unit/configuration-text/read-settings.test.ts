@@ -75,7 +75,7 @@ describe('readSettings', () => {
     ['cache_redis_url = "a b:x"', 'cache_redis_url must be host, host:port, or an address such as redis://host:port/0.'],
     ['cache_sources = "yes"', 'cache_sources must be True or False.'],
     ['all_sources_ignored_names = "("', 'all_sources_ignored_names must be a regular expression.'],
-    // Look-around could make a name cost any time.
+    // With look-around, a name could take any time.
     ['all_sources_ignored_names = "(?=a)b"', 'all_sources_ignored_names must be a regular expression.'],
     ['default_encoding = "PNG"', 'default_encoding is not a setting of [large_image]; it is ignored.'],
     ['max_small_image_size = 1j', 'max_small_image_size has a value that cannot be used here.'],

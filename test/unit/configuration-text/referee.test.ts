@@ -154,7 +154,7 @@ const tokens = fc
   )
   .map((parts) => parts.join(''));
 
-/** What the contract asks: lines are stripped when the file is read. */
+/** As the contract requires, lines are stripped when the file is read. */
 const asRead = (text: string) =>
   text
     .split('\n')
@@ -245,7 +245,7 @@ describe.skipIf(!hasPython())('with the Python standard library as referee', () 
       .map((text, index) => ({ text, python: answers[index] ?? null, ours: ours(text) }))
       .filter(({ python, ours: own }) => JSON.stringify(python) !== JSON.stringify(own))
       .toSorted((left, right) => left.text.length - right.text.length);
-    // The shortest ones say most.
+    // The shortest differences are the most helpful.
     expect(differing.slice(0, 10)).toEqual([]);
   });
 

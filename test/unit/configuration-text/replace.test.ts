@@ -30,7 +30,7 @@ async function writeOld(text = old) {
   await utimes(path, modified, modified);
 }
 
-/** The code of the error that a replacement ends with. */
+/** The code of the error of a failed replacement. */
 async function failure(replaced: Promise<unknown>): Promise<{ code: string; message: string }> {
   const error = await replaced.then(
     () => null,
@@ -171,7 +171,7 @@ describe('replaceConfig', () => {
     expect((await readdir(folder)).toSorted()).toEqual(['circle', 'service.cfg']);
   });
 
-  // Root may write anywhere, so the attempt is made as another user.
+  // Root may write anywhere, so this runs as another user.
   it.skipIf(process.getuid?.() !== 0)('leaves nothing behind in a folder that may not be written to', async () => {
     await writeOld();
     await chmod(folder, 0o555);
@@ -199,7 +199,7 @@ describe('replaceConfig', () => {
     try {
       const target = join(disk, 'service.cfg');
       await writeFile(target, old);
-      // Too large at once, and room for the new file but not for the backup beside it.
+      // The file is too large for the disk, or there is space for the new file but not for the backup.
       const large = `[a]\nb = "${'x'.repeat(100_000)}"\n`;
       expect(await failure(replaceConfig(large, { path: target }))).toMatchObject({
         code: 'storage-full',

@@ -64,7 +64,7 @@ const invalid: [string, string, number, string][] = [
   ['a repetition without end', "[a]\nb = 'a'*1000000000000\n", 1, invalidValue],
 ];
 
-/** Far above what it takes on an idle machine, far below what work that is not linear would take. */
+/** This limit is far above the time on an idle machine, and far below that of work that is not linear. */
 
 describe('validateConfig', () => {
   it.each(valid)('accepts %s', (_, text) => {

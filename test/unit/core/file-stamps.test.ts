@@ -15,7 +15,7 @@ beforeAll(async () => {
   await writeFile(path, 'one');
 });
 afterAll(() => rm(directory, { recursive: true }));
-// A clock that goes on when the tests say so, however long the disk takes.
+// A clock that advances only when the tests say so, however long the disk takes.
 beforeEach(() => void (clock = vi.spyOn(performance, 'now').mockReturnValue(1000)));
 afterEach(() => clock.mockRestore());
 

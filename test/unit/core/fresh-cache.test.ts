@@ -5,7 +5,7 @@ describe('a cache of short-lived answers', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** A question whose answers are numbered, and how often it was asked. */
+  /** A function whose results are numbered, and how often it was called. */
   function numbered() {
     let count = 0;
     return { ask: vi.fn(async () => ({ number: ++count })) };
@@ -26,7 +26,7 @@ describe('a cache of short-lived answers', () => {
     const cache = made();
     await cache.get('a', ask);
     await vi.advanceTimersByTimeAsync(500);
-    // Not a promise: it is there.
+    // The cached value itself, not a promise.
     expect(cache.get('a', ask)).toEqual({ number: 1 });
     await vi.advanceTimersByTimeAsync(0);
     expect(cache.get('a', ask)).toEqual({ number: 2 });
@@ -44,7 +44,7 @@ describe('a cache of short-lived answers', () => {
     await vi.advanceTimersByTimeAsync(900);
     await first;
     await vi.advanceTimersByTimeAsync(99);
-    // It is being renewed, by a question that fails.
+    // The value is being renewed by a call that fails.
     expect(cache.get('a', () => Promise.reject(new Error('away')))).toEqual({ number: 1 });
     await vi.advanceTimersByTimeAsync(1);
     await expect(cache.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away');

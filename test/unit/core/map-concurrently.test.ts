@@ -31,7 +31,7 @@ describe('work on many items', () => {
     await mapConcurrently(Array.from({ length: 60 }), 4, async () => {
       const until = performance.now() + 1;
       while (performance.now() < until) {
-        // Work that holds the loop.
+        // Work that blocks the event loop.
       }
     });
     clearInterval(timer);

@@ -43,7 +43,7 @@ describe('the name of a process', () => {
   });
 
   it.runIf(process.platform === 'linux')('tells of a process whose parent has not noticed its end', async () => {
-    // The shell becomes a program that never asks for its children.
+    // The shell is replaced by a program that never waits for its child processes.
     const words = ['-c', `"$0" --input-type=module -e "$1" & exec sleep 60`, process.execPath, script];
     const parent = spawn('sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
     const name = await nameOf(parent);

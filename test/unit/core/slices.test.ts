@@ -3,14 +3,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { beginInTurn, isSliceOver, nextSlice } from '../../../src/core/concurrency/slices.js';
 
-/** A clock that goes on only by work. */
+/** A clock that advances only through work. */
 let now = performance.now();
 beforeAll(() => void vi.spyOn(performance, 'now').mockImplementation(() => now));
 afterAll(() => void vi.restoreAllMocks());
 const busy = (ms: number): void => {
   now += ms;
 };
-/** Turns of the loop until a promise is kept. */
+/** Number of turns of the event loop until a promise is settled. */
 async function turnsOf(work: Promise<unknown>): Promise<number> {
   let isDone = false;
   void work.then(() => (isDone = true));
@@ -38,7 +38,7 @@ describe('work in slices', () => {
     let isDone = false;
     void long.then(() => (isDone = true));
     for (; !isDone; turns += 1) await turn();
-    // Two fill a slice; the turn is counted before or after them.
+    // Two tasks fill a slice; the turn is counted before or after them.
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(6);
   });
 

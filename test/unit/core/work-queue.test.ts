@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
 
-/** Work that goes on until it is told to end, and writes down when it begins. */
+/** Work that continues until it is told to end, and records when it begins. */
 function pieces(queue: WorkQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -16,7 +16,7 @@ function pieces(queue: WorkQueue) {
       done.catch(() => undefined);
       return done;
     },
-    /** Ends a piece of work, and waits until what follows has begun. */
+    /** Ends a task, and waits until the next one has begun. */
     async end(name: string) {
       ends.get(name)!();
       await new Promise((resolve) => setImmediate(resolve));

@@ -46,7 +46,7 @@ describe('values of YAML 1.1', () => {
     expect(() => parseYaml(text, 'a.yaml')).toThrow(message);
   });
 
-  // Takes minutes where every key is compared with every other; nothing else is served meanwhile.
+  // If every key were compared with every other, this would take minutes, during which nothing else is served.
   it('takes time in proportion to the length of a text', () => {
     const text = Array.from({ length: 100_000 }, (_, i) => `k${i}: {a: 1}\n`).join('');
     expect(Object.keys(parseYaml(text, 'x') as object)).toHaveLength(100_000);

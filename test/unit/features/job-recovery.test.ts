@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Sweeps at intervals until a job is done something with. @returns when, in milliseconds from the first sweep; `null` if never. */
+/** Sweeps at intervals until a job is changed. @returns when, in milliseconds from the first sweep; `null` if never. */
 async function sweptAfter(job: object, intervalMs: number, state: 'taken now' | 'waiting' = 'taken now'): Promise<number | null> {
   const record = { id: 'a', ...job } as JobRecord;
   let isHandled = false;

@@ -4,11 +4,11 @@ import { checkTransition } from '../../../src/features/jobs/job-status.js';
 
 const all = [0, 1, 2, 3, 4, 5, 820, 821, 822, 823, 824];
 
-/** The tables of the contract (host.md 11.1), status by allowed previous statuses. */
+/** The tables of the contract: each status with the allowed previous statuses. */
 const tables: Record<string, Record<number, number[]>> = {
   'jobs._local': { 1: [0], 2: [1, 0], 3: [2], 4: [1, 2], 5: [0, 1, 2] },
   worker_handler: {
-    // Not in the contract's list, which names 1 as a previous status: without it there would be no way to it.
+    // This row is not in the contract, which names 1 as a previous status. Without it, no job could reach it.
     1: [0],
     2: [0, 1, 820],
     820: [2],

@@ -4,7 +4,7 @@ import type { RouteDefinition } from '../../../src/larger-host.js';
 
 const table = new RouteTable<string>();
 const paths: [RouteDefinition['method'], string][] = [
-  // Parameters come first: the order of the routes must not matter.
+  // Routes with parameters come first, because the order of the routes must not matter.
   ['get', '/item/:itemId'],
   ['put', '/item/:id'],
   ['get', '/item/:id/files'],
@@ -30,7 +30,7 @@ describe('a table of routes', () => {
     ['/item/1/files', 'get /item/:id/files', { id: '1' }],
     ['/item/test/tiles', 'get /item/test/tiles', {}],
     ['/annotation/item/1', 'get /annotation/item/:id', { id: '1' }],
-    // The literal leads nowhere, the parameter beside it does.
+    // The path matches the route with the parameter, not the literal one.
     ['/item/test', 'get /item/:itemId', { itemId: 'test' }],
     ['/item/test/files', 'get /item/:id/files', { id: 'test' }],
     ['/item/test/tiles/zxy/0/1/2', tile, { itemId: 'test', z: '0', x: '1', y: '2' }],

@@ -6,7 +6,7 @@ it.each([
   ['mongodb://a:27017/', 'mongodb://a:27017/new'],
   ['mongodb://a,b:2/old?replicaSet=rs', 'mongodb://a,b:2/new?replicaSet=rs'],
   ['mongodb+srv://a.example/old', 'mongodb+srv://a.example/new'],
-  // The user stays one of the database named before.
+  // The user is still authenticated in the former database.
   ['mongodb://u:p@a/old', 'mongodb://u:p@a/new?authSource=old'],
   ['mongodb://u:p@a', 'mongodb://u:p@a/new?authSource=admin'],
   ['mongodb://u:p@a/old?authSource=users', 'mongodb://u:p@a/new?authSource=users'],

@@ -16,7 +16,7 @@ import { mongodProgram, writeMongod } from '../../support/hosts/fake-mongod.js';
 import { builtProgram } from '../../support/run/programs.js';
 import { until } from '../../support/run/until.js';
 
-/** Ends only what hangs, however busy the machine is. */
+/** A limit that ends only hanging requests, however busy the machine is. */
 const patienceMs = 120_000;
 
 let work: string;
@@ -34,7 +34,7 @@ function runningServer(): { uri: string; host: string; port: number } {
   return { uri: database.uri, host, port: Number(port) };
 }
 
-/** No program on PATH, a mirror that refuses, an empty cache. */
+/** An environment without programs on PATH, with a mirror that refuses requests, and an empty cache. */
 async function nothing(): Promise<Record<string, string>> {
   const port = await freePort();
   return {
@@ -145,7 +145,7 @@ describe('mongod on PATH', () => {
       });
       parent.kill();
       await until('mongod has ended', () => !isAlive(pid));
-      // In order, so that it can write what it holds.
+      // It ends in order, so that it can write its data.
       expect(await readFile(join(directory, 'ended'), 'utf8')).toBe('SIGTERM');
     } finally {
       parent.kill();
@@ -177,7 +177,7 @@ describe('the download', () => {
 
   it('is awaited while it progresses, and its mongod is started; the second time nothing is downloaded', async () => {
     await mkdir(join(work, 'mongodb', 'bin'), { recursive: true });
-    // mongodb-memory-server takes a small program for a broken one.
+    // mongodb-memory-server regards a small program as broken.
     const program = `${mongodProgram(runningServer())}//${' '.repeat(2 << 20)}`;
     await writeFile(join(work, 'mongodb', 'bin', 'mongod'), program, { mode: 0o755 });
     execFileSync('tar', ['-czf', 'archive.tgz', 'mongodb'], { cwd: work });
@@ -293,7 +293,7 @@ async function throwAwayFolders(): Promise<string[]> {
   return (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-database-'));
 }
 
-/** Starts a database in a process of its own, which can be killed. */
+/** Starts a database in its own process, which can be killed. */
 function startInProcess(env: Record<string, string>, directory: string | null): { uri: () => Promise<string>; kill: () => void } {
   const script = `
     import { startDatabase } from ${JSON.stringify(builtProgram('start-database'))};

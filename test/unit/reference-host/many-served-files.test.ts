@@ -9,7 +9,7 @@ import type { KnownFile } from '../../../src/reference-host/start/content/gone-f
 import { ownFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
 import { Rescans } from '../../../src/reference-host/start/content/rescans.js';
 
-/** Number of turns of the event loop while some work is done. */
+/** The number of turns of the event loop during some work. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

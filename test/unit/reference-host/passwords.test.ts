@@ -4,7 +4,7 @@ import { BusyError } from '../../../src/index.js';
 import { networkOf } from '../../../src/reference-host/accounts/sign-in/network-of.js';
 import { PasswordHasher } from '../../../src/reference-host/accounts/sign-in/passwords.js';
 
-/** Begins many hashes and counts those that are made. */
+/** Starts many hashes and counts those that are computed. */
 function crowd(hasher: PasswordHasher, size: number) {
   const state = { made: 0, all: Promise.resolve() as Promise<unknown> };
   const hashes = Array.from({ length: size }, async () => {
@@ -33,7 +33,7 @@ describe('hashing of passwords', () => {
   });
 
   it('lets known users overtake a crowd of strangers', async () => {
-    // Each takes long beside what a busy machine makes a thread wait.
+    // Each hash takes long in comparison with the time that a thread waits on a busy machine.
     const hasher = new PasswordHasher(16_384);
     const strangers = crowd(hasher, 25);
     await hasher.hash('a password', 'known');

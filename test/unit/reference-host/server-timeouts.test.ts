@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 const short: ServerTimeouts = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25, lingerMs: 300 };
-/** For requests that are answered: other programs may keep both ends from their work for longer than a short time. */
+/** Timeouts for requests that are answered: on a busy machine, both ends may be slower than the short timeouts. */
 const patient: ServerTimeouts = { ...short, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
 const patientButStall: ServerTimeouts = { ...patient, stallMs: 300 };
 const longMs = 900;
@@ -27,7 +27,7 @@ async function start(listener: (request: IncomingMessage, response: ServerRespon
   return (server.address() as AddressInfo).port;
 }
 
-/** A connection with all that it has received. */
+/** A connection, and everything that it has received. */
 async function open(port: number): Promise<{ socket: Socket; received: () => string; closed: Promise<unknown> }> {
   const socket = connect(port, '127.0.0.1');
   let received = '';
@@ -42,7 +42,7 @@ async function open(port: number): Promise<{ socket: Socket; received: () => str
 const head = (length: number, connection = 'close') =>
   `POST / HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\nContent-Length: ${length}\r\n\r\n`;
 
-/** Answers with how long the body was. */
+/** Answers with the length of the body. */
 function countBody(request: IncomingMessage, response: ServerResponse): void {
   let length = 0;
   request.on('data', (bytes: Buffer) => (length += bytes.length)).on('end', () => response.end(`got ${length}`));
@@ -162,7 +162,7 @@ describe('a patient server', () => {
     });
     const { socket, received, closed } = await open(port);
     socket.pause();
-    // More than lies in the buffers of both ends.
+    // More bytes than fit into the buffers of both ends.
     const bytes = Buffer.alloc(32 * 1024 * 1024);
     socket.write(head(bytes.length));
     await new Promise((resolve) => void socket.write(bytes, resolve));

@@ -14,7 +14,7 @@ it('an archive of very many entries is made without blocking the event loop', as
     for await (const piece of zipStream(entries(20_000), { open: none })) pieces.push(piece as Buffer);
   });
   const archive = Buffer.concat(pieces);
-  // At least once for a hundred entries.
+  // At least one slice for each hundred entries.
   expect(slices).toBeGreaterThanOrEqual(200);
   // The record at the end counts the entries.
   expect(archive.readUInt16LE(archive.length - 22 + 10)).toBe(20_000);

@@ -44,7 +44,7 @@ describe('documentation', () => {
         const target = path === '' ? page : join(dirname(page), path);
         if (page === 'docs/README.md') named.add(target);
         const headings = target.endsWith('.md') && existsSync(join(root, target)) ? (await read(target)).match(/^#+ .*/gm)! : [];
-        // As GitHub makes anchors of headings.
+        // These are the anchors that GitHub makes from headings.
         const anchors = headings.map((heading) =>
           heading
             .replace(/^#+ /, '')
@@ -82,7 +82,7 @@ describe('documentation', () => {
   it('lists every setting in docs/settings.md as its definition describes it (UPDATE_DOCS=1 writes the table)', async () => {
     const shown = (value: unknown) => (value === null || value === '' ? '' : `\`${JSON.stringify(value)}\``);
     const cell = (text: string) => text.replaceAll('|', '\\|');
-    // Those of the file are described where they are explained; the memory of the machine is part of this one's default.
+    // Settings of the file are described where they are explained. The default of this one depends on the memory of the machine.
     const ofFile = describeSettings().map(({ key, allowed, default: byDefault }) => {
       const usual =
         key === 'max_annotation_input_file_length' ? '1 GiB, or a sixteenth of the memory if that is more' : shown(byDefault);

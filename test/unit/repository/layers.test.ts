@@ -19,7 +19,7 @@ const imports = `
   .trim()
   .split(/\s+/)
   .map((path) => `${path}.ts`);
-/** The packages that words of the table stand for. */
+/** The packages for which words of the table stand. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   express: ['express'],
   mongoose: ['mongoose', 'mongodb'],
@@ -53,7 +53,7 @@ function readTable() {
     });
 }
 
-/** Files that might stand at a place: one in each folder that there is. */
+/** Possible files at a place: one in each existing folder. */
 function filesAt(place: string): string[] {
   const isFolder = place.endsWith('/');
   if (!isFolder && place !== 'feature.ts' && !place.startsWith('*')) return [place];
@@ -129,7 +129,7 @@ it('features have no circular imports', () => {
     }
   }
   expect(uses.size).toBeGreaterThan(10);
-  // Features that use no others are removed, again and again. What remains are circles, and features that use them.
+  // Features that use no others are removed repeatedly. What remains are cycles, and features that use them.
   for (let before = Infinity; uses.size < before;) {
     before = uses.size;
     for (const [feature, used] of uses) if (![...used].some((other) => uses.has(other))) uses.delete(feature);

@@ -53,7 +53,9 @@ const referenceHost = async () => {
   const { requirePackages } = await import('../../../src/reference-host/packages.js');
   return failure(requirePackages);
 };
-/** What is said where a package is missing. Programs that run in processes of their own, and packages that are imported, are read. */
+/**
+ * Messages about missing packages. Files that run in separate processes, and those that import packages, are searched for them.
+ */
 const places: Record<string, () => string | Promise<string>> = {
   proj4: projections,
   'geotiff-geokeys-to-proj4': projections,
@@ -95,7 +97,7 @@ const places: Record<string, () => string | Promise<string>> = {
   'rate-limiter-flexible': referenceHost,
 };
 
-/** The message that a file of the sources makes up for a package. */
+/** The message about a package in a source file. */
 async function installed(name: string, text: string): Promise<string> {
   expect(text).toContain(`notInstalled('${name}')`);
   const { notInstalled } = await import('../../../src/optional-packages.js');

@@ -28,7 +28,7 @@ it('no file outside the folder of a tile source asks for it by name', () => {
   const names = ownSources.map(({ name }) => name).join('|');
   const question = new RegExp(`(?:[sS]ourceName|registry|source\\.name|definition\\.name)\\b[^;\\n]*'(?:${names})'`, 'g');
   const found = files.flatMap((file) => (textOf(file).match(question) ?? []).map((words) => `${file}: ${words}`));
-  // The suite for hosts writes records of its own.
+  // The suite for hosts writes its own records.
   expect(found.filter((line) => !line.startsWith('testing/'))).toEqual([]);
   expect("if (item.largeImage?.sourceName !== 'dicom') return;").toMatch(question);
 });

@@ -1,4 +1,4 @@
-/** Every step that the sources name is in docs/operations.md, and some test kills a process there; and the other way round. */
+/** Every step in the sources is in docs/operations.md, and a test kills a process there; and vice versa. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..', '..', '..');
 
 const matches = (name: string, step: string) => new RegExp(`^${name.replace('*', '[a-z-]+')}$`).test(step);
 
-/** Names of steps; `*` stands for what is only known when it runs. */
+/** Names of steps; `*` stands for parts that are only known at run time. */
 async function named(): Promise<string[]> {
   const names = new Set<string>();
   for (const path of await readdir(join(root, 'src'), { recursive: true })) {

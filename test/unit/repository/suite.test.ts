@@ -11,7 +11,7 @@ const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8
   .map((name) => `test/${name}`)
   .toSorted();
 
-/** Names of the groups that run a file: its folder says which. `database`, `tables` and `writers` run files of others again. */
+/** Names of the groups that run a file, by its folder. `database`, `tables` and `writers` repeat files of other groups. */
 function groupsOf(file: string): string[] {
   const { database: _database, tables: _tables, ...others } = groups;
   return Object.entries(others)
@@ -19,7 +19,7 @@ function groupsOf(file: string): string[] {
     .map(([name]) => name);
 }
 
-/** The modules of the tests that one imports, with all that those import. */
+/** The test modules that a file imports, directly or indirectly. */
 function supportOf(file: string, seen = new Set<string>()): Set<string> {
   const imports = /^(?:import|export) (?!type)[^;]*? from '(\.[^']+)\.js';$/gm;
   for (const [, path] of readFileSync(join(root, file), 'utf8').matchAll(imports)) {

@@ -13,7 +13,7 @@ interface Fetch {
   fail(error: Error): void;
 }
 
-/** A file whose fetches are answered by hand, or at once. */
+/** A file whose fetches are answered by the test, or at once. */
 function fileOf(cache: BlockCache, { byHand = false } = {}) {
   const fetches: Fetch[] = [];
   const file = cache.file('a file', content.length, (range, signal) => {
@@ -67,7 +67,7 @@ describe('a file that is read in blocks', () => {
     leaving[1]!.abort(new Error('left too'));
     await expect(readers[1]).rejects.toThrow('left too');
     expect(fetches[0]!.signal?.aborted).toBe(true);
-    // Whoever comes now does not wait for what has been given up.
+    // A new reader does not wait for the canceled fetch.
     const next = file.read(0, 10);
     expect(fetches.length).toBe(2);
     fetches[1]!.answer();

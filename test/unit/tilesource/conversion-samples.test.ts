@@ -15,7 +15,7 @@ import { wholeLevel, worstDifference } from '../../support/images/whole-level.js
 import { sampleOf } from '../../support/run/sample.js';
 import { grayTags, writeTiff } from '../../support/writers/tiff-writer.js';
 
-/** Longer than what is decoded as a whole, so that libvips makes the tiles; low, so that it is quick. */
+/** Wider than pictures that are decoded as a whole, so that libvips makes the tiles; few rows, so that it is quick. */
 const [width, height] = [4200, 4];
 let folder: string;
 let runs = 0;
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Converts a file here and now, and opens the result. Tells which passes libvips made. */
+/** Converts a file in this process, and opens the result. Also returns the passes that libvips made. */
 async function converted(
   path: string,
   request: ConversionRequest,
@@ -153,7 +153,7 @@ describe('the resolution of a picture', () => {
         const mm = density === 72 ? null : expect.closeTo(25.4 / density, 6);
         expect(source.metadata).toMatchObject({ mmX: mm, mmY: mm });
         await source.close();
-        // Others read it out of the tags, which libvips does not do of tiles that it does not know.
+        // Other programs read it from the tags, which libvips does not do for unknown compressions.
         if (request.compression === 'jpeg' && density !== 72) expect((await sharp(output).metadata()).density).toBe(density);
       }
     }

@@ -34,7 +34,7 @@ async function open(path: string): Promise<TileSource> {
   return source;
 }
 
-/** Converts a file here and now. */
+/** Converts a file in this process. */
 async function converted(path: string, request: ConversionRequest = {}) {
   const output = join(folder, `made-${(runs += 1)}.tiff`);
   const said: string[] = [];
@@ -57,7 +57,7 @@ async function converted(path: string, request: ConversionRequest = {}) {
   return { output, source: await open(output), said: said.join(''), done };
 }
 
-/** A picture of which every tile differs. */
+/** A picture in which every tile is different. */
 function picture(width: number, height: number, bands: 1 | 3): Raster {
   const raster = createRaster({ width, height, bands, dtype: 'uint8' });
   for (let at = 0; at < raster.data.length; at += 1) {
@@ -75,7 +75,7 @@ interface Slide {
   form: JpegForm;
   /** How often each level is halved. */
   powers: number[];
-  /** Tiles of the finest level that the file does not hold. */
+  /** Tiles of the finest level that are missing in the file. */
   gaps?: number[];
 }
 

@@ -25,14 +25,14 @@ import { paint, rasterSource } from '../../support/images/raster-source.js';
 import { writeZip } from '../../support/writers/zip-writer.js';
 import { sampleOf } from '../../support/run/sample.js';
 
-/** Sides that are no multiples of anything: coarser levels end with a fraction of a pixel. */
+/** Odd sides that are not multiples of tile sides, so that coarser levels end with a fraction of a pixel. */
 const width = 1111;
 const height = 669;
 /** Where the image turns from dark to bright, in pixels from its left and upper edge. */
 const edge = { x: 751, y: 351 };
 const [dark, bright] = [40, 220];
 
-// Nothing changes a picture: all formats take the same two.
+// Nothing changes the pictures, so all formats use the same two.
 const upright = paint({ width, height, bands: 3 }, (x) => (x < edge.x ? dark : bright));
 const level = paint({ width, height, bands: 3 }, (_x, y) => (y < edge.y ? dark : bright));
 
@@ -95,7 +95,7 @@ function jpeg2000Of({ data }: Picture): Promise<Buffer> {
   return writeJpeg2000({ data: gray, width, height, components: 1 });
 }
 
-/** Ways in which the same image can come. */
+/** The same image in every format. */
 const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
   'a source of one level': async (picture) => rasterSource(picture, { tileWidth: 128, tileHeight: 128 }).source,
   'a tiled TIFF of one level': async (picture) =>
@@ -166,7 +166,7 @@ async function found(bytes: Uint8Array, axis: 'x' | 'y'): Promise<number> {
     axis === 'x'
       ? data[(Math.floor(info.height / 8) * info.width + position) * info.channels]!
       : data[(position * info.width + Math.floor(info.width / 8)) * info.channels]!;
-  // The area under a step tells its place to a fraction of a pixel, also where kernels swing beyond it.
+  // The area under a step gives its position to a fraction of a pixel, even if kernels overshoot.
   let sum = 0;
   for (let position = 0; position < length; position += 1) sum += (bright - at(position)) / (bright - dark);
   return sum;

@@ -216,7 +216,7 @@ describe('regions', () => {
         expect(plan.levelBox.top + plan.levelBox.height).toBeLessThanOrEqual(size.height);
         expect(plan.levelBox.width).toBeGreaterThanOrEqual(1);
         const ratio = plan.levelBox.width / plan.output.width;
-        // An output smaller than the coarsest level is made from whatever level there is.
+        // An output smaller than the coarsest level is made from the coarsest level.
         const coarsest = levelSize(image, 0);
         const inside = plan.output.width >= coarsest.width && plan.output.height >= coarsest.height;
         if (inside && Math.min(plan.output.width, plan.output.height) > 64 && plan.level < image.levels - 1) {
@@ -243,7 +243,7 @@ describe('regions', () => {
     expect(() => regionBox(bare, { left: 1, units: 'mm' })).toThrow('Value Error: No mm_x or mm_y to use for units');
     const magnified = { left: 7, units: 'mag_pixels' };
     expect(() => regionBox(bare, magnified, { magnification: 10 })).toThrow('Value Error: No magnification to use for units');
-    // Without a scale, pixels are those of the image, also where it has none.
+    // Without a scale, pixels are those of the image, even if it has no magnification.
     expect(regionBox(bare, magnified)).toMatchObject({ left: 7 });
   });
 

@@ -35,7 +35,7 @@ describe('tiles', () => {
     const ramp = paint({ width: 297, height: 40, bands: 1 }, (x) => x * 0.8);
     const image = openLargeImage(rasterSource(ramp).source);
     const tile = await pixels(await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG' }));
-    // Each pixel stands for eight of the image, also next to the border.
+    // Each pixel represents eight pixels of the image, even next to the border.
     for (const x of [3, 18, 30, 34]) expect(Math.abs(tile.at(x, 2)[0]! - (x * 8 + 3.5) * 0.8)).toBeLessThan(1.2);
   });
 
@@ -236,7 +236,7 @@ describe('regions', () => {
       expect(await tags({}, { width: 100, tiffCompression })).toMatchObject({ hasResolution: false, width: 100 });
       const known = await tags({ mmX: 0.001, mmY: 0.001 }, { width: 100, tiffCompression });
       expect(known).toEqual({ hasResolution: true, density: 12_700, perCentimeter: 5000, width: 100 });
-      // Maps and electron microscopes.
+      // Sizes of maps and electron microscopes.
       for (const mm of [30_000, 2e-7]) {
         const { perCentimeter } = await tags({ mmX: mm, mmY: mm }, { width: 100, tiffCompression });
         expect(perCentimeter! * mm).toBeCloseTo(5, 3);
@@ -294,7 +294,7 @@ describe('regions', () => {
       ] as const)
         expect(region.at(x, y)).toBe(Math.fround(value(x + 13, y + 7)));
     }
-    // Each pixel is the one in the middle of what it stands for.
+    // Each pixel is the central one of the pixels that it represents.
     const scaled = await read({ width: 140, height: 60 });
     for (const [x, y] of [
       [0, 0],

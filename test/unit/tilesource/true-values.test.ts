@@ -7,7 +7,7 @@ import { blit } from '../../../src/tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../../src/tilesource/raster.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 
-/** A pyramid whose coarser levels hold means, as most writers make them. */
+/** A pyramid whose coarser levels are averages, as most writers make them. */
 function averagedPyramid(raster: Raster): { source: TileSource; read: { level: number }[] } {
   const { source, read } = rasterSource(raster, { tileWidth: 256, tileHeight: 256 });
   const { metadata } = source;
@@ -43,7 +43,7 @@ function averagedPyramid(raster: Raster): { source: TileSource; read: { level: n
   return { source: pyramid, read };
 }
 
-/** A file that holds two values only, in a fine pattern, whose means are others. */
+/** A file that has only two values, in a fine pattern; their averages are other values. */
 const checkered = (side: number, dtype: Raster['dtype'] = 'uint8') =>
   paint({ width: side, height: side, bands: 1, dtype }, (x, y) => ((x + y) % 2 === 0 ? 64 : 192));
 
@@ -104,7 +104,7 @@ describe('statistics of the samples in a file', () => {
 });
 
 describe('a color profile', () => {
-  /** A profile of other primaries than those of sRGB, out of a picture that libvips writes with it. */
+  /** A profile with other primaries than sRGB, read from a picture that libvips writes with it. */
   async function wideProfile(): Promise<Uint8Array> {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#fff' } })
       .withIccProfile('p3')

@@ -6,7 +6,7 @@ type Cell = { column: number; row: number };
 const path: string = '../../../src/viewer/stage/cells.js';
 const { CellLayer } = (await import(path)) as { CellLayer: new (options: object) => { redraw: () => void } };
 
-/** As much of a matrix as a view needs that is only moved. */
+/** The part of a matrix that a view needs if it is only moved. */
 class Moved {
   readonly a = 1;
   readonly b = 0;
@@ -29,7 +29,7 @@ class Moved {
   }
 }
 
-/** A layer of cells of 100 pixels on a stage of 400 by 200; what is drawn of it, as `column row`. */
+/** A layer of cells of 100 pixels on a stage of 400 by 200, and the drawn cells, as `column row`. */
 function layerOf(isReady: (cell: Cell) => boolean) {
   let at = new Moved(-10, -10);
   let paint: (context: object, ratio: number) => void;
@@ -60,7 +60,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
   };
   layer.redraw();
   return {
-    /** Moves the image, and says what was drawn. */
+    /** Moves the image, and returns what was drawn. */
     move(x: number, y: number) {
       at = new Moved(x, y);
       stage.repaint();

@@ -55,7 +55,7 @@ const shapes: AnnotationElement[] = [
   },
 ];
 
-/** An element with all that the page needs of it. */
+/** An element with all members that the page needs. */
 const element = (members: object): Element => ({ id: 'a', type: 'point', center: [1, 2, 0], ...members });
 
 describe('colors and filters of shapes', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { clipped } from '../../../src/viewer/format.js';
 
-/** Each letter is ten wide, one that is made of several characters too. */
+/** Each letter is 10 wide, even one that consists of several characters. */
 const widthOf = (text: string) => 10 * [...new Intl.Segmenter().segment(text)].length;
 
 it('writes a label that is not too wide as it is', () => {

@@ -64,7 +64,7 @@ const holdsOtherWords = /texts\.ts$|^languages\/|^answer-types|^figure\/(pdf|svg
 /** Functions whose arguments are selectors, names of headers and the like. */
 const takesNames = /\.(querySelector(All)?|closest|get|startsWith|endsWith|includes|setRequestHeader|is)$|^matchMedia$/;
 
-/** The strings of a source file that read like texts of the page, in a line each. */
+/** The strings of a source file that read like texts of the page, one per line. */
 function textsIn(name: string): string[] {
   const file = parse(name);
   const found: string[] = [];

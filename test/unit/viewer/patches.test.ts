@@ -32,7 +32,7 @@ it('drops the elements that were near least recently when there are too many', (
   for (let part = 0; part < 6; part += 1) {
     patches.add(patchOf(box(part * 10, 0, part * 10 + 9, 10), many(part * 5000, part * 10 + 5)));
     patches.keep(box(part * 10 + 2, 0, part * 10 + 8, 10));
-    // The first is looked at again and again.
+    // The first patch is used again and again.
     patches.keep(box(2, 0, 8, 10));
   }
   const isHere = (part: number) => patches.missing(box(part * 10, 0, part * 10 + 9, 10)).length === 0;

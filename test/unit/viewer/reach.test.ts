@@ -12,7 +12,7 @@ const view = (left: number, top: number, width: number = 1000): Box => ({
   bottom: top + width / 2,
 });
 
-/** What is needed at the end of a way, of which a part is looked at every 50 ms. */
+/** The required region at the end of a movement, of which a part is reported every 50 ms. */
 function moved(reach: Reach, x: number, y: number, steps: number = 60) {
   let [left, top] = [0, 0];
   for (let step = 0; step < steps; step += 1) {
@@ -29,7 +29,7 @@ it('needs more ahead when the view moves, and the same on each side when it rest
   expect(still.region).toEqual(regionOf(view(0, 0)));
   const { soon, region, left, top, around } = moved(new Reach(), 100, -20);
   const unmoved = regionOf(view(left, top));
-  // Two of its widths in a second.
+  // The view moves by two widths in a second.
   expect([soon.right - around.right, around.top - soon.top].map(Math.round)).toEqual([350, 70]);
   expect([soon.left, soon.bottom]).toEqual([around.left, around.bottom]);
   expect(region.right - unmoved.right).toBeGreaterThan(600);
@@ -44,7 +44,7 @@ it('fetches adjacent regions at any speed, and has no speed after a rest or zoom
   const reach = new Reach();
   const { region, left } = moved(reach, 5000, 0);
   expect(region.right).toBeLessThan(left + 1000 + 1500);
-  // Looked at twice in the same moment it is as fast as before.
+  // Reported twice at the same moment, its speed stays the same.
   expect(reach.look(view(left, 0)).region).toEqual(region);
   vi.advanceTimersByTime(50);
   const zoomed = view(left + 5000, 0, 500);

@@ -7,7 +7,7 @@ import { randomNumbers } from '../../../support/annotations/marks.js';
 import { until } from '../../../support/run/until.js';
 import { sampleOf } from '../../../support/run/sample.js';
 
-/** Requests sent at the same time. */
+/** Number of requests that are sent at the same time. */
 const atOnce = 8;
 
 describe('unusable bodies of annotations', () => {
@@ -24,7 +24,7 @@ describe('unusable bodies of annotations', () => {
     await at?.close();
   });
 
-  /** How many documents hold annotations and their elements. */
+  /** The number of documents of annotations and their elements. */
   const stored = async () => {
     const names = [
       'large_image_annotation',
@@ -125,7 +125,10 @@ describe('unusable bodies of annotations', () => {
     expect(await stored()).toEqual(before);
   });
 
-  /** Sends pieces without a length, as fast as they are taken. @returns the answer, and how many characters were sent before it. */
+  /**
+   * Sends a body in pieces, without a length, as fast as they are accepted. @returns the answer, and how many characters were
+   * sent before it.
+   */
   const sendPieces = (pieces: Iterable<string>, path = `/annotation?itemId=${at.item}`) =>
     new Promise<{ status: number; text: string; sent: number }>((resolve, reject) => {
       const sending = request(`${at.host.url}/api/v1${path}`, { method: 'POST', headers: { 'Girder-Token': at.admin.token! } });
@@ -195,7 +198,7 @@ describe('unusable bodies of annotations', () => {
     const refused = await sendPieces(faulty());
     expect([refused.status, refused.text]).toEqual([400, expect.stringMatching(/elements\[0\]\.type/)]);
     expect(refused.sent).toBeLessThan(90_000_000);
-    // Elements that were stored before the fault was found are gone again.
+    // Elements that were stored before the error was found are removed.
     await until('nothing is left', async () => JSON.stringify(await stored()) === JSON.stringify(before));
   });
 });

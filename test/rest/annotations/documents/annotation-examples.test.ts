@@ -35,7 +35,7 @@ const prefix = "Validation Error: JSON doesn't follow schema (";
 /** Names and times that differ from run to run. */
 const placeholder = /<[^<>]+>/;
 
-/** What an answer must be to be the recorded one. */
+/** The expected answer for a recorded one. */
 function expected(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(expected);
   if (typeof value === 'object' && value !== null) {
@@ -47,7 +47,7 @@ function expected(value: unknown): unknown {
   return expect.stringMatching(new RegExp(`^${parts.join('.+')}$`));
 }
 
-/** Answers of ours that differ from the recorded ones: why, and what they are instead. */
+/** Answers that differ from the recorded ones: why, and what is expected instead. */
 const differences: Record<string, { why: string; instead: (json: never) => unknown }> = {
   'annot.delete.image': { why: 'a result of the driver is no answer', instead: () => null },
   'annot.geojson.image_plain': {
@@ -110,12 +110,12 @@ describe.skipIf(noExamples !== null)(
     const patch = (id: string, json: unknown) => at.admin.ok('PATCH', `/annotation/${id}`, { json });
     const setAccess = async (id: string, users: Json[], isPublic: boolean) =>
       at.admin.ok('PUT', `/annotation/${id}/access`, { query: { access: JSON.stringify({ users }), public: isPublic } });
-    /** The document that a recorded answer shows, elements without the ids that stand for others. */
+    /** The document of a recorded answer. Its elements lack the ids that are placeholders. */
     const shown = ({ annotation }: { annotation: Json }): Json => ({
       ...annotation,
       elements: (annotation.elements as Json[]).map(({ id: _id, ...element }) => element),
     });
-    /** A document whose record is like a recorded one: groups, number of elements, details. */
+    /** A document whose record resembles a recorded one, in groups, number of elements and details. */
     const like = (entry: Json): Json => {
       const groups = entry.groups as (string | null)[];
       const [count, details] = [Number(entry._elementCount), Number(entry._detailsCount)];
@@ -128,7 +128,7 @@ describe.skipIf(noExamples !== null)(
     };
 
     let listed: Promise<void> | undefined;
-    /** Everything that the recorded list holds, once. */
+    /** Creates everything in the recorded list, once. */
     const annotateList = async (): Promise<Ids> => {
       listed ??= (async () => {
         await at.admin.ok('DELETE', `/annotation/folder/${at.publicFolder}`);
@@ -171,7 +171,7 @@ describe.skipIf(noExamples !== null)(
       return { apriv: id };
     };
 
-    /** Makes what a request is about; gives the ids that its placeholders stand for. */
+    /** Creates what a request is about. Returns the ids for its placeholders. */
     const prepare: Record<string, () => Promise<Ids>> = {
       'annot.centroids.point': async () => ({
         el_point: await annotate({ name: 'el point', elements: [{ type: 'point', center: [10.3, -40, 0] }] }),

@@ -147,7 +147,7 @@ describe('formats of annotations', () => {
     const back = await at.annotate(answer.body);
     expect(elementsOf(back)).toEqual(elementsOf(made));
 
-    // A part that was changed is a feature of its own; the id stays with one of them.
+    // A changed part is a separate feature; one of the features keeps the id.
     const [, first, second] = elementsOf(made);
     const operation = { op: 'replace', path: `elements/id:${String(second!.id)}/lineColor`, value: 'rgb(9, 9, 9)' };
     await at.admin.ok('PATCH', `/annotation/${made._id}`, { json: [operation] });

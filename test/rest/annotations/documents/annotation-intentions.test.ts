@@ -1,4 +1,4 @@
-/** A change of all annotations of a folder that a process left half done is carried on, and undoes nothing that was done after it. */
+/** A change of all annotations of a folder that a process left unfinished is continued, and does not undo later changes. */
 import { Mongoose, Types } from 'mongoose';
 import { expect, it } from 'vitest';
 import { createReferenceHost } from '../../../../src/reference-host/index.js';
@@ -20,13 +20,14 @@ it('resumes a change of permissions for annotations whose list has not changed s
     const before = [await annotate('first'), await annotate('second'), await annotate('set later')];
     const access = { users: [{ id: admin.id, level: 2, flags: [] }], groups: [] };
 
-    // What is set and made from here on comes after the change.
+    // Everything from here on happens after the change.
     const sequence = connection.collection<{ _id: string; next: number }>('large_image_annotation_sequence');
     const { next: version } = (await sequence.findOneAndUpdate({ _id: 'version' }, { $inc: { next: 1 } }))!;
     const query = { access: JSON.stringify(access), public: false };
     await admin.ok('PUT', `/annotation/${before[2]!}/access`, { query });
     await annotate('made later');
-    // As a process leaves it that is killed when it has noted what it is about to do; nobody else is there who would carry it on.
+    // The state after a process was killed when it had recorded what it was about to do. No other process exists that could
+    // continue it.
     await started.host.close();
     await connection.collection<{ _id: string; [field: string]: unknown }>('large_image_annotation_intention').insertOne({
       _id: `another machine:${new Types.ObjectId().toHexString()}`,

@@ -138,7 +138,7 @@ describe('the routes of annotations', () => {
     expect(set).toMatchObject({ public: false, access: { users: [{ id: at.stranger.id, level: 1 }, {}] } });
     expect((await at.stranger.send('GET', `/annotation/${secret}`)).status).toBe(200);
     expect((await at.reader.send('GET', `/annotation/${secret}`)).status).toBe(403);
-    // Write access to the annotation does not do without that to its item.
+    // Write access to the annotation is not enough without write access to its item.
     for (const [method, path, json] of [
       ['PATCH', '', []],
       ['PUT', '', {}],
@@ -192,7 +192,7 @@ describe('the routes of annotations', () => {
     await at.admin.ok('DELETE', `/user/${member.id}`);
     expect(await at.admin.ok('GET', `/annotation/${_id}`)).toMatchObject({ creatorId: null });
     expect(await at.admin.ok('GET', `/annotation/${_id}/access`)).toEqual({ users: [], groups: [] });
-    // Nobody is to be told any more, and the change is a success all the same.
+    // There is nobody to notify, and the change still succeeds.
     expect((await at.admin.send('PUT', `/annotation/${_id}`, { json: { name: 'grouped' } })).status).toBe(200);
     expect(await at.admin.ok('DELETE', `/annotation/${_id}`)).toBeNull();
   });
@@ -378,7 +378,7 @@ describe('the routes of annotations', () => {
 
     const path = `/annotation/folder/${folder}`;
     expect(await give(path, [entry(at.writer, 0)], { keepCreators: true })).toEqual({ updated: 3 });
-    // By name, and through the group. Whoever was taken from the list has no access.
+    // Users have access by name and through the group. Those who were removed from the list have none.
     expect(await levels()).toEqual([
       [2, -1, -1],
       [0, 2, -1],

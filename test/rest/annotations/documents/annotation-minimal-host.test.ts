@@ -5,7 +5,7 @@ import { startSpecimens, type InstalledSpecimens } from '../../../support/hosts/
 
 type Json = Record<string, unknown>;
 
-/** The host without everything that annotations can do without. */
+/** The host without all optional members. */
 function minimal({ access }: Host): Partial<Host> {
   return { access: { level: (...sent) => access.level(...sent), filter: (...sent) => access.filter(...sent) } };
 }

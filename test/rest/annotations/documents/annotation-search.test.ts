@@ -20,7 +20,7 @@ describe('the search mode li_annotation_metadata', () => {
     await at.admin.ok('PUT', `/annotation/${hidden._id}/access`, { query: { access: '{}', public: false } });
     const gone = await at.annotate({ name: 'f', attributes: { gone: 'vanished' } }, { on: second });
     await at.admin.ok('DELETE', `/annotation/${gone._id}`);
-    // Readable, on an item that is not.
+    // A readable annotation on an item that is not readable.
     const open = await at.annotate({ name: 'g', attributes: { open: 'window' } }, { as: at.writer, on: at.privateItem });
     await at.admin.ok('PUT', `/annotation/${open._id}/access`, { query: { access: '{}', public: true } });
   });

@@ -6,7 +6,7 @@ import { fullElements } from '../../../unit/annotation-format/samples.js';
 import { isFull } from '../../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
-/** Every how many-th mutant is sent: a number without a common factor with the number of routes. */
+/** Each mutant of this distance is sent. It has no common factor with the number of routes. */
 const step = isFull ? 149 : 307;
 
 describe('every route that takes elements', () => {

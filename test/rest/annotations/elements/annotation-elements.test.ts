@@ -139,9 +139,9 @@ describe('edits of single elements', () => {
   it('accepts one of two simultaneous replacements, and refuses the other', async () => {
     const { _id } = await make();
     const taken: IncomingMessage[] = [];
-    // The channel is documented to carry it.
+    // The messages of this channel are documented.
     const take = (message: unknown) => void taken.push((message as { request: IncomingMessage }).request);
-    // What the server reads of a body, it reads after it has looked at the annotation.
+    // The server reads a body only after it has loaded the annotation.
     const isRead = ({ method, readableDidRead }: IncomingMessage) => method === 'PUT' && readableDidRead;
     const slow = (name: string) => {
       const text = JSON.stringify({ name, elements: Array.from({ length: 2000 }, (_, i) => point(i)) });

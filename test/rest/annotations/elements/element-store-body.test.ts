@@ -186,7 +186,7 @@ describe('a body', () => {
           await expect(receive(broken), `${byte} at ${at}`).rejects.toMatchObject({ code: 'bad-parameter' });
           continue;
         }
-        // What is still JSON may be a valid document or not, but it is never taken for broken JSON.
+        // A text that is still JSON may be a valid document or not, but is never reported as broken JSON.
         const outcome = await receive(broken).catch((error: Error) => error.message);
         if (typeof outcome === 'string') expect(outcome).not.toMatch(/Invalid JSON/);
         else expect(outcome.elementsOf(outcome.value)?.count ?? 0).toBe((parsed as typeof document).elements?.length ?? 0);
@@ -241,7 +241,7 @@ describe('a body', () => {
     ];
     const received = await kept(plain.readBody(Buffer.from(JSON.stringify({ elements }))));
     const read = await readAll(elementsOf(received)!);
-    // Compared as text: the report of a difference would be longer than anybody reads.
+    // Compared as text, because the report of a difference would be too long to read.
     expect(JSON.stringify(withoutIds(read)) === JSON.stringify(elements)).toBe(true);
     const long = Buffer.from(
       `{"elements":[{"type":"polyline","points":[[1,2,3]${',[1234567890,1234567890,1234567890]'.repeat(1_000_000)}]}]}`,

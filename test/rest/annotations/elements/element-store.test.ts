@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => started?.close());
 
-/** Every document that refers to elements: the sweep at the end of each test leaves nothing. */
+/** Every document that refers to elements. The sweep at the end of each test leaves nothing else. */
 const documents = new Set<StoredElements>();
 afterEach(async () => {
   documents.clear();
@@ -94,7 +94,7 @@ const elementList = fc.uniqueArray(anyElement, {
   size: 'max',
 });
 
-/** As JSON sends them. */
+/** A value as JSON transfers it. */
 function sent<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
@@ -131,7 +131,7 @@ describe('stored elements', () => {
       fc.asyncProperty(elementList, fc.array(queryParameters, { minLength: 3, maxLength: 6 }), async (list, queries) => {
         const stored = await (await store.write(sent(list))).commit(publish);
         const model = await readAll(stored);
-        // In original order, with ids where there were none.
+        // Elements have their original order, and ids if they had none.
         expect(model.map(({ id: _id, ...rest }) => rest)).toEqual(sent(list).map(({ id: _id, ...rest }) => rest));
         for (const [i, { id }] of list.entries()) if (id !== undefined) expect(model[i]!.id).toBe(id);
         expect(new Set(model.map(({ id }) => id)).size).toBe(list.length);
@@ -181,7 +181,7 @@ describe('stored elements', () => {
   });
 
   it('have orders for merging several requests, and are fetched once', async () => {
-    // Two windows, one over the other: what is read of the one lies before what is read of the other.
+    // Two windows, one after the other: everything read from the first comes before everything read from the second.
     const list = Array.from({ length: 60 }, (_, index) => ({ type: 'point', center: [index % 8, index % 5, 0] }));
     const stored = await (await store.write(sent(list))).commit(publish);
     const model = await readAll(stored);
@@ -269,7 +269,7 @@ describe('stored elements', () => {
             model.map(({ id }) => id),
           );
           expect(found.size).toBe(model.length);
-          // What no version uses goes, what one uses stays.
+          // Elements that no version uses are removed; all others stay.
           documents.clear();
           documents.add(stored);
           await sweep();

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const names = ['id', 'type', 'group', 'area', 'x', 'ymax', '/n', '/t', '/mixed', '/b'];
 
-/** The rows of a table as it is stored, in the order of the elements, and of how many parts it consists. */
+/** The rows of a stored table in the order of the elements, and its number of parts. */
 async function rowsOf(stored: StoredElements) {
   const table = await tables.open(stored, signal);
   const known = new Set(table.names.columns.map(({ name }) => name));
@@ -53,7 +53,7 @@ async function rowsOf(stored: StoredElements) {
   return { rows: found.map(({ cells }) => cells), blocks: table.blocks.length };
 }
 
-/** The same from the elements themselves. */
+/** The same rows, computed from the elements. */
 async function expectedRows(stored: StoredElements): Promise<Cell[][]> {
   const rows: Cell[][] = [];
   let hasTexts = false;
@@ -65,7 +65,7 @@ async function expectedRows(stored: StoredElements): Promise<Cell[][]> {
     const { area, x } = measure(element, box);
     rows.push([element.id!, element.type, element.group ?? null, area, x, boundingBox(element).highy, n, t, both, b]);
   }
-  // A column that has texts anywhere has all its numbers as texts.
+  // If a column has a text anywhere, all its numbers are texts.
   if (hasTexts) for (const [row, value] of mixed) rows[row]![8] = value === null ? null : String(value);
   return rows;
 }
@@ -88,15 +88,15 @@ describe('the table of a store', () => {
       expect(rows).toEqual(await expectedRows(stored));
       return blocks;
     };
-    // A few changed packs are in no segment.
+    // A few changed packs are not in a segment.
     expect(await apply([{ ...element(5), user: { n: -1, mixed: 'now a text' } }])).toBe(5);
-    // Further ones make segments, and later one of them all.
+    // Further changes make segments, and later one segment of all of them.
     for (let round = 0; round < 12; round += 1) {
       const put = Array.from({ length: 8 }, (_, i) => ({ ...element((round * 9 + i * 5) % 130), user: { n: round } }));
       expect(await apply(put, [elementId(round * 10 + 1)])).toBeLessThanOrEqual(4 * 3);
     }
     await apply(Array.from({ length: 60 }, (_, i) => element(1000 + i)));
-    // Hardly anything is left of the first windows.
+    // Most of the first windows is removed.
     await apply(
       [],
       Array.from({ length: 120 }, (_, n) => elementId(n)),

@@ -14,13 +14,15 @@ type Json = Record<string, unknown>;
 
 const dayMs = 24 * 3600 * 1000;
 
-/** The beginning of an ObjectId that was made so long ago. */
+/** The beginning of an ObjectId of this age. */
 function idOfAge(ms: number): string {
   const seconds = Math.floor((Date.now() - ms) / 1000);
   return seconds.toString(16).padStart(8, '0') + '0'.repeat(16);
 }
 
-/** What killed processes leave: elements without an annotation, a version without one, a list that was begun and not finished. */
+/**
+ * Creates what killed processes leave: elements without an annotation, a version without an annotation, and an unfinished list.
+ */
 async function leaveBehind(at: Annotated): Promise<void> {
   const { _id } = await at.annotate({ name: 'pattern', elements: [point(1)] });
   await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'pattern 2' } });
@@ -42,7 +44,7 @@ async function leaveBehind(at: Annotated): Promise<void> {
     expect(headId).toBeDefined();
     const unfinished = { ...members, name: 'half a list', batch: idOfAge(dayMs) };
     await own.collection<Json>('annotation').insertOne(unfinished);
-    // One that is being written now is nobody's business.
+    // A list that is being written is left alone.
     await own.collection<Json>('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
   } finally {
     await connection.close();
@@ -100,7 +102,7 @@ describe('cleaning up after annotations', () => {
     const versions = at.host.host.context.models.item.db.collection('large_image_annotation_version');
     const { _id, ...former } = (await versions.findOne({ annotationId }))!;
     const updated = new Date(Date.now() - 40 * dayMs);
-    // Below the one that is there; more than are read at a time.
+    // Versions before the current one; more than are read at a time.
     const more = Array.from({ length: 1200 }, (_, i) => ({ ...former, updated, _version: -1 - i }));
     await versions.insertMany(more);
     expect(_id).toBeDefined();
@@ -108,7 +110,7 @@ describe('cleaning up after annotations', () => {
     expect(active).toMatchObject({ oldVersions: 1191, abandonedVersions: 0 });
     expect(active).not.toHaveProperty('complete');
 
-    // The time is over while the first part of the work is under way.
+    // The time limit passes during the first part of the work.
     const wait = globalThis.setTimeout;
     const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
     let goOn = () => {};
@@ -123,7 +125,7 @@ describe('cleaning up after annotations', () => {
       const begun = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
       expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(begun);
       timers.mockRestore();
-      // Who asks again waits for the same.
+      // A repeated request waits for the same work.
       const again = at.admin.ok('DELETE', '/annotation/old');
       await until('the other request', () => asked.mock.calls.length === 2);
       goOn();
@@ -201,7 +203,7 @@ describe('the hourly cleanup', () => {
           Array.from({ length: 8 }, (_, i) => schedules[i % 2]!.claim('work', `${prefix}${i}`, new Date(Date.now() + inMs))),
         );
       const first = await claims(-1, 'a');
-      // Due again at once: each may have it, one after another.
+      // The cleanup is due again at once, so each process may do it, one after another.
       expect(first).toContain(true);
       const taken = await claims(60_000, 'b');
       expect(taken.filter(Boolean)).toHaveLength(1);

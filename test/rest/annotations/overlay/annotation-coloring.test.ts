@@ -23,11 +23,11 @@ interface Cell {
 const side = 4096;
 const step = 64;
 const perSide = side / step;
-/** Levels of tiles: on the finest ones shapes are drawn, on the others they are added up, at first for each tile. */
+/** Levels of tiles. On the finest ones shapes are drawn; on the others they are summed, on the first of these for each tile. */
 const levels = { drawn: 4, drawnSmaller: 3, counted: 2, overview: 1, coarsest: 0 };
 const scaleOf = (z: number) => 2 ** (levels.drawn - z);
 
-/** Squares of 6 pixels that are far from each other and at no border of a pixel of any level. */
+/** Squares of 6 pixels that are far from each other, and not at a border of a pixel of any level. */
 const cells: Cell[] = Array.from({ length: perSide * perSide }, (_, i) => ({
   id: elementId(i + 1),
   type: 'rectangle',
@@ -43,7 +43,7 @@ const cells: Cell[] = Array.from({ length: perSide * perSide }, (_, i) => ({
     mixed: i % 2 === 0 ? i : 'text',
   },
 }));
-/** Another square at the place of the first one. */
+/** Another square at the position of the first one. */
 cells.push({ ...cells[0]!, id: elementId(cells.length + 1), user: { score: 600 } });
 
 const scoreOf = (cell: Cell) => cell.user?.score as number | undefined;
@@ -76,7 +76,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     return at.reader.send('GET', `/annotation/${of}/tiles${place}`, { query: sent });
   };
 
-  /** Pixels of a tile; of the first one of the level if no other is named. */
+  /** The pixels of a tile, by default the first one of the level. */
   async function tile(z: number, query: Query = {}, { of = id, x = 0, y = 0 } = {}) {
     const { status, bytes, body } = await send(`/zxy/${z}/${x}/${y}`, query, of);
     expect(status, JSON.stringify(body)).toBe(200);
@@ -282,7 +282,7 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     const { elements } = await layers(levels.drawnSmaller);
     const shown = Array.from({ length: elements!.length }, (_, i) => elements!.feature(i).properties);
     const expected = inFirst(levels.drawnSmaller).filter(({ cell }) => (scoreOf(cell) ?? -1) >= 500);
-    // The second square at the place of the first one is taken too.
+    // The second square at the position of the first one is also included.
     expect(shown.length).toBe(expected.length + 1);
     const byId = new Map(shown.map((properties) => [properties.id, properties.fillColor]));
     for (const { cell } of expected) {

@@ -29,7 +29,7 @@ function shapes(count: number): AnnotationElement[] {
       lineWidth: 2,
       group: `g${i % 3}`,
     };
-    // Some that are drawn at every level.
+    // Some shapes are drawn at every level.
     const size = i % 100 === 0 ? 2000 : 6 + 20 * random();
     return { type: 'ellipse', center, width: size, height: size, ...look };
   });
@@ -76,7 +76,7 @@ describe('the overlay of stored elements', () => {
   };
 
   it('is the same from stored densities as from a new count', async () => {
-    // Parts that are small enough are counted; laid over each other they are the whole. Gain 1 and shares keep them comparable.
+    // Small parts are counted. Drawn over each other, they are equal to the whole. With gain 1 they are comparable.
     const groups = ['g1'];
     for (const level of [6, 3]) {
       for (const group of groups) {
@@ -111,7 +111,7 @@ describe('the overlay of stored elements', () => {
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.summaries(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
-    // What nobody refers to goes.
+    // What is no longer referenced is removed.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;
     });
@@ -123,7 +123,7 @@ describe('the overlay of stored elements', () => {
     const made = await kept(await store.write(shapes(countedAlways)));
     const { densities } = overlayOf(model);
     const isThere = async () => (await model.summaries(made.windows.map(({ id }) => id))).length > 0;
-    // The clock of the store: something was written just now, until it says otherwise.
+    // The clock of the store: it says that something was just written, until the test changes it.
     const idle = vi.spyOn(store, 'idleMs', 'get').mockReturnValue(0);
     try {
       densities.prepare(made);

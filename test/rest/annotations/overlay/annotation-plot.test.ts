@@ -198,7 +198,7 @@ describe('the route for plot data', () => {
       (await data({ ...form, adjacentItems })).data.map(([name, , area]) => [name, area]);
     const own = [10, 20, -5].map((area) => ['slide one.svs', area]);
     expect(await rows('false')).toEqual(own);
-    // The other item is no large image.
+    // The other item is not a large image.
     expect(await rows('true')).toEqual(own);
     expect(await rows('__all__')).toEqual([...own, ['slide two.svs', 90]]);
     const grades = await data({

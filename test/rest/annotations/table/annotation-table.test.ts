@@ -7,7 +7,7 @@ import { elementId, point, startAnnotated, type Annotated } from '../../../suppo
 
 type Json = Record<string, unknown>;
 
-/** Parameters of a query, as texts. */
+/** The parameters of a query as texts. */
 function texts(query: Json): [string, string][] {
   return Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
 }
@@ -319,7 +319,7 @@ describe('the table of the elements of an annotation', () => {
       const answer = await at.admin.send('GET', `${path}.parquet`, { query: parameters });
       expect(answer.headers.get('content-type')).toBe('application/vnd.apache.parquet');
       const file = new Uint8Array(answer.bytes).buffer;
-      // The reader has only Snappy itself.
+      // The reader itself supports only Snappy.
       return parquetReadObjects({ file, compressors: { GZIP: (bytes) => gunzipSync(bytes) } }) as Promise<Json[]>;
     };
     expect(await rowsIn({})).toHaveLength(count);

@@ -201,7 +201,7 @@ describe('creating an annotation from a table of shapes', () => {
   });
 });
 
-/** A collection in a collection, and so on. */
+/** Nested collections of this depth. */
 function collections(depth: number): Uint8Array {
   const bytes = Buffer.alloc(depth * 9);
   for (let i = 0; i < depth; i += 1) {

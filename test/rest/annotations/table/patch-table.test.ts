@@ -209,7 +209,7 @@ function asPattern(says: string | RegExp): RegExp {
   return typeof says === 'string' ? new RegExp(says.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')) : says;
 }
 
-/** A file whose data, after the mark at the beginning, are noise. */
+/** A file with noise after the mark at its beginning. */
 function damaged(bytes: Uint8Array): Uint8Array {
   return bytes.map((byte, i) => (i >= 4 && i < 40 ? byte ^ 0x5a : byte));
 }

@@ -15,7 +15,7 @@ describe('the job that reads uploaded annotations', () => {
   const env = { LARGE_IMAGE_MAX_ANNOTATION_INPUT_FILE_LENGTH: String(maxBytes) };
 
   beforeAll(async () => {
-    // Many are uploaded at once: they do not wait for each other to be counted.
+    // Many are uploaded at once, so the limit of uploads is off.
     at = await startAnnotated({ install: { env }, settings: { 'core.user_maximum_uploads': 0 } });
   });
   afterAll(() => at?.close());
@@ -43,7 +43,7 @@ describe('the job that reads uploaded annotations', () => {
     })) as unknown as Json & { _id: string; itemId: string };
   }
 
-  /** The job of a file, when it has ended. */
+  /** Resolves with the job of a file when it has ended. */
   async function ended(file: { _id: string }, count = 1): Promise<Json> {
     return until(`${count} jobs of file ${file._id} to end`, async () => {
       const query = { userId: 'None', types: '["large_image_annotation_upload"]', limit: 0 };
@@ -79,7 +79,7 @@ describe('the job that reads uploaded annotations', () => {
     expect(await exists(file)).toBe(false);
   });
 
-  /** Uploads a file whose removal the database is too busy for, the first time or each time. */
+  /** Uploads a file that the database is too busy to remove, the first time or each time. */
   async function removedWhileBusy(isAlways: boolean) {
     const busy = new mongo.MongoServerError({ message: 'WriteConflict', code: 112 });
     const removing = vi.spyOn(at.host.host.host.files, 'remove');

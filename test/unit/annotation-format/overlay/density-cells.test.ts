@@ -4,7 +4,7 @@ import { DensityCells } from '../../../../src/features/annotations/overlay/draw/
 
 const entries = fc.array(fc.tuple(fc.nat(2 ** 28), fc.integer({ min: 1, max: 1000 })), { maxLength: 300 });
 
-/** What a map of the same sums holds, in the order of keys. */
+/** The same sums from a map, in the order of keys. */
 function expected(...lists: (readonly (readonly [number, number])[])[]): [number, number][] {
   const sums = new Map<number, number>();
   for (const [key, share] of lists.flat()) sums.set(key, (sums.get(key) ?? 0) + share);

@@ -101,7 +101,7 @@ describe('densities', () => {
       const expected = cellsOf(counted(elements, level.level).level(level.level));
       const found = cellsOf(level);
       expect(found.size).toBeGreaterThan(0);
-      // There are so many cells that an assertion for each would take longer than the counting.
+      // There are so many cells that an assertion for each would take too long.
       expect([...found].filter(([key, share]) => !(Math.abs(share - (expected.get(key) ?? 0)) < 0.0005 + 0.01 * share))).toEqual(
         [],
       );
@@ -173,7 +173,7 @@ describe('densities', () => {
     layer.drawOn(density, 1);
     let worst = 0;
     for (let at = 3; at < density.pixels.length; at += 4) {
-      // Gain 1 shows 1 - exp(-share): brought back to the share for the comparison.
+      // With gain 1, opacity is 1 - exp(-share). It is converted back to the share for the comparison.
       const share = -Math.log(1 - density.pixels[at]!);
       if (share < 0.9) worst = Math.max(worst, Math.abs(share - canvas.pixels[at]!));
     }

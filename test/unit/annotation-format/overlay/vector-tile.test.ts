@@ -69,7 +69,7 @@ describe('vector tiles', () => {
     ]) {
       const layer = decoded([{ type: 'polyline', closed: true, points: outer!, holes: [hole!] }]).layers.elements!;
       const geojson = layer.feature(0).toGeoJSON(0, 0, 0).geometry as { type: string; coordinates: unknown[][] };
-      // The decoder sorts rings into polygons by the way they turn.
+      // The decoder sorts rings into polygons by their direction.
       expect([geojson.type, geojson.coordinates.length]).toEqual(['Polygon', 2]);
     }
   });

@@ -82,14 +82,14 @@ const jpegXr = Buffer.from(
 );
 const jpegXrValues = Array.from({ length: 16 * 64 }, (_, at) => 128 + Math.floor((at % 64) / 16) * 8 + (at >= 8 * 64 ? 64 : 0));
 
-/** The HEIC, in which no property belongs to the picture any more. */
+/** The HEIC file, in which no property belongs to the picture. */
 function withoutSize(): Buffer {
   const file = Buffer.from(heic);
   file.writeUInt32BE(0x80, 405);
   return file;
 }
 
-/** One pixel wide and 65 536 high, of which each row says that it has 65 535 bytes. */
+/** A picture 1 pixel wide and 65 536 high, in which each row claims to have 65 535 bytes. */
 function longRows(): Buffer {
   const file = pcx(70, 40);
   file.writeUInt16LE(0, 8);
@@ -271,7 +271,7 @@ describe('pictures that are decoded as a whole', () => {
   });
 
   it('are decoded in memory that has a limit', () => {
-    // A memory of one page, which may grow without end, under the name m.
+    // A memory of one page, which may grow without limit, named m.
     const [start, end] = [
       [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
       [7, 5, 1, 1, 0x6d, 2, 0],

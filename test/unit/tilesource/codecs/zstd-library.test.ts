@@ -10,7 +10,7 @@ it('compresses correctly after its modules were loaded again', async () => {
     vi.resetModules();
     const { zstd } = await import('../../../../src/tilesource/codecs/zstd-library.js');
     const compress = await zstd();
-    // The library goes on with its initialization after it has said that it is ready.
+    // The library continues its initialization after it has reported that it is ready.
     for (let turn = 0; turn < 20; turn += 1) {
       expect(Buffer.compare(decompress(compress(samples, 1)), samples)).toBe(0);
       await setImmediate();

@@ -5,7 +5,7 @@ import { paint } from '../../../support/images/raster-source.js';
 
 const types = Object.keys(sampleArrays) as SampleType[];
 
-/** Numbers that look random, spread over all that the type holds; of floats from -1000 to 1000. */
+/** Pseudorandom numbers over the whole range of the type; for floats from -1000 to 1000. */
 function noise(dtype: SampleType, shape: { width: number; height: number; bands: number }): Raster {
   const isFloat = dtype.startsWith('float');
   const [least, full] = isFloat ? [-1000, 1000] : [minValue(dtype), fullValue(dtype)];
@@ -16,7 +16,7 @@ function noise(dtype: SampleType, shape: { width: number; height: number; bands:
   });
 }
 
-/** The mean of each block of pixels, computed without any speed. */
+/** The average of each block of pixels, computed in the simplest way. */
 function means({ data, width, height, bands, dtype }: Raster, factor: number): number[] {
   const found: number[] = [];
   for (let top = 0; top < height; top += factor) {
@@ -87,7 +87,7 @@ describe('averageSamples', () => {
 
   it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s even where samples have no value', async (dtype) => {
     const [least, full] = [minValue(dtype), fullValue(dtype)];
-    // Alpha is never without a value, even where it has the sample of no data.
+    // Alpha always has a value, even if it is equal to the value for no data.
     const data = new sampleArrays[dtype]([100, 7, 120, full, 50, 60, 70, least, 20, 30, 7, full, 7, 7, 7, full]);
     const raster: Raster = { data, width: 4, height: 1, bands: 4, dtype };
     for (const nodata of [7, full]) {

@@ -39,7 +39,7 @@ const openStrips = (broken: number, options: { maxSmallImageSize: number; orient
     ...options,
   });
 
-/** The rectangle in which there are stripes of holes. */
+/** The rectangle that has the stripes of a corrupt part. */
 async function holeIn(picture: { bytes: Uint8Array }) {
   const { data, info } = await sharp(picture.bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const found = { left: info.width, top: info.height, right: 0, bottom: 0 };

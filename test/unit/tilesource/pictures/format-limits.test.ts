@@ -4,7 +4,7 @@ import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import { createRaster } from '../../../../src/tilesource/raster.js';
 import { rasterSource } from '../../../support/images/raster-source.js';
 
-/** Wider than any format here can hold, as tiles and as one tile. */
+/** Wider than any of these formats allows, as tiles and as one tile. */
 const wide = createRaster({ width: 65_600, height: 2, bands: 3, dtype: 'uint8' });
 const tiled = openLargeImage(rasterSource(wide).source);
 

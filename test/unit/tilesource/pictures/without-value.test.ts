@@ -50,7 +50,7 @@ describe('samples without a value', () => {
       expect(await samplesOf(await image.region({ ...size, encoding: 'PNG', style: style(7) }))).toEqual([100]);
     }
     expect(await samplesOf(await image.tile({ ...plain, style: style(7) }))).toEqual([100]);
-    // Tiles for others are not made of the same means.
+    // Tiles of other requests are not made from the same averages.
     expect(await samplesOf(await image.tile(plain))).toEqual(before);
     expect(before).not.toEqual([100]);
   });

@@ -195,7 +195,7 @@ describe('CZI', () => {
       const step = 2 ** (levels - 1 - level);
       const pixels = await wholeLevel(source, level);
       const columns = Math.ceil(source.metadata.sizeX / step);
-      // Where the mean of the row around the edge puts it.
+      // The position of the edge by the average of the row around it.
       const row = pixels.slice(0, columns);
       const first = Math.floor(1350 / step) - 8;
       const dark = row.slice(first, first + 16).reduce((sum, value) => sum + (255 - value) / 255, 0);

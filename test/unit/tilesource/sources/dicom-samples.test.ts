@@ -50,7 +50,7 @@ describe('samples of DICOM', () => {
     for (const photometric of ['MONOCHROME1', 'MONOCHROME2']) {
       const most = isSigned ? -1 : 2 ** stored - 1;
       const expected = samples.map((frame) => (photometric === 'MONOCHROME1' ? frame.map((value) => most - value) : frame));
-      // Bits above those that are stored may be anything.
+      // The unused higher bits may have any value.
       const raw = samples.map((frame) =>
         bytesOf(
           frame.map((value) => value ^ (2 ** 16 - 2 ** stored)),

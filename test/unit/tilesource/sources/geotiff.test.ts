@@ -163,8 +163,8 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
       }
     }
     const isSharp = (level: number) => level >= (file.dtype === 'uint8' ? levels - 1 : levels - 2);
-    // Bytes are mixed, and numbers are rounded here and there. Where a pixel of the map has several of the image, other samples are
-    // means of these, while GDAL picks one: neighbors differ by at most 1.
+    // Bytes are interpolated, with different rounding. If a pixel of the map covers several of the image, other samples are
+    // averages of these, while GDAL picks one; neighbors differ by at most 1.
     const tolerance = file.dtype === 'uint8' ? 3 : 1;
     expect(file.tiles.some(({ level }) => level < levels && isSharp(level))).toBe(true);
     for (const { level, x, y, raw } of file.tiles.filter((tile) => tile.level < levels)) {
@@ -184,7 +184,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
           }
         }
       }
-      // Pixels whose middle lies on the edge of a source pixel may fall to either side of it.
+      // Pixels whose center is on the edge of a source pixel may be taken from either side.
       expect(differing, `${raw}: mask`).toBeLessThan(256 * 256 * 0.003 + 300);
       if (isSharp(level)) {
         expect(shown).toBeGreaterThan(1000);
@@ -218,7 +218,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
     const kinds = new Map(
       ['lonlat.tif', 'turned.tif'].map((name) => [name, { file: readFileSync(join(folder, name)), name, near }]),
     );
-    // What a mutated place leads to is asked for as well.
+    // Map tiles of mutated images are also requested.
     const projecting = {
       ...tiffSource,
       async open(...input: Parameters<typeof tiffSource.open>) {
@@ -243,13 +243,13 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
 describe('the map', () => {
   const [dark, bright] = [40, 220];
   const world = 2 * Math.PI * 6_378_137;
-  /** Sums how far a line of samples is from bright: where a step from dark to bright lies in it. */
+  /** The position of a step from dark to bright in a line, from the sum of how far its samples are from bright. */
   const stepAt = (samples: ArrayLike<number>) =>
     Array.from(samples).reduce((sum, value) => sum + (bright - value) / (bright - dark), 0);
 
   it('places a step within a twentieth of a pixel at every zoom', async () => {
     const [width, height] = [1200, 900];
-    // Places and scales that meet no pixels of the map.
+    // Positions and scales that do not coincide with pixels of the map.
     const places: { proj4: string; transform: Affine; map: (latitudeOrMeter: number) => number }[] = [
       {
         proj4: 'EPSG:3857',
@@ -274,7 +274,7 @@ describe('the map', () => {
         const y = Math.floor(position / 256);
         const { data, bands } = await source.readTile({ level, x, y, frame: 0 });
         const at = (row: number) => data.slice((row * 256 + 200) * bands, (row * 256 + 200) * bands + bands);
-        // What lies beside the image is transparent; only rows around the step count.
+        // Pixels outside of the image are transparent, so only rows around the step are compared.
         const first = Math.max(0, Math.floor(position - y * 256) - 4);
         const rows = Array.from({ length: Math.min(256, first + 9) - first }, (_, row) => at(first + row));
         if (rows.some((row) => row[3] !== 255) || position - y * 256 < 4 || position - y * 256 > 252) continue;

@@ -68,13 +68,13 @@ describe('tile sources in separate packages', () => {
 });
 
 describe('the suite for tile sources', () => {
-  /** What the tests say that fail of a source. */
+  /** The messages of the failed tests of a source. */
   async function failures(definition: unknown): Promise<string[]> {
     const sample = join(folder, 'sample.xyz');
     await writeFile(sample, 'sample');
     const tests: (() => unknown)[] = [];
     const it_ = (_name: string, test: () => unknown) => void tests.push(test);
-    // Authors without types may hand in anything.
+    // Authors who do not use types may pass any value.
     const make = () => definition as Parameters<typeof describeTileSource>[0] extends () => infer T ? T : never;
     describeTileSource(make, sample, { describe: (_name: string, body: () => void) => body(), it: it_ } as Parameters<
       typeof describeTileSource

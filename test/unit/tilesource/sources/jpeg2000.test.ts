@@ -68,7 +68,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
       const [columns, rows] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
       const pixels = await wholeLevel(source, level);
       const errors: number[] = [];
-      // Where the means of blocks put them. Nothing is known behind the borders of tiles, so some are off.
+      // The positions of the averages of blocks. Nothing is known beyond the borders of tiles, so some differ.
       for (let y = 2; y < rows - 3; y++) {
         for (let x = 2; x < columns - 3; x++) {
           let sum = 0;
@@ -188,7 +188,7 @@ describe('JPEG 2000 files written by the tests', () => {
   }
 
   it('fail with clear errors only when mutated', async () => {
-    // Small, since most of the time goes into pixels, and little of what is mutated is about them.
+    // The picture is small, because most of the time is spent on pixels, and few mutations concern them.
     const width = 64;
     const tiled = joinTiles(await Promise.all([0, 85, 170].map((from) => tileOf(from, 3, { width }))), width);
     const own: [string, Buffer][] = [

@@ -15,7 +15,7 @@ const registry = new TileSourceRegistry().register(sharpSource, tiffSource, mult
 
 type Sample = (x: number, y: number, band: number) => number;
 
-/** A PNG whose samples a function gives. */
+/** A PNG whose samples are computed by a function. */
 async function png(width: number, height: number, channels: 1 | 3 | 4, sample: Sample): Promise<Uint8Array> {
   const data = new Uint8Array(width * height * channels);
   for (let i = 0; i < data.length; i++) {
@@ -26,7 +26,7 @@ async function png(width: number, height: number, channels: 1 | 3 | 4, sample: S
   return new Uint8Array(await picture.png().toBuffer());
 }
 
-/** Colors that say where a pixel lies. */
+/** Colors that identify the position of a pixel. */
 const slope: Sample = (x, y, band) => [x * 3, y * 3, 40][band] ?? 255;
 const shade =
   (value: number): Sample =>
@@ -44,14 +44,14 @@ async function folderOf(description: unknown, further: Record<string, Uint8Array
   return memoryFolder({ 'multi.yaml': Buffer.from(text), ...files, ...further }, registry);
 }
 
-/** Opens a description, whose tiles are large unless it says otherwise. */
+/** Opens a description, with large tiles by default. */
 async function open(description: unknown, further?: Record<string, Uint8Array>): Promise<TileSource> {
   const usual = typeof description === 'string' ? description : { tileWidth: 512, tileHeight: 512, ...(description as object) };
   const folder = await folderOf(usual, further);
   return multiSource.open(folder.input('multi.yaml'));
 }
 
-/** All of a frame at full resolution. */
+/** The samples of a whole frame at full resolution. */
 async function whole(source: TileSource, frame = 0): Promise<Raster> {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = source.metadata;
   expect(sizeX <= tileWidth && sizeY <= tileHeight, 'one tile').toBe(true);

@@ -38,7 +38,7 @@ async function open(path: string, options: SourceOptions = {}): Promise<TileSour
 const ramp = Buffer.from(Uint8Array.from({ length: 300 * 200 * 3 }, (_, at) => (at * 7) % 256));
 const raw = { raw: { width: 300, height: 200, channels: 3 as const } };
 
-/** libvips shows tiles black that it cannot decode, and reports no error. */
+/** libvips returns black for tiles that it cannot decode, and reports no error. */
 it('no source opens a TIFF whose compression none can decode', async () => {
   const lzma = { ...grayTags(64, 64, 64), 259: { short: [34_925] } };
   const path = write('lzma.tif', writeTiff([{ tags: lzma, chunks: [Buffer.alloc(100, 7)] }]));
@@ -311,7 +311,7 @@ describe('the sharp source', () => {
     await expect(drawSvg(material, temporaryDirectory, { timeoutMs: 1500 })).rejects.toThrow(
       'The SVG takes longer than 1.5 s to draw.',
     );
-    // Without a size, finding it out takes as long.
+    // Without a size, computing it takes as long.
     const dashes = Array.from({ length: 5000 }, (_, i) => `L${(i * 7919) % 997} ${(i * 6271) % 991}`).join('');
     const sizeless = `<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0${dashes}" stroke="#000" stroke-width="30" stroke-dasharray="1 1"/></svg>`;
     await expect(open(write('sizeless.svg', sizeless), { signal: AbortSignal.timeout(500) })).rejects.toThrow(/aborted/);
@@ -419,7 +419,7 @@ describe('the registry', () => {
   });
 
   it('compares names with expressions of operators in time that depends only on the name', () => {
-    // Minutes where an expression may go back.
+    // This would take minutes if the expression could backtrack.
     const registry = new TileSourceRegistry({ ignoredNames: '(a+)+$' }).register(testSource);
     expect(registry.candidates({ name: `${'a'.repeat(5000)}!` })).toEqual([]);
   });

@@ -15,7 +15,7 @@ import { paint, rasterSource } from '../../../support/images/raster-source.js';
 const side = 64;
 const box = { left: 10, top: 20, width: 300, height: 210 };
 
-/** A source that holds its tiles as JPEG, and counts how often it decodes one itself. */
+/** A source that stores its tiles as JPEG, and counts how often it decodes one itself. */
 function jpegSource(
   bands: 1 | 3,
   chromaSubsampling: string,
@@ -76,7 +76,7 @@ describe('stored tiles decoded together', () => {
         Buffer.from(apart.data.buffer),
       ),
     ).toBe(0);
-    // Only those at the border, which are not stored whole.
+    // It decodes only tiles at the border, which are not stored completely.
     expect(decoded).toBeLessThanOrEqual(4);
   });
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openInZip } from '../../../../src/tilesource/archive/zip-tree.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
 
-/** An archive of which the directory has so many entries of one name. */
+/** An archive whose directory has this number of entries with one name. */
 function archiveOf(count: number, name: string): Buffer {
   const entry = Buffer.concat([Buffer.alloc(46), Buffer.from(name)]);
   entry.write('PK\x01\x02', 0, 'latin1');

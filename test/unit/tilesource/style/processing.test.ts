@@ -1,4 +1,4 @@
-/** Pieces that may take long leave a thread to files, and to small pieces. */
+/** Tasks that may take long leave a thread for files and for short tasks. */
 import { EventEmitter, once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';

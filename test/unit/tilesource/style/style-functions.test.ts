@@ -61,7 +61,7 @@ describe('functions of styles', () => {
       const pixel = await image.pixel({ left: 0, top: 0, style: look });
       return { shown: await pixels(await image.region({ encoding: 'PNG', style: look })), pixel };
     };
-    // The larger one goes on with the last row and column of the smaller one.
+    // The larger image continues with the last row and column of the smaller one.
     const [small, large] = [await of(4, 5), await of(20, 20)];
     for (let y = 0; y < 5; y += 1) for (let x = 0; x < 4; x += 1) expect(small.shown.at(x, y)).toEqual(large.shown.at(x, y));
     expect(small.pixel).toEqual(large.pixel);
@@ -104,7 +104,7 @@ describe('functions of styles', () => {
       ]);
       const [red] = await image.histogram({ style: colors });
       expect(red).toMatchObject({ min: 10, max: 255, mean: 10 * 0.75 + 255 * 0.25 });
-      // Levels that the file does not hold show labels, too, none of which are mixed.
+      // Levels that are not in the file also show labels, which are not mixed.
       const tile = await pixels(await image.tile({ level: 0, x: 0, y: 0, style: colors, edge: 'crop', encoding: 'PNG' }));
       expect(new Set([0, 1, 2, 3, 4, 5].map((x) => tile.at(x, 3)[0]))).toEqual(new Set([255]));
     }
@@ -200,7 +200,7 @@ describe('styles of every type of sample', () => {
       for (let y = 0; y < shown.height; y += 1) for (let x = 0; x < shown.width; x += 1) seen.add(shown.at(x, y).join());
       expect([...seen].toSorted()).toEqual(['0,0,255,255', '255,0,0,255']);
     }
-    // Whoever asks for mixed pixels gets them.
+    // Requests for mixed pixels get them.
     const mixed = await pixels(await image.region({ style: look, width: 217, resample: 1, encoding: 'PNG' }));
     expect(mixed.at(100, 100)[2]).not.toBeOneOf([0, 255]);
   });

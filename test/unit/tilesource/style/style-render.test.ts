@@ -9,7 +9,7 @@ import { surveySamples } from '../../../../src/tilesource/style/range.js';
 import { stylePixel, styleRaster } from '../../../../src/tilesource/style/render.js';
 import { casesOf } from '../../../support/run/sample.js';
 
-/** The rule of the style language, pixel by pixel and without any short cut. */
+/** The rule of the style language, computed pixel by pixel in the simplest way. */
 function expectedPixel(style: Style, raster: Raster, pixel: number): number[] {
   const out = [0, 0, 0, 0];
   style.bands.forEach((band, position) => {
@@ -94,7 +94,7 @@ describe('styles, compared with the rule for each pixel', () => {
         const height = large && is16 ? 2200 : 1;
         const raster = createRaster({ width: 40, height, bands: 3, dtype });
         raster.data.set(samples, 0);
-        // The last row lies in another run of pixels than the first.
+        // The last row is in another run of pixels than the first.
         raster.data.set(samples, raster.data.length - samples.length);
         const style = (await parseStyle({ bands }))!;
         const inputs = inputsOf(raster);

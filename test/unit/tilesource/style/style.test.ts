@@ -209,7 +209,7 @@ describe('styles', () => {
     ['uint16', 0, 0],
     ['int16', -5, 127],
     ['float32', 0.5, 127],
-    // Next to it there is no other number within 1; of it alone no histogram can be made.
+    // There is no other number within 1 of it, and no histogram can be made of it alone.
     ['float32', 1e38, 127],
   ] as const)('shows %s samples that are all %d in the middle between zero and twice that', async (dtype, value, wanted) => {
     const flat = paint({ width: 100, height: 10, bands: 1, dtype }, () => value);

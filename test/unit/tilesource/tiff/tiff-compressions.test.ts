@@ -25,7 +25,7 @@ if (vipsVersion === null)
 const width = 300;
 const height = 200;
 
-/** Samples of a file in the order of a raster, as libvips gives them. */
+/** The samples of a file in the order of a raster, as libvips returns them. */
 const readers = {
   Uint8Array: (bytes: Buffer) => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length),
   Uint16Array: (bytes: Buffer) => new Uint16Array(new Uint8Array(bytes).buffer),
@@ -240,7 +240,7 @@ describe('files written by the tests', () => {
     const view = new DataView(samples.buffer);
     const bytes = Buffer.alloc(samples.length * 4);
     for (let y = 0; y < side; y += 1) {
-      // Each row: all highest bytes, then the next ones; then differences of neighbors.
+      // Each row has all highest bytes, then the next ones, stored as differences of neighbors.
       const row = Buffer.alloc(side * 4);
       for (let x = 0; x < side; x += 1) {
         for (let plane = 0; plane < 4; plane += 1) row[plane * side + x] = view.getUint8((y * side + x) * 4 + 3 - plane);

@@ -14,7 +14,7 @@ function inks(): Uint8Array {
   });
 }
 
-/** Ideal inks: each takes its color away, and black takes all. */
+/** Ideal inks: each absorbs its color, and black absorbs all. */
 function ideal(data: Uint8Array, width: number, height: number): Pixels {
   const rgb = Uint8Array.from({ length: width * height * 3 }, (_, at) => {
     const pixel = Math.floor(at / 3) * 4;

@@ -13,7 +13,7 @@ import { sampleOf } from '../../../support/run/sample.js';
 
 const temporaryDirectory = mkdtempSync(join(tmpdir(), 'large-image-strips-'));
 afterAll(() => rmSync(temporaryDirectory, { recursive: true }));
-/** Whatever a test does: nothing is left. */
+/** No test leaves temporary files. */
 afterEach(() => expect(readdirSync(temporaryDirectory)).toEqual([]));
 
 const [width, height] = [300, 270];

@@ -111,7 +111,7 @@ describe('a tag without a meaning is ignored', () => {
     return header + 2 + jpeg.readUInt16BE(header + 2);
   }
 
-  /** YCbCr, and the RGB that libtiff makes of it. */
+  /** YCbCr, and the RGB to which libtiff converts it. */
   it.each<[string, Record<number, TagValue>, number[], number[]]>([
     ['by the defaults', {}, [113, 64, 138], [127, 128, 0]],
     [
