@@ -142,7 +142,7 @@ export const browseTexts = {
   deleteNamed: (name: string) => `Delete “${name}”?`,
   deleteSeveral: (count: number) => `Delete ${formatCount(count)} items?`,
   deleteForGood: 'Delete permanently',
-  deleteForGoodNamed: (name: string) => `Delete “${name}” permanently`,
+  deleteForGoodNamed: (name: string) => `Delete permanently: “${name}”`,
   deleteText: 'Everything inside will be deleted permanently.',
   downloadAll: 'Download all as ZIP',
   editNamed: (name: string) => `Edit “${name}”`,

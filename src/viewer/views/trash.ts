@@ -59,9 +59,12 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       isComplete &&
         !isRemoving &&
         actions(
-        button(browseTexts.restore, () => void bringBack(one), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
-        button(browseTexts.deleteForGood, () => removeOne(one), { picture: 'trash', name: browseTexts.deleteForGoodNamed(name) }),
-      ),
+          button(browseTexts.restore, () => void bringBack(one), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
+          button(browseTexts.deleteForGood, () => removeOne(one), {
+            picture: 'trash',
+            name: browseTexts.deleteForGoodNamed(name),
+          }),
+        ),
     );
   }
 

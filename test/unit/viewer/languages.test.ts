@@ -206,3 +206,21 @@ describe('the sources of the page', () => {
     for (const name of files) expect(catalog).toContain(`'../${name.replace(/ts$/, 'js')}'`);
   });
 });
+
+it.each(['en', 'de'])('has the visible text in the longer name of each button, in the language %s', async (language) => {
+  await useLanguage(language);
+  const { adminTexts, browseTexts, commonTexts, imageTexts, openInTexts } = currentTexts;
+  const names: [string, string][] = [
+    [adminTexts.admit, adminTexts.admitNamed('A')],
+    [commonTexts.refresh, adminTexts.refreshCaches],
+    [commonTexts.refresh, adminTexts.refreshJobs],
+    [commonTexts.refresh, adminTexts.refreshCounts],
+    [commonTexts.tryAgain, adminTexts.tryNamed(commonTexts.tryAgain, 'A')],
+    [browseTexts.restore, browseTexts.restoreNamed('A')],
+    [browseTexts.deleteForGood, browseTexts.deleteForGoodNamed('A')],
+    [openInTexts.revoke, openInTexts.revokeNamed('A')],
+    [imageTexts.only, imageTexts.onlyChannel('A')],
+    [imageTexts.automatic, imageTexts.automaticContrastOf('A')],
+  ];
+  expect(names.filter(([text, name]) => !name.toLowerCase().includes(text.toLowerCase()))).toEqual([]);
+});
