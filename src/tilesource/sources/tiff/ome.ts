@@ -287,11 +287,15 @@ function planesOf(same: readonly DescribedImage[], names: readonly (string | und
   return planes;
 }
 
+function nameOf({ image }: DescribedImage): string {
+  return attribute(image, 'Name') ?? attribute(image, 'ID') ?? 'unnamed';
+}
+
 /** The directories of associated images, by the names of the images. */
 function associatedOf(images: readonly DescribedImage[], files: PlaneFiles): Map<string, number> {
   const associated = new Map<string, number>();
   for (const each of images) {
-    const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
+    const name = associatedNames.exec(nameOf(each))?.[1]?.toLowerCase();
     if (name === undefined || associated.has(name)) continue;
     // Only the first plane is shown.
     const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 }, files);
@@ -331,10 +335,8 @@ export function readOme(description: string): OmeDescription {
   const isSame = (each: DescribedImage) =>
     integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY;
   const planes = planesOf(described.filter(isSame), names, files);
-  const associated = associatedOf(
-    described.filter((each) => !isSame(each)),
-    files,
-  );
+  const others = described.filter((each) => !isSame(each));
+  const unread = others.filter((each) => !associatedNames.test(nameOf(each)));
   return {
     sizeX,
     sizeY,
@@ -346,8 +348,11 @@ export function readOme(description: string): OmeDescription {
     secondsT: durationInSeconds(pixels, 'TimeIncrement'),
     magnification: magnificationOf(ome, image),
     significantBits: integer(pixels, 'SignificantBits', 0) || null,
-    notes: files.names.length === 0 ? [] : [`Planes are in other files, which are not read: ${listOf(files.names)}.`],
-    associated,
+    notes: [
+      ...(files.names.length > 0 ? [`Planes are in other files, which are not read: ${listOf(files.names)}.`] : []),
+      ...(unread.length > 0 ? [`Images of other sizes are not read: ${listOf(unread.map(nameOf))}.`] : []),
+    ],
+    associated: associatedOf(others, files),
     info: plainElement(ome, listed),
   };
 }

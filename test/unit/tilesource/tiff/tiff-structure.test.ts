@@ -91,6 +91,15 @@ describe('OME-TIFF', () => {
       5,
       /not read: b\.tif/,
     ],
+    [
+      'describes images of other sizes',
+      ome(order, '<TiffData/>').replace(
+        '</OME>',
+        `${['A', 'label'].map((name) => `<Image Name="${name}"><Pixels SizeX="9" SizeY="9" SizeC="1"><TiffData IFD="5"/></Pixels></Image>`).join('')}</OME>`,
+      ),
+      6,
+      /other sizes are not read: A\.$/,
+    ],
     ['names pages that are not there', ome(order.replace('SizeZ="3"', 'SizeZ="5"'), '<TiffData/>'), 6, /describes 4 planes/],
     ['has only pages that are not there', ome(order, '<TiffData IFD="99" PlaneCount="6"/>'), 6, /names no directory/],
     ['has no channels', ome(order.replace('SizeC="2"', 'SizeC="0"'), '<TiffData/>'), 6, /describes 0 planes/],
