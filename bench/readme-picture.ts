@@ -1,4 +1,4 @@
-/** `npm run picture`: makes the picture at the top of README, which shows the page of the reference host in a browser. */
+/** `npm run picture`: makes the pictures of README and docs, which show the page of the reference host in a browser, and a figure that it saves. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { makeSyntheticSlide } from '../src/reference-host/synthetic-slide/slide.
 import { chromiumPath, launchChromium } from '../test/support/pages/chromium.js';
 
 const size = { slide: 8192, width: 1280, height: 760 };
-const target = fileURLToPath(new URL('../docs/images/viewer.webp', import.meta.url));
+const targetOf = (name: string) => fileURLToPath(new URL(`../docs/images/${name}.webp`, import.meta.url));
 
 const executablePath = chromiumPath();
 if (executablePath === null) throw new Error('There is no browser.');
@@ -38,10 +38,17 @@ try {
   await page.getByText(nucleiName).first().waitFor();
   await page.getByTestId('scale-bar').waitFor();
   await page.waitForLoadState('networkidle');
-  await sharp(await page.screenshot())
-    .webp({ quality: 74 })
-    .toFile(target);
-  console.log(target);
+  const keep = async (name: string, picture: Buffer | string) => {
+    await sharp(picture).webp({ quality: 74 }).toFile(targetOf(name));
+    console.log(targetOf(name));
+  };
+  await keep('viewer', await page.screenshot());
+  await page.getByRole('button', { name: 'Save this view' }).click();
+  await page.getByLabel('Width').fill('800');
+  await page.getByLabel('Title').fill('Nuclei by type');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save figure' }).click();
+  await keep('figure', await (await download).path());
 } finally {
   await browser.close();
   await host.close();
