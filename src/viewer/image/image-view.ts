@@ -193,7 +193,7 @@ export class ImageView {
   }
 
   #makeAnnotations() {
-    const { element, item, metadata, stage, drawing, query, mayWrite = false, onRetry, signal } = this.parts;
+    const { element, item, metadata, stage, drawing, query, onRetry, signal } = this.parts;
     return new ImageAnnotations({
       item,
       metadata,
@@ -202,7 +202,6 @@ export class ImageView {
       container: element,
       hide: readList(query.get('hide')),
       colorings: readColorings(query.get('coloring')),
-      offersFirst: mayWrite,
       onHide: () => this.#writeAddress(),
       onRefused: onRetry,
       signal,

@@ -158,4 +158,21 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await curious.close();
     await until('no complaints', async () => complaints.length === 0);
   });
+
+  it('lets readers who can annotate draw the first shape', async () => {
+    const [{ folderId }] = [await admin.ok('GET', `/item/${other}`)] as [{ folderId?: unknown }];
+    const users = [
+      { id: admin.id, level: 2 },
+      { id: reader.id, level: 0, flags: ['large_image_create_annotations'] },
+    ];
+    const access = JSON.stringify({ users, groups: [] });
+    await admin.ok('PUT', `/folder/${String(folderId)}/access`, { query: { access, public: false } });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    await keepToken(context, reader.token);
+    const drawing = await context.newPage();
+    drawing.setDefaultTimeout(120_000);
+    await drawing.goto(`${testHost.url}/#item/${other}`);
+    await drawing.getByRole('button', { name: 'Rectangle' }).waitFor();
+    await context.close();
+  });
 });

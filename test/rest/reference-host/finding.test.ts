@@ -53,6 +53,8 @@ describe('searches of items', () => {
     ['"HE slide 01', [first]],
     ['stain:hematoxylin', [first, second]],
     ['stain:"hematoxylin eosin"', [first]],
+    ['"hematoxylin eos', [first]],
+    ['"eosin hema', []],
     ['stain:he', []],
     ['stain', [first, second, third]],
     ['"pixel size (µm)":0.25', [first]],

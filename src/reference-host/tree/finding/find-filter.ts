@@ -40,16 +40,16 @@ export function findFilter(search: string | undefined): { $and?: Condition[]; te
 }
 
 /** A field and a colon, if there are any, then a phrase in quotes, or a word. The last quote may be missing, because the user may still be typing. */
-const part = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)"?|([^\s"]+))/gu;
+const part = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
 
 function phrasesOf(search: string): SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
-  for (const [, key, quoted, plain = ''] of search.matchAll(part)) {
+  for (const [, key, quoted, end, plain = ''] of search.matchAll(part)) {
     const name = key === undefined ? null : fieldTerm(key);
     // A tag is an entry of the list `tags`.
     const field = name === 'tag' ? 'tags' : name;
     const words = [...eachWord(quoted ?? plain)];
-    if (words.length > 0) phrases.push({ field, words, isOpen: quoted === undefined && key === undefined });
+    if (words.length > 0) phrases.push({ field, words, isOpen: key === undefined && (quoted === undefined || end === '') });
   }
   return phrases;
 }
