@@ -26,7 +26,7 @@ export { repeatCollisions } from './core/database/refused-writes.js';
 // Names of files in messages
 export { shownName } from './tilesource/byte-reader.js';
 
-// A logger that may throw, for hosts that receive one
+// Protection from errors of a logger, for hosts that receive one
 export { harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that also receive them from clients

@@ -1,6 +1,6 @@
 /**
- * Tiles of each format against its library in a loop, what is read of a large file for its first tile, what the thousandth open file costs,
- * and memory over many requests. docs/benchmarks.md says what the lines mean.
+ * Measures tiles of each format against its library in a loop, the bytes of a large file that its first tile needs, the cost of
+ * the thousandth open file, and memory over many requests. docs/benchmarks.md says what the lines mean.
  */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 
-/** Size of the slide that the polygons lie on, in pixels. */
+/** Size of the slide with the polygons, in pixels. */
 export const [slideWidth, slideHeight] = [90_000, 70_000];
 
 /** A repeatable stream of numbers from 0 to 1. */

@@ -9,7 +9,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/sli
 /** Side in pixels of the slide that is measured. */
 export const slideSize = 8192;
 
-/** A reference host that serves the slide to one person. */
+/** A reference host that serves the slide to one user. */
 export interface SlideHost {
   url: string;
   /** Headers with the token. */

@@ -4,7 +4,7 @@ const [key, opened, closed] = ['"points":', '[[', ']]'] as const;
 
 /** Elements of which lists of points have not been parsed. */
 export interface ElementsWithoutPoints {
-  /** Where the points of an element have not been parsed, its `points` is empty. */
+  /** If the points of an element have not been parsed, its `points` is empty. */
   elements: AnnotationElement[];
   /** The JSON text of the points of an element; `null` if they have been parsed. */
   pointsOf: (element: AnnotationElement) => string | null;

@@ -19,7 +19,7 @@ export function removeFromTrash(context: HostContext, named: readonly TrashedDoc
 /**
  * Removes documents that are still in the trash, unless they are being restored or removed. Can be repeated.
  *
- * @param resumes whether to go on with those whose removal has begun
+ * @param resumes whether to continue removals that have begun
  */
 export async function finishRemoval(context: HostContext, named: readonly TrashedDocument[], resumes = false): Promise<void> {
   const idsOf = (wanted: FolderOrItem['type']) => named.flatMap(({ type, id }) => (type === wanted ? [id] : []));

@@ -10,13 +10,13 @@ const polarStereographic = 15;
  * EPSG codes of oblique Mercator projections whose coordinates start where the central line meets the equator. The library
  * (geotiff-geokeys-to-proj4) leaves that out of their definitions.
  */
-const countedFromEquator: ReadonlySet<number> = new Set([
+const startsAtEquator: ReadonlySet<number> = new Set([
   3078, 3079, 3167, 3168, 3375, 3376, 3468, 3591, 5247, 6394, 6497, 6808, 6809, 6810, 6811, 6840, 6841, 6842, 6843, 24571, 26731,
   26931, 29874,
 ]);
 
 /** EPSG codes for which the library gives wrong units, a prime meridian applied twice, or an ellipsoid instead of a sphere. */
-const misunderstood: ReadonlySet<number> = new Set([3293, 5472, 9311, 24_370, 24_371, 24_372, 24_373, 24_374, 24_382]);
+const misreadByLibrary: ReadonlySet<number> = new Set([3293, 5472, 9311, 24_370, 24_371, 24_372, 24_373, 24_374, 24_382]);
 
 /**
  * The keys of one coordinate system. Files with a projected system also name the geographic system below it, which the library
@@ -59,7 +59,7 @@ export function completed(
   keys: GeoKeys,
 ): string | null {
   const code = Number(keys.ProjectedCSTypeGeoKey ?? 0);
-  if (Object.keys(errors).length > 0 || misunderstood.has(code) || x !== y || (isGCS && x !== 1)) return null;
+  if (Object.keys(errors).length > 0 || misreadByLibrary.has(code) || x !== y || (isGCS && x !== 1)) return null;
   const has = (name: string) => new RegExp(String.raw`\+${name}=[-\d]`).test(proj4);
   // Files and requests always give east before north, so an order of axes is removed. Axes that count to the west or south are kept.
   let text = proj4.replace(/\+axis=(\S+)/, (_, axis: string) => (/^(?:ws|sw)/.test(axis) ? `+axis=${axis.slice(0, 2)}u` : ''));
@@ -74,7 +74,7 @@ export function completed(
     text = text.replace(isAtPole ? /\+(?:lat_0|lon_0)=\S*/g : /\+(?:lat_0|lon_0|k_0)=\S*/g, '');
     text += ` +lat_0=${parallel < 0 ? -90 : 90} +lon_0=${meridian}${isAtPole ? '' : ` +lat_ts=${parallel}`}`;
   }
-  if (kind === 'omerc' && countedFromEquator.has(code)) text += ' +no_uoff';
+  if (kind === 'omerc' && startsAtEquator.has(code)) text += ' +no_uoff';
   if (x !== 1 && !has('to_meter')) text += ` +to_meter=${x}`;
   return text.includes('undefined') ? null : text.replace(/\s+/g, ' ').trim();
 }

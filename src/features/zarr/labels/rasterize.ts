@@ -15,8 +15,8 @@ export interface LabelView {
 }
 
 /**
- * Gives all pixels whose center an element contains its label: no outline, no antialiasing. Points and open lines are one pixel wide. Heatmaps, grids of
- * values, images and pixelmaps have no area and are left out.
+ * Sets all pixels whose center is inside an element to its label, without outline and antialiasing. Points and open lines are one
+ * pixel wide. Heatmaps, grids of values, images and pixelmaps have no area and are left out.
  */
 export function paintLabel(pixels: LabelPixels, view: LabelView, element: AnnotationElement, label: number): void {
   switch (element.type) {

@@ -10,7 +10,7 @@ import type { CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
 /** Number of sub-blocks of a rectangle that are decoded at the same time. */
-const sideBySide = 4;
+const concurrency = 4;
 /** Maximum number of sub-blocks in one tile. */
 const maxBlocks = 10_000;
 
@@ -82,9 +82,9 @@ export class CziPixels {
     if (met.length > maxBlocks) {
       throw new TileSourceError(`${met.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`);
     }
-    for (let start = 0; start < met.length; start += sideBySide) {
+    for (let start = 0; start < met.length; start += concurrency) {
       signal?.throwIfAborted();
-      const some = met.slice(start, start + sideBySide);
+      const some = met.slice(start, start + concurrency);
       const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, wanted, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
         const blockBox = this.#boxOf(some[index]!);

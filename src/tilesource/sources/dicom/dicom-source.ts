@@ -27,7 +27,7 @@ import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg,
  * Maximum number of files of one item that are searched for instances of the series, and number of them opened at the same time.
  */
 const maxCompanions = 5000;
-const sideBySide = 4;
+const concurrency = 4;
 /** Maximum number of bytes of decoded frames that are cached, for all open files together. */
 const keptBytes = 2 ** 26;
 /**
@@ -142,7 +142,7 @@ class DicomTileSource implements TileSource {
     // A reduced level of the file may be a pixel smaller than that level of our pyramid.
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
-    const rasters = await mapConcurrently(tiles, sideBySide, (tile) => {
+    const rasters = await mapConcurrently(tiles, concurrency, (tile) => {
       const isTile =
         level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
       // No other tile needs such a frame. Cached frames live so long that only the slowest garbage collection frees them.
@@ -231,7 +231,7 @@ async function openSeries(input: SourceInput, opened: DicomInstance, signal?: Ab
   const likely = all.filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom').slice(0, maxCompanions);
   const instances: DicomInstance[] = [opened];
   try {
-    await mapConcurrently(likely, sideBySide, async (companion) => {
+    await mapConcurrently(likely, concurrency, async (companion) => {
       signal?.throwIfAborted();
       const instance = await DicomInstance.open(companion, signal).catch((error: unknown) => {
         if (error instanceof TileSourceError) return null;

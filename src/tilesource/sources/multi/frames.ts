@@ -7,7 +7,7 @@ import type { MultiDescription, SourceEntry } from './multi-description.js';
 /** Maximum number of frames of an image, and of all its sources together. */
 const maxFrames = 100_000;
 /** Number of frames that are assigned before other work on the event loop can run. */
-const framesAtATime = 200;
+const framesPerSlice = 200;
 
 /** A frame of a source that is drawn in a frame of the image. */
 export interface FramePart {
@@ -181,7 +181,7 @@ function forEachFrame(count: number, work: (frame: number) => void, signal: Abor
   const some = (from: number, to: number) => {
     for (let frame = from; frame < to; frame += 1) work(frame);
   };
-  return inRuns(count, framesAtATime, some, signal);
+  return inRuns(count, framesPerSlice, some, signal);
 }
 
 /**

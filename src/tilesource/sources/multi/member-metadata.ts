@@ -7,7 +7,7 @@ import type { Member } from './members.js';
 
 /** Maximum number of images that are opened to read their metadata, and the number opened at the same time. */
 const maxOpened = 2000;
-const sideBySide = 4;
+const concurrency = 4;
 /**
  * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
  * it.
@@ -97,7 +97,7 @@ export async function memberFacts(
     }
   };
   const all = [...distinct];
-  await mapConcurrently(all.slice(0, 2), sideBySide, inspect);
+  await mapConcurrently(all.slice(0, 2), concurrency, inspect);
   const [first, second] = [...known.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
   if (!isUniform) {
@@ -106,7 +106,7 @@ export async function memberFacts(
         `The image consists of ${all.length} files; at most ${maxOpened} are opened, unless the description says uniformSources: true.`,
       );
     }
-    await mapConcurrently(all.slice(2), sideBySide, inspect);
+    await mapConcurrently(all.slice(2), concurrency, inspect);
   }
   if (failures.length > 0) throw refusal(failures, all.length);
   return members.map((member) => known.get(imageOf(member)) ?? first!);

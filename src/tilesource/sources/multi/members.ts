@@ -21,7 +21,7 @@ const itemPath = /^girder:\/\/([0-9a-f]{24})$/;
 const maxItems = 100;
 
 /** Number of files that are searched at the same time. */
-const sideBySide = 8;
+const concurrency = 8;
 /** Represents the missing file if no file matches a pattern yet. */
 const anyFile = '*';
 
@@ -89,7 +89,7 @@ async function matchingFiles(
   if (entries.length === 0) return new Map();
   const wheres = entries.map(({ path }) => plainPath(basePath, path));
   const searched = [...new Set(wheres)];
-  const paths = await mapConcurrently(searched, sideBySide, async (where) => (await folder.files(where)) ?? []);
+  const paths = await mapConcurrently(searched, concurrency, async (where) => (await folder.files(where)) ?? []);
   const search = {
     folders: paths.map((all) => all.map((path) => path.slice(path.lastIndexOf('/') + 1))),
     patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(wheres[i]!) })),
@@ -148,7 +148,7 @@ export async function findMembers(
   const distinct = [...new Set(wanted.map(({ path }) => path))];
   if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
-  const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await found(path, folder)] as const);
+  const looked = await mapConcurrently(distinct, concurrency, async (path) => [path, await found(path, folder)] as const);
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files of the image are missing', missing);

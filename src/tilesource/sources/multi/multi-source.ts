@@ -30,13 +30,13 @@ const tileLimits = { least: 64, most: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
-const sideBySide = 4;
+const concurrency = 4;
 /** Maximum number of sources whose own metadata are part of the internal metadata. */
 const maxDescribed = 20;
 /** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
-const placedAtATime = 100;
+const placedPerSlice = 100;
 
 function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
   const { facts: first } = members[0]!;
@@ -142,9 +142,9 @@ class MultiTileSource implements TileSource {
     const { sizeX: right, sizeY: bottom } = this.metadata;
     const window = { scale, left: address.x * tileWidth * scale, top: address.y * tileHeight * scale, right, bottom };
     const parts = this.#partsAt(address);
-    for (let from = 0; from < parts.length; from += sideBySide) {
-      const some = parts.slice(from, from + sideBySide);
-      const read = await mapConcurrently(some, sideBySide, async ({ member, frame }) => {
+    for (let from = 0; from < parts.length; from += concurrency) {
+      const some = parts.slice(from, from + concurrency);
+      const read = await mapConcurrently(some, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
         const wanted = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
         const own = corrupt && new CorruptTiles();
@@ -239,7 +239,7 @@ class MultiTileSource implements TileSource {
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { name, description, ...rest } = this.#description;
     const files = new Map(this.#members.map((member) => [member.file.id, member]));
-    const told = await mapConcurrently([...files.values()].slice(0, maxDescribed), sideBySide, ({ file, entry }) =>
+    const told = await mapConcurrently([...files.values()].slice(0, maxDescribed), concurrency, ({ file, entry }) =>
       file.borrow(
         async ({ source, sourceName }) => ({
           path: file.name,
@@ -320,7 +320,7 @@ export const multiSource: TileSourceDefinition = {
         });
       }
     };
-    await inRuns(found.length, placedAtATime, placeSome, signal);
+    await inRuns(found.length, placedPerSlice, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
   },

@@ -6,7 +6,7 @@ import { sampleTypeOf } from './array-metadata.js';
 import type { ZarrArray } from './zarr-array.js';
 
 /** Number of chunks that are decoded at the same time for one tile. */
-const sideBySide = 4;
+const concurrency = 4;
 /** Maximum number of chunks for one tile. */
 const maxChunks = 4096;
 
@@ -55,7 +55,7 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
   }
   const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
   if (fill !== 0) target.data.fill(fill);
-  await mapConcurrently(cells, sideBySide, async (cell) => {
+  await mapConcurrently(cells, concurrency, async (cell) => {
     const samples = await array.chunk(cell, signal);
     if (samples !== null) copyChunk(target, samples, chunk, cell, part);
   });
