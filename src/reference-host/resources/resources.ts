@@ -24,7 +24,8 @@ function splitPath(path: string): string[] {
   return parts.filter((part) => part !== '');
 }
 
-function escapeName(name: string): string {
+/** A name as a part of a path. */
+export function escapeName(name: string): string {
   return name.replace(/\\/g, '\\\\').replace(/\//g, '\\/');
 }
 

@@ -2,11 +2,11 @@ import type { AggregateOptions, Types } from 'mongoose';
 import { batches, eachInSlices, inParts, step, withoutReadLimit } from '../../larger-host.js';
 import { system } from '../access/access.js';
 import type { HostContext } from '../context.js';
-import { pathOf } from '../resources/resources.js';
+import { escapeName, pathOf } from '../resources/resources.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { releaseNames } from '../tree/names/names.js';
-import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
+import type { FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
 
 /** Number of items that are announced together. */
@@ -22,20 +22,50 @@ export async function trash(context: HostContext, resources: readonly FolderOrIt
   const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
   const at = new Date();
   await context.journal.finish({ kind: 'trashing', named, at }, async () => {
-    for (const resource of ordered) await hide(context, resource, { at, by });
+    for (const { type, doc } of ordered) if (type === 'folder') await hideFolder(context, doc, { at, by });
+    const items = ordered.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
+    await hideItems(context, items, { at, by });
     await finishTrashing(context, { named, at });
   });
 }
 
-async function hide(context: HostContext, resource: FolderOrItem, { at, by }: { at: Date; by: Types.ObjectId | null }) {
-  const { _id } = resource.doc;
-  const path = await pathOf(context, resource, system);
-  // It goes with a folder above it that has just been put into the trash, so that its path no longer begins at a root.
-  if (!/^\/(collection|user)\//.test(path)) return;
-  const $set = { trashed: { root: _id, entry: at, by, path } };
+interface Trashing {
+  at: Date;
+  by: Types.ObjectId | null;
+}
+
+/** The path of a folder; `null` if a folder above it has just been put into the trash, so that it goes with that one. */
+async function placeOf(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
+  const path = folder === null ? '' : await pathOf(context, { type: 'folder', doc: folder }, system);
+  return /^\/(collection|user)\//.test(path) ? path : null;
+}
+
+async function hideFolder(context: HostContext, folder: FolderDocument, { at, by }: Trashing): Promise<void> {
+  const { _id } = folder;
+  const path = await placeOf(context, folder);
+  if (path === null) return;
   // If somebody else was faster, this finds nothing.
-  await treeModel(context, resource.type).updateOne({ _id }, { $set });
+  await context.models.folder.updateOne({ _id }, { $set: { trashed: { root: _id, entry: at, by, path } } });
   step('trash:hidden');
+}
+
+async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: Trashing): Promise<void> {
+  const { models } = context;
+  const places = new Map<string, string | null>();
+  for (const some of batches(items)) {
+    const updates = [];
+    for (const { _id, folderId, name } of some) {
+      const key = folderId.toHexString();
+      if (!places.has(key))
+        places.set(key, await placeOf(context, await models.folder.findById(folderId).lean<FolderDocument>()));
+      const place = places.get(key);
+      if (typeof place !== 'string') continue;
+      const trashed = { root: _id, entry: at, by, path: `${place}/${escapeName(name)}` };
+      updates.push({ updateOne: { filter: { _id, trashed: null }, update: { $set: { trashed } } } });
+    }
+    if (updates.length > 0) await models.item.collection.bulkWrite(updates as never, { ordered: false });
+    step('trash:hidden');
+  }
 }
 
 /** Does the steps after documents were marked at some time. Can be repeated. */
@@ -43,19 +73,32 @@ export async function finishTrashing(
   context: HostContext,
   { named, at }: { named: readonly TrashedDocument[]; at: Date },
 ): Promise<void> {
-  for (const { type, id } of named) {
-    const model = treeModel(context, type);
+  const idsOf = (wanted: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+  const { models, events } = context;
+  for (const id of idsOf('folder')) {
     const marked = { _id: id, 'trashed.entry': at, 'trashed.size': null };
-    if ((await model.exists(marked).setOptions(withTrashed)) === null) continue;
+    if ((await models.folder.exists(marked).setOptions(withTrashed)) === null) continue;
     await releaseNames(context, [id]);
-    if (type === 'folder') {
-      await hideContents(context, id);
-      await context.events.emit('access.changed', {});
-    }
+    await hideContents(context, id);
+    await events.emit('access.changed', {});
     await announceItems(context, 'item.hidden', { 'trashed.root': id });
     const { folders, items, size } = await countOf(context, id);
     const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
-    await model.updateOne(marked, { $set: counted }, withTrashed);
+    await models.folder.updateOne(marked, { $set: counted }, withTrashed);
+    step('trash:counted');
+  }
+  for (const some of batches(idsOf('item'))) {
+    const marked = { _id: { $in: [...some] }, 'trashed.entry': at, 'trashed.size': null };
+    const found = await models.item.find(marked, { size: 1 }, withTrashed).lean();
+    if (found.length === 0) continue;
+    const ids = found.map(({ _id }) => _id);
+    await releaseNames(context, ids);
+    await announceItems(context, 'item.hidden', { 'trashed.root': { $in: ids } });
+    const counts = found.map(({ _id, size }) => {
+      const counted = { 'trashed.folders': 0, 'trashed.items': 1, 'trashed.size': size };
+      return { updateOne: { filter: { _id, 'trashed.entry': at }, update: { $set: counted } } };
+    });
+    await models.item.collection.bulkWrite(counts as never, { ordered: false });
     step('trash:counted');
   }
 }

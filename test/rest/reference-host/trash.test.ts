@@ -422,6 +422,20 @@ describe('putting a folder with many items into the trash', () => {
     }
   });
 
+  it('is put there with few commands when its items are named one by one', async () => {
+    const idsIn = async (folder: string) => {
+      const found = (await admin.ok('GET', '/item', { query: { folderId: folder, limit: 0 } })) as unknown as Json[];
+      return found.map(({ _id }) => String(_id));
+    };
+    const [few, several] = [await idsIn(await fill(5)), await idsIn(await fill(60))];
+    const commands = await commandsOf(() => trash({ item: few }));
+    expect((await commandsOf(() => trash({ item: several }))) - commands).toBeLessThan(30);
+    const entry = (await listed()).find(({ _id }) => _id === several[0]);
+    expect(entry).toMatchObject({ items: 1, folders: 0, size: 0, isComplete: true });
+    await empty({ item: [...few, ...several] });
+    expect((await listed()).map(({ _id }) => _id)).not.toContain(several[0]);
+  });
+
   it('is emptied with as many commands as a folder with few, and shows what is left meanwhile', async () => {
     const { context } = server.host;
     const filled = async (images: number) => {
