@@ -33,9 +33,9 @@ export default defineConfig({
     include: filesOf(askedGroups()),
     setupFiles: ['test/support/run/setup.ts'],
     globalSetup: ['test/support/run/global-setup.ts'],
-    // Deadlines only end what hangs: on an idle machine no test takes more than a minute.
+    // Deadlines only end what hangs: on an idle machine no test takes more than a minute, and no preparation more than three.
     testTimeout: 600_000,
-    hookTimeout: 600_000,
+    hookTimeout: 1_800_000,
     pool: 'forks',
     // A process runs many files: loading everything anew for each takes longer than most tests.
     isolate: false,
