@@ -433,7 +433,7 @@ export const helpTexts = {
   list: [
     ['?', 'Show these keys'],
     ['/', 'Search'],
-    ['N, P', 'On an image: the next or previous image of the folder'],
+    ['N, Shift-N', 'On an image: the next or previous image of the folder'],
     ['Tab, Enter, Space', 'Move between buttons, links and fields, and use them'],
     ['Shift-Space, Ctrl-A', 'In a list: select up to here, or all'],
     ['F2, Delete, Escape', 'In a list: edit or delete the selection, or clear it'],

@@ -8,7 +8,7 @@ import { siteStorage } from '../storage.js';
 const storageKey = 'keep view';
 
 /**
- * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. The keys P and N
+ * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. Shift-N and N
  * open them.
  *
  * @param options `view` returns the parameters of the current view, for when the user keeps it
@@ -67,9 +67,10 @@ export function neighborLinks(options: {
   }
 
   function onKey(event: KeyboardEvent) {
-    const rel = { n: 'next', p: 'prev' }[event.key.toLowerCase()];
+    // P is the key of the polygon tool.
+    const rel = event.shiftKey ? 'prev' : 'next';
     const isTyping = (event.target as HTMLElement).closest?.('input, textarea, select, dialog');
-    if (rel === undefined || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.toLowerCase() !== 'n' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const anchor = element.querySelector<HTMLAnchorElement>(`a[rel=${rel}]`);
     if (anchor === null) return;
     event.preventDefault();

@@ -108,7 +108,9 @@ describe.skipIf(executablePath === null)('finding images on the page', () => {
     // The closest view of this image is wider.
     const at = '300,200,100';
     await page.evaluate(`location.hash += '&at=${at}'`);
-    await page.keyboard.press('p');
+    // The keys of drawing tools, which work while the image has the focus, are others.
+    await page.locator('[role=application]').focus();
+    await page.keyboard.press('Shift+n');
     await page.getByText('2 of 3').waitFor();
     expect(new URLSearchParams(page.url().split('?')[1]).get('at')).toMatch(/^300,200,1/);
     await page.getByRole('button', { name: 'Keep the view in the next image' }).click();

@@ -134,7 +134,7 @@ export const helpTexts: Texts['helpTexts'] = {
   list: [
     ['?', 'Diese Tasten zeigen'],
     ['/', 'Suchen'],
-    ['N, P', 'Auf einem Bild: nächstes oder voriges Bild des Ordners'],
+    ['N, Umschalt-N', 'Auf einem Bild: nächstes oder voriges Bild des Ordners'],
     ['Tab, Eingabe, Leertaste', 'Zwischen Schaltflächen, Links und Feldern wechseln und sie bedienen'],
     ['Umschalt-Leertaste, Strg-A', 'In einer Liste: bis hierher oder alles auswählen'],
     ['F2, Entf, Esc', 'In einer Liste: Auswahl bearbeiten, löschen oder aufheben'],
