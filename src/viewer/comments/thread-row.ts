@@ -32,6 +32,7 @@ export function threadRow(options: RowOptions) {
   const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
   const { replies, resolved, shape, place } = thread;
   const rest = replies > 0 || mayWrite;
+  const isResolved = thread.state === 'resolved';
   const label = isOpen
     ? replies > 0
       ? texts.hideReplies
@@ -48,19 +49,25 @@ export function threadRow(options: RowOptions) {
     editable(changes),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
     shape && !shape.available && h('p.amber', texts.shapeGone),
-    h('div.row.wrap.comment-actions', place && linkButton(texts.showPlace, goTo), (rest || isOpen) && toggle),
+    h(
+      'div.row.wrap.comment-actions',
+      place && linkButton(texts.showPlace, goTo),
+      (rest || isOpen) && toggle,
+      mayWrite && linkButton(isResolved ? texts.reopen : texts.resolve, setState),
+    ),
     isOpen && openPart(),
   );
   element.classList.toggle('current', isOpen);
   return { element, toggle, thread, isOpen };
 
+  function setState() {
+    const state = isResolved ? 'open' : 'resolved';
+    act(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
+  }
+
   function openPart() {
-    const state = thread.state === 'open' ? 'resolved' : 'open';
-    const setState = () => act(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
-    const stateLabel = state === 'resolved' ? texts.resolve : texts.reopen;
     const whole = h(
       'div.row.wrap.comment-actions',
-      mayWrite && linkButton(stateLabel, setState),
       location.hash.includes(thread._id) && linkButton(texts.copyLink, copyLink),
       remove({ ...options, comment: thread, onChanged, onGone }),
     );

@@ -170,6 +170,10 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     await page.getByText('Better answer').waitFor({ state: 'detached' });
     await write(bert, { text: 'From elsewhere' });
     await comments(page).getByText('From elsewhere').waitFor();
+    // A thread need not be opened for that.
+    const old = comments(page).getByRole('listitem').filter({ hasText: 'Old' });
+    await old.getByRole('button', { name: 'Resolve' }).click();
+    await old.getByText(/^Resolved by First anna/).waitFor();
     expect(await violationsOf(page)).toEqual([]);
     await page.context().close();
   });

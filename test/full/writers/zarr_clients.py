@@ -71,7 +71,7 @@ def _():
 
 @check("labels", "zarr")
 def _():
-    # Every pixel has the last shape that contains its centre, at each level: shapes are in the pixels of the finest.
+    # Every pixel has the last shape that contains its center, at each level: shapes are in the pixels of the finest.
     if version == 2:
         return
     groups = sorted({shape["group"] for shape in given["shapes"]})
