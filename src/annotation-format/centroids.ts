@@ -1,4 +1,3 @@
-import type { BoundingBox } from './bounding-box.js';
 import type { AnnotationElement } from './schema/document.js';
 import type { PolylineElement } from './schema/polyline.js';
 
@@ -30,30 +29,6 @@ export class CentroidPropTable {
     }
     return index;
   }
-}
-
-/** The values of a record. */
-export interface Centroid {
-  /** 24 hexadecimal digits. */
-  id: string;
-  box: Pick<BoundingBox, 'lowx' | 'highx' | 'lowy' | 'highy' | 'size'>;
-  /** Index into `_elementQuery.props`. */
-  props: number;
-}
-
-/** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
-export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
-  target.write(id, offset, 12, 'hex');
-  writePositionAndAppearance(new DataView(target.buffer, target.byteOffset), offset, box, props);
-}
-
-/** Writes everything of the record at `offset` except its id. */
-export function writePositionAndAppearance(target: DataView, offset: number, box: Centroid['box'], props: number): void {
-  // Halves are added, so that the sum of two large numbers does not overflow.
-  target.setFloat32(offset + 12, box.lowx / 2 + box.highx / 2, true);
-  target.setFloat32(offset + 16, box.lowy / 2 + box.highy / 2, true);
-  target.setFloat32(offset + 20, box.size, true);
-  target.setInt32(offset + 24, props, true);
 }
 
 /**

@@ -1,7 +1,26 @@
 import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation-format/bounding-box.js';
-import { CentroidPropTable, centroidBytes, writeCentroid } from '../../../src/annotation-format/centroids.js';
+import { CentroidPropTable, centroidBytes } from '../../../src/annotation-format/centroids.js';
 import { ElementBudget, matchesConditions, type ElementQuery } from '../../../src/annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../src/annotation-format/schema/document.js';
+
+/** The values of a record. */
+interface Centroid {
+  /** 24 hexadecimal digits. */
+  id: string;
+  box: Pick<BoundingBox, 'lowx' | 'highx' | 'lowy' | 'highy' | 'size'>;
+  /** Index into `_elementQuery.props`. */
+  props: number;
+}
+
+/** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
+export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
+  target.write(id, offset, 12, 'hex');
+  // Halves are added, so that the sum of two large numbers does not overflow.
+  target.writeFloatLE(box.lowx / 2 + box.highx / 2, offset + 12);
+  target.writeFloatLE(box.lowy / 2 + box.highy / 2, offset + 16);
+  target.writeFloatLE(box.size, offset + 20);
+  target.writeInt32LE(props, offset + 24);
+}
 
 /** A checked element, as stored. */
 export type Stored = AnnotationElement & { id: string };

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation-format/bounding-box.js';
-import { centroidBytes, centroidFrame, CentroidPropTable, writeCentroid } from '../../../src/annotation-format/centroids.js';
+import { centroidBytes, centroidFrame, CentroidPropTable } from '../../../src/annotation-format/centroids.js';
+import { writeCentroid } from '../../support/annotations/element-model.js';
 import { defaultName, withDefaultName } from '../../../src/annotation-format/default-name.js';
 import { elementDetails } from '../../../src/annotation-format/details.js';
 import { ElementIds } from '../../../src/annotation-format/element-ids.js';

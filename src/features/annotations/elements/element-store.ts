@@ -165,7 +165,7 @@ export interface ElementReading {
 
 /** Result of {@link ElementStore.centroids}. */
 export interface CentroidReading {
-  /** Records of 28 bytes (`writeCentroid`), never a part of one. */
+  /** Whole records of 28 bytes: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
   chunks: AsyncIterable<Buffer>;
   /** As in {@link ElementReading}. */
   budget: ElementBudget;

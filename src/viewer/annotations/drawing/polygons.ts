@@ -75,17 +75,19 @@ export async function polygonTools() {
     return result;
   }
 
+  /** The area that some polygons cover together, with the gaps between them that are narrower than a distance. */
+  const bridge = (polygons: readonly Polygon[], distance: number): Polygon[] => {
+    const paths = resized(resized(pathsOf(polygons), distance), -distance);
+    const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
+    return execute(ClipType.Union, paths, []).map(({ points, holes }) => ({
+      points: smooth(points),
+      holes: holes.map(smooth),
+    }));
+  };
+
   return {
     simplify,
-    /** The area that some polygons cover together, with the gaps between them that are narrower than a distance. */
-    bridge(polygons: readonly Polygon[], distance: number): Polygon[] {
-      const paths = resized(resized(pathsOf(polygons), distance), -distance);
-      const smooth = (ring: Coordinate[]) => simplify(ring, 2 * distance, true);
-      return execute(ClipType.Union, paths, []).map(({ points, holes }) => ({
-        points: smooth(points),
-        holes: holes.map(smooth),
-      }));
-    },
+    bridge,
     /** The area that some polygons cover together. */
     unite: (polygons: readonly Polygon[]) => execute(ClipType.Union, pathsOf(polygons), []),
     /** The part of an area that is outside other ones. */
