@@ -428,8 +428,8 @@ describe('events', () => {
         heard.push(['upload.finished', [reference, caller?.id]]);
         throw new Error('A listener that fails must not fail the upload.');
       }),
-      events.on('file.removed', ({ file }) => void heard.push(['file.removed', file.name])),
-      events.on('item.removed', ({ item: removed }) => void heard.push(['item.removed', removed.name])),
+      events.on('files.removed', ({ files }) => void heard.push(['files.removed', files.map(({ name }) => name)])),
+      events.on('items.removed', ({ items }) => void heard.push(['items.removed', items.map(({ name }) => name)])),
     ];
     const reference = '{"identifier":"LargeImageAnnotationUpload","itemId":"x"}';
     const query = { parentType: 'folder', parentId: folder, name: 'heard', size: 1, reference };
@@ -443,8 +443,8 @@ describe('events', () => {
       ['file.saved', ['heard', true]],
       ['upload.finished', [reference, admin.id]],
       ['file.saved', ['New.tar.GZ', false]],
-      ['file.removed', 'New.tar.GZ'],
-      ['item.removed', 'heard'],
+      ['files.removed', ['New.tar.GZ']],
+      ['items.removed', ['heard']],
     ]);
   });
 });
