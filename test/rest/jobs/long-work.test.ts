@@ -108,18 +108,18 @@ it('removals continue after clients would have timed out', async () => {
   const wait = globalThis.setTimeout;
   const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
   const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
-  // They are recorded together. The removal of each waits for something that happens only after the answer.
+  // They are recorded together. The removal waits for something that happens only after the answer.
   const { models, journal } = started.host.context;
   let goOn = () => {};
   const held = new Promise<void>((resolve) => (goOn = resolve));
-  const finish = journal.finish.bind(journal);
-  const holding = vi.spyOn(journal, 'finish').mockImplementation(async (undertaking, work) => {
-    if (undertaking.kind !== 'removals') await held;
-    return finish(undertaking, work);
+  const undertake = journal.undertake.bind(journal);
+  const holding = vi.spyOn(journal, 'undertake').mockImplementation(async (undertaking, work) => {
+    if (undertaking.kind === 'item-removals') await held;
+    return undertake(undertaking, work);
   });
   try {
     await admin.ok('DELETE', '/resource', { form: { resources: JSON.stringify({ item: items }) } });
-    expect(holding).toHaveBeenCalledWith(expect.objectContaining({ kind: 'removal' }), expect.anything());
+    await until('it has begun', () => holding.mock.calls.some(([{ kind }]) => kind === 'item-removals'));
   } finally {
     timers.mockRestore();
     goOn();
