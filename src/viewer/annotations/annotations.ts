@@ -33,6 +33,8 @@ interface AnnotationsOptions {
   hide: string[];
   /** colors and filters by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
+  /** whether tools for the first shape are offered to those who may annotate, if there are no annotations */
+  offersFirst: boolean;
   /** called when the hidden annotations change */
   onHide: () => void;
   /** called if the item was removed or the user has lost access */
@@ -226,7 +228,7 @@ export class ImageAnnotations {
 
   /** Whether a tool makes the first annotation of the image. */
   get #mayBegin() {
-    return this.#panel.mayBegin;
+    return this.options.offersFirst && this.#panel.mayBegin;
   }
 
   /** Starts editing an annotation; `null` ends editing. */

@@ -32,8 +32,10 @@ interface ImageOptions {
   onProblem?: (message: string) => void;
   /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened any more */
   onRetry: () => void;
-  /** whether the user may store presets, and draws the first shape without making an annotation; default no */
+  /** whether the user may store presets; default no */
   mayWrite?: boolean;
+  /** whether users who may annotate get tools for the first shape; default no, as there is no room for them beside another image */
+  offersFirst?: boolean;
   /** whether the user administers the item; default no */
   mayManage?: boolean;
   signal: AbortSignal;
@@ -193,7 +195,7 @@ export class ImageView {
   }
 
   #makeAnnotations() {
-    const { element, item, metadata, stage, drawing, query, onRetry, signal } = this.parts;
+    const { element, item, metadata, stage, drawing, query, offersFirst = false, onRetry, signal } = this.parts;
     return new ImageAnnotations({
       item,
       metadata,
@@ -202,6 +204,7 @@ export class ImageView {
       container: element,
       hide: readList(query.get('hide')),
       colorings: readColorings(query.get('coloring')),
+      offersFirst,
       onHide: () => this.#writeAddress(),
       onRefused: onRetry,
       signal,

@@ -119,6 +119,7 @@ async function openedImage(
     },
     onRetry: reopen,
     mayWrite,
+    offersFirst: true,
     mayManage: folder._accessLevel >= 2,
     signal,
   });
