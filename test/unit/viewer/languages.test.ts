@@ -93,6 +93,9 @@ function readsAsText(text: string, isPart: boolean): boolean {
   );
 }
 
+// Other files of this process expect English.
+afterEach(() => useLanguage('en'));
+
 describe('the language of the page', () => {
   beforeAll(() => {
     const french = {
@@ -102,7 +105,6 @@ describe('the language of the page', () => {
     };
     addTranslation('fr', french as unknown as Translation);
   });
-  afterEach(() => useLanguage('en'));
 
   it('uses the texts of a translation, and English ones where they are missing or not text', async () => {
     await useLanguage('fr');
