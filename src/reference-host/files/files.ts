@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
-import { eachInSlices, InvalidError, inParts, UnknownIdError, step, withoutReadLimit } from '../../larger-host.js';
+import { eachInSlices, idsPerQuery, InvalidError, inParts, UnknownIdError, step, withoutReadLimit } from '../../larger-host.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from './byte-store.js';
 import type { HostContext } from '../context.js';
@@ -16,9 +16,6 @@ import { recountAround } from '../tree/recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
-
-/** Number of files that are removed together. */
-const droppedTogether = 500;
 
 /** Lower-case parts of a file's name after its first dot. */
 function extensionsOf(name: string): string[] {
@@ -149,7 +146,7 @@ export async function dropFiles(
   context: HostContext,
   files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
 ): Promise<void> {
-  for await (const some of inParts(files, droppedTogether)) {
+  for await (const some of inParts(files, idsPerQuery)) {
     await context.models.file.deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
     step('file-removal:hidden');
     await clearBelongings(context, some);

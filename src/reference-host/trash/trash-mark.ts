@@ -20,7 +20,7 @@ export interface TrashMark {
   root: Types.ObjectId;
   /** When the root was put into the trash. Only the mark of the root has this and the following members. */
   entry?: Date;
-  /** Who put it into the trash. */
+  /** The user who moved it to the trash. */
   by?: Types.ObjectId | null;
   /** The path that it had. */
   path?: string;

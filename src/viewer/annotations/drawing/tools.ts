@@ -46,7 +46,7 @@ export class Tools {
   readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
-  /** What the pointer has done while there is no annotation to draw in yet; `null` if nothing is waited for. */
+  /** Gestures that wait for the annotation that is being made to draw in; `null` if none is. */
   #held: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {

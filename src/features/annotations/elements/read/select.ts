@@ -27,7 +27,7 @@ export interface Selection {
   dropTexts?: () => void;
 }
 
-/** As many as a window has elements, which can be joined to one pack; a power of two. */
+/** Maximum number of elements of a pack: all of a window, if its packs are joined. A power of two. */
 export const perPack = windowPositions;
 
 /** Index of the pack of a member. */
