@@ -32,7 +32,7 @@ export async function openJobService(uri: string, options: Partial<JobRunnerOpti
     maxConcurrency: 50,
   });
   await agenda.ready;
-  const runner = new JobRunner({ agenda, jobs, leaseMs, pollMs: 200, closeTimeoutMs: 1000, ...options });
+  const runner = new JobRunner({ agenda, jobs, leaseMs, pollMs: 200, closeTimeoutMs: 60_000, ...options });
   return {
     connection,
     model,
