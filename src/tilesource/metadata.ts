@@ -170,6 +170,7 @@ function* numberFrames(frames: readonly FrameMetadata[], channels: readonly stri
     const channel = frame.channel ?? (axes.C === undefined ? undefined : channels?.[axes.C]);
     if (channel !== undefined) wire.Channel = channel;
     if (frame.color !== undefined) wire.ChannelColor = frame.color;
+    if (frame.position !== undefined) wire.Position = frame.position;
     numbered.push(wire);
   }
   return numbered;

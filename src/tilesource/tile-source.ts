@@ -145,6 +145,8 @@ export interface FrameMetadata {
   channel?: string;
   /** Color in which the channel should be shown, as `#rrggbb`, if the file has one. */
   color?: string;
+  /** Name of the position along axis XY, such as a scene, if the file has one. */
+  position?: string;
   /** Further members of the frame from the file, sent unchanged. */
   extra?: Readonly<Record<string, unknown>>;
 }

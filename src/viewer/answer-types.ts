@@ -336,6 +336,7 @@ export interface components {
             IndexXY?: number;
             Channel?: string;
             ChannelColor?: string;
+            Position?: string;
         };
         GriddataElement: {
             /** @constant */

@@ -22,6 +22,7 @@ const frame = component('Frame', {
       IndexXY: anyInteger,
       Channel: anyText,
       ChannelColor: { ...anyText, description: 'As #rrggbb.' },
+      Position: { ...anyText, description: 'Name of the position along axis XY, such as a scene, if the file has one.' },
     },
   ),
   additionalProperties: true,

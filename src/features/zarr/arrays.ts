@@ -43,12 +43,18 @@ export interface ArrayImage {
 const own = new Set(['T', 'C', 'Z']);
 
 /** Positions along the axes that OME-Zarr does not have. Frames that differ in these belong to different images. */
-function positionOf({ axes }: FrameMetadata): string {
+function positionOf(axes: FrameMetadata['axes']): string {
   const others = Object.keys(axes).filter((axis) => !own.has(axis) && axes[axis] !== 0);
   return others
     .sort()
     .map((axis) => `${axis}=${axes[axis]}`)
     .join(',');
+}
+
+/** The position for people, with the name of the scene; `null` if the scene has none. */
+function sceneOf({ axes: { XY: _XY, ...others }, position }: FrameMetadata): string | null {
+  if (position === undefined) return null;
+  return [position, positionOf(others)].filter((part) => part !== '').join(', ');
 }
 
 function planeOf({ axes }: FrameMetadata): Plane {
@@ -74,7 +80,7 @@ function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
 export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
   const groups = new Map<string, Map<string, number>>();
   for (const [frame, each] of (metadata.frames ?? []).entries()) {
-    const position = positionOf(each);
+    const position = positionOf(each.axes);
     const { t, c, z } = planeOf(each);
     const plane = `${t}/${c}/${z}`;
     // Frames without distinguishing metadata are separate images too.
@@ -85,7 +91,11 @@ export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
     else group.set(plane, frame);
   }
   if (groups.size === 0) groups.set('', new Map([['0/0/0', 0]]));
-  return [...groups].map(([position, frames]) => arrayImage(metadata, frames, groups.size > 1 ? position : null));
+  return [...groups].map(([position, frames]) => {
+    const [first = 0] = frames.values();
+    const scene = sceneOf(metadata.frames?.[first] ?? { axes: {} });
+    return arrayImage(metadata, frames, groups.size > 1 ? (scene ?? position) : null);
+  });
 }
 
 function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>, name: string | null): ArrayImage {

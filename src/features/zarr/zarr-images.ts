@@ -262,5 +262,5 @@ export function tooMany(count: number): LargeImageError {
 }
 
 export function nameOf(item: ItemRecord, { name }: ArrayImage): string {
-  return name === null ? item.name : `${item.name} (${name})`;
+  return name === null || name === '' ? item.name : `${item.name} (${name})`;
 }

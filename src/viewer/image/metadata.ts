@@ -5,8 +5,8 @@ import { imageTexts } from '../texts.js';
 /** The metadata about the order of frames. */
 type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_z' | 'seconds_t'> & Counted;
 
-/** The frames, which are only counted here. */
-type Counted = { frames?: readonly unknown[] };
+/** The frames, of which only the number and the names of positions are used here. */
+type Counted = { frames?: readonly { Frame: number; Position?: string }[] };
 
 /** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimeters of one. */
 export type ImageMetadata = Documents['LargeImage'];
@@ -20,8 +20,8 @@ export interface Axis {
   range: number;
   /** frames from one position to the next */
   stride: number;
-  /** names of the positions; empty if they have none */
-  names: readonly string[];
+  /** names of the positions; some or all may be missing */
+  names: readonly (string | undefined)[];
   /** the distance of a position from the first one, with its unit; missing if the file does not state it */
   placeOf?: (position: number) => string;
 }
@@ -40,9 +40,16 @@ export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channel
     label: imageTexts.axes[key] ?? key.replace(/^Index/, ''),
     range: IndexRange[key] as number,
     stride: IndexStride[key] as number,
-    names: key === 'IndexC' ? channels : [],
+    names: namesOn(key),
     ...placeOf(key, steps),
   }));
+
+  function namesOn(key: string) {
+    if (key === 'IndexC') return channels;
+    if (key !== 'IndexXY') return [];
+    const stride = IndexStride.IndexXY as number;
+    return Array.from({ length: IndexRange.IndexXY as number }, (_, position) => frames[position * stride]?.Position);
+  }
 }
 
 function placeOf(key: string, { mm_z: mmZ, seconds_t: seconds }: Pick<ImageMetadata, 'mm_z' | 'seconds_t'>) {

@@ -20,6 +20,15 @@ describe('axes', () => {
     ]);
   });
 
+  it('name positions as the file does', () => {
+    const frames = ['Left', 'Left', undefined, undefined].map((Position, Frame) => ({ Frame, ...(Position && { Position }) }));
+    const axes = axesOf({ frames, IndexRange: { IndexXY: 2, IndexZ: 2 }, IndexStride: { IndexXY: 2, IndexZ: 1 } });
+    expect(axes.map(({ key, names }) => [key, names])).toEqual([
+      ['IndexZ', []],
+      ['IndexXY', ['Left', undefined]],
+    ]);
+  });
+
   it('tell how far a position is from the first one, if the file states the steps', () => {
     const sizes = { frames: framesOf(6), IndexRange: { IndexZ: 3, IndexT: 2 }, IndexStride: { IndexZ: 1, IndexT: 3 } };
     const [depth, time] = axesOf({ ...sizes, mm_z: 0.0005, seconds_t: 1.5 });

@@ -127,22 +127,23 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
   if (frames.length <= 1)
     return { channels: [{ name: channels[0] ?? '', color: frames[0]?.color ?? null }], positions: [{ label: '', frames: [0] }] };
   if (frames.length > maxPlanes) return null;
-  const positions = new Map<string, number[]>();
+  const positions = new Map<string, { label: string; frames: number[] }>();
   const found: { name: string; color: string | null }[] = [];
-  for (const [number, { axes, channel, color }] of frames.entries()) {
+  for (const [number, { axes, channel, color, position }] of frames.entries()) {
     const { C: c = 0, ...others } = axes;
-    const label = Object.entries(others)
-      .filter(([, value]) => value !== undefined)
-      .map(([axis, value]) => `${axis}${value}`)
-      .join(' ');
-    const own = positions.get(label) ?? [];
-    positions.set(label, own);
-    own[c] = number;
+    const used = Object.entries(others).filter(([, value]) => value !== undefined);
+    const key = used.map(([axis, value]) => `${axis}${value}`).join(' ');
+    const label = used.map(([axis, value]) => (axis === 'XY' && position) || `${axis}${value}`).join(' ');
+    const own = positions.get(key) ?? { label, frames: [] };
+    positions.set(key, own);
+    own.frames[c] = number;
     found[c] ??= { name: channel ?? channels[c] ?? '', color: color ?? null };
   }
-  const isComplete = [...positions.values()].every((own) => own.length === found.length && !own.includes(undefined as never));
+  const isComplete = [...positions.values()].every(
+    (own) => own.frames.length === found.length && !own.frames.includes(undefined as never),
+  );
   if (!isComplete || positions.size > 4000) return null;
-  return { channels: found, positions: [...positions].map(([label, own]) => ({ label, frames: own })) };
+  return { channels: found, positions: [...positions.values()] };
 }
 
 async function storedLevels(

@@ -187,10 +187,13 @@ function axesOf(frame: Frame): [axis: string, value: number][] {
 }
 
 /**
- * The position of a frame as a text for people, which counts from 1, such as `Z 1, T 3`; `null` if the channel is the only axis.
+ * The position of a frame as a text for people, which counts from 1, such as `Z 1, T 3` or `Z 1, Left kidney`; `null` if the channel is the only axis.
  */
 function positionName(frame: Frame): string | null {
-  const axes = axesOf(frame).map(([axis, value]) => `${axis} ${value + 1}`);
+  const { Position: named } = frame;
+  const axes = axesOf(frame).map(([axis, value]) =>
+    axis === 'XY' && typeof named === 'string' ? named : `${axis} ${value + 1}`,
+  );
   return axes.length === 0 ? null : axes.join(', ');
 }
 

@@ -13,6 +13,8 @@ export interface CziFacts {
   bits: number | null;
   /** Channels by their number, or by their order if they have none. */
   channels: { number: number; name: string | null; color: string | null }[];
+  /** Names of scenes by their numbers. */
+  scenes: { number: number; name: string | undefined }[];
   /** Properties by their names. The names are those of OpenSlide. */
   properties: Record<string, string>;
 }
@@ -100,6 +102,11 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
+function readScenes(metadata: XmlElement): CziFacts['scenes'] {
+  const scenes = children(at(metadata, 'Information', 'Image', 'Dimensions', 'S', 'Scenes'), 'Scene');
+  return scenes.map((scene, index) => ({ number: Number(attribute(scene, 'Index') ?? index), name: attribute(scene, 'Name') }));
+}
+
 function readBits(metadata: XmlElement): number | null {
   const image = at(metadata, 'Information', 'Image');
   const channels = children(at(image, 'Dimensions', 'Channels'), 'Channel');
@@ -134,6 +141,7 @@ export function readCziFacts(xml: string): CziFacts {
     magnification,
     bits: readBits(metadata),
     channels: readChannels(metadata),
+    scenes: readScenes(metadata),
     properties: Object.fromEntries([...properties].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };
 }

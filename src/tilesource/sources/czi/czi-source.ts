@@ -14,6 +14,7 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../tile-source.js';
+import { positionNames } from '../../position-names.js';
 import { levelCount, levelScale, levelSize } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { whiteOfBits, type Raster } from '../../raster.js';
@@ -46,6 +47,7 @@ const noFacts: CziFacts = {
   magnification: null,
   bits: null,
   channels: [],
+  scenes: [],
   properties: { 'openslide.vendor': 'zeiss' },
 };
 
@@ -60,18 +62,27 @@ interface CziParts {
   blocks: FileBlocks;
 }
 
+/** Names of the scenes in the order of their numbers. */
+function sceneNames({ scenes }: CziLayout, facts: CziFacts): (string | undefined)[] {
+  const names = new Map(facts.scenes.map(({ number, name }) => [number, name]));
+  return positionNames([...scenes.keys()].map((scene) => names.get(scene)));
+}
+
 function describe({ layout, facts }: CziParts): ImageMetadata {
   const size = { sizeX: layout.width, sizeY: layout.height, tileWidth: tileSide, tileHeight: tileSide };
   const channels = layout.channelNumbers.map(
     (number, index) => facts.channels.find((channel) => channel.number === number) ?? facts.channels[index],
   );
   const names = channels.map((channel) => channel?.name ?? null);
+  const scenes = sceneNames(layout, facts);
   const frames = layout.frames.map(({ axes }): FrameMetadata => {
     const channel = channels[axes.C ?? 0];
+    const position = axes.XY === undefined ? undefined : scenes[axes.XY];
     return {
       axes,
       ...(channel?.name == null ? {} : { channel: channel.name }),
       ...(channel?.color == null ? {} : { color: channel.color }),
+      ...(position === undefined ? {} : { position }),
     };
   });
   return {
@@ -158,7 +169,10 @@ class CziTileSource implements TileSource {
 
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { facts, header, layout, subBlockCount } = this.parts;
-    const scenes = [...layout.scenes].slice(0, shownScenes).map(([scene, box]) => ({ scene, ...box }));
+    const names = sceneNames(layout, facts);
+    const scenes = [...layout.scenes]
+      .slice(0, shownScenes)
+      .map(([scene, box], index) => ({ scene, ...(names[index] !== undefined && { name: names[index] }), ...box }));
     return {
       openslide: facts.properties,
       czi: { version: header.version, guid: header.guid, subBlocks: subBlockCount, scenes, left: layout.left, top: layout.top },

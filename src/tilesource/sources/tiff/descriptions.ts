@@ -86,13 +86,20 @@ export function converterFrame(description: string): FrameMetadata | null {
   const axes: Record<string, number> = {};
   const extra: Record<string, unknown> = {};
   let channel: string | undefined;
+  let position: string | undefined;
   for (const [key, value] of Object.entries(members(frame))) {
     if (key === 'Frame' || key === 'Index') continue;
     if (/^Index[A-Z]\w*$/.test(key) && Number.isSafeInteger(value) && Number(value) >= 0) axes[key.slice(5)] = Number(value);
     else if (key === 'Channel' && typeof value === 'string') channel = value;
+    else if (key === 'Position' && typeof value === 'string') position = value;
     else extra[key] = value;
   }
-  return { axes, ...(channel === undefined ? {} : { channel }), ...(Object.keys(extra).length > 0 ? { extra } : {}) };
+  return {
+    axes,
+    ...(channel === undefined ? {} : { channel }),
+    ...(position === undefined ? {} : { position }),
+    ...(Object.keys(extra).length > 0 ? { extra } : {}),
+  };
 }
 
 function readConverter(description: string): DescribedImage | null {

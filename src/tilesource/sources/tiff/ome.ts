@@ -1,5 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata } from '../../tile-source.js';
+import { positionNames } from '../../position-names.js';
 import { attribute, children, parseXml, plainElement, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */
@@ -263,6 +264,7 @@ function largestOf(described: readonly DescribedImage[]): DescribedImage {
 function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null, files: PlaneFiles): OmePlane[] {
   const planes: OmePlane[] = [];
   const budget = { planes: maxPlanes };
+  const positions = same.length > 1 ? positionNames(same.map(({ image }) => attribute(image, 'Name'))) : [];
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
     const colors = children(each.pixels, 'Channel').map(colorOf);
@@ -279,6 +281,7 @@ function planesOf(same: readonly DescribedImage[], names: readonly (string | und
           axes: { ...at, ...(same.length > 1 ? { XY: position } : {}) },
           ...(channel === undefined ? {} : { channel }),
           ...(color === undefined ? {} : { color }),
+          ...(positions[position] === undefined ? {} : { position: positions[position] }),
           ...(placement === undefined ? {} : { extra: placement.extra }),
         },
       });

@@ -245,6 +245,24 @@ describe('CZI', () => {
     await source.close();
   });
 
+  it('names scenes as the file does, whatever the order of its numbers', async () => {
+    const scenes = [`<Scene Index="7" Name="Right"/>`, `<Scene Index="2" Name="Left"/>`, `<Scene Index="3"/>`].join('');
+    const blocks = [7, 2, 3].map((S) =>
+      gray({ axes: { C: 0, S, M: 0 }, storedWidth: 2, storedHeight: 1, data: Buffer.from([S, S]) }),
+    );
+    const dimensions = `<S><Scenes>${scenes}</Scenes></S>`;
+    const xml = `<Information><Image><Dimensions>${dimensions}</Dimensions></Image></Information>`;
+    const source = await open({ blocks, xml });
+    expect(source.metadata.frames).toEqual([
+      { axes: { XY: 0 }, position: 'Left' },
+      { axes: { XY: 1 } },
+      { axes: { XY: 2 }, position: 'Right' },
+    ]);
+    const { czi } = (await source.internalMetadata?.()) ?? {};
+    expect(czi).toMatchObject({ scenes: [{ scene: 2, name: 'Left' }, { scene: 3 }, { scene: 7, name: 'Right' }] });
+    await source.close();
+  });
+
   it('has label and thumbnail as associated images', async () => {
     const source = await open(pyramidFile());
     expect(source.associatedImages).toEqual(['label', 'thumbnail']);

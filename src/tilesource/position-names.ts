@@ -1,0 +1,7 @@
+/** Names of positions without blanks around them; `undefined` where there is none. Equal names get their numbers, so that they differ. */
+export function positionNames(names: readonly (string | undefined)[]): (string | undefined)[] {
+  const trimmed = names.map((name) => name?.trim());
+  const counts = new Map<string | undefined, number>();
+  for (const name of trimmed) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return trimmed.map((name, index) => ((counts.get(name) as number) > 1 && name ? `${name} (${index + 1})` : name || undefined));
+}
