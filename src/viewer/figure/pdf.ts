@@ -40,8 +40,8 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
   const states = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
   const picture = await deflated(rowsOf(canvas, signal));
   const drawing = await deflated([new TextEncoder().encode(content.join('\n'))]);
-  const font = (name: string) => `/${name} << /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
-  const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${states} >> /Font << ${font('Helvetica')} ${font('Helvetica-Bold')} >>`;
+  const font = (name: string) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
+  const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${states} >> /Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>`;
   return assembled([
     ['<< /Type /Catalog /Pages 2 0 R >>'],
     ['<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
@@ -53,6 +53,9 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
       `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 `,
       picture,
     ),
+    // Poppler reports an error if fonts are not objects of their own.
+    [font('Helvetica')],
+    [font('Helvetica-Bold')],
   ]);
 
   function use({ color, alpha }: Ink, operator: 'rg' | 'RG') {

@@ -192,7 +192,9 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     expect(text).toContain('/MediaBox [0 0 226.8 ');
     // Each entry of the table of objects leads to its object.
     const places = [...text.matchAll(/^(\d{10}) 00000 n /gm)].map(([, place]) => Number(place));
-    expect(places.map((place, index) => text.startsWith(`${index + 1} 0 obj`, place))).toEqual([true, true, true, true, true]);
+    expect(places.map((place, index) => text.startsWith(`${index + 1} 0 obj`, place))).toEqual(Array(7).fill(true));
+    expect(text).toContain('/Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>');
+    for (const object of [6, 7]) expect(text).toContain(`\n${object} 0 obj\n<< /Type /Font`);
     expect(text.startsWith('xref', Number(/startxref\n(\d+)/.exec(text)?.[1]))).toBe(true);
     const streams = [...text.matchAll(/\/Length (\d+) >>\nstream\n/g)].map((match) => {
       const start = match.index + match[0].length;
