@@ -1,5 +1,5 @@
 import { openCore, startSweeper } from './core/core.js';
-import { harmlessLogger } from './core/host/logger.js';
+import { nonThrowingLogger } from './core/host/logger.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
 import { plotFeature } from './features/annotations/plot/feature.js';
@@ -48,7 +48,7 @@ export async function assemble(
   options: InstallOptions,
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
-  const features = new Features(harmlessLogger(host.logger));
+  const features = new Features(nonThrowingLogger(host.logger));
   try {
     return await openAll(features, host, options, app);
   } catch (error) {

@@ -27,7 +27,7 @@ export { repeatCollisions } from './core/database/refused-writes.js';
 export { shownName } from './tilesource/byte-reader.js';
 
 // Protection from errors of a logger, for hosts that receive one
-export { harmlessLogger } from './core/host/logger.js';
+export { nonThrowingLogger as harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that also receive them from clients
 export { readAccessList, readFlags, type GrantedAccess } from './http/access-list.js';

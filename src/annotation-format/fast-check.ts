@@ -60,12 +60,12 @@ function stringCheck(schema: Schema): Check {
   if (Array.isArray(schema.enum)) return (value) => typeof value === 'string' && (schema.enum as unknown[]).includes(value);
   if (typeof schema.pattern !== 'string') return (value) => typeof value === 'string';
   const pattern = new RegExp(schema.pattern, 'u');
-  const known = new Set<string>();
+  const matched = new Set<string>();
   return (value) => {
     if (typeof value !== 'string') return false;
-    if (known.has(value)) return true;
+    if (matched.has(value)) return true;
     if (!pattern.test(value)) return false;
-    if (known.size < rememberedTexts && value.length < 64) known.add(value);
+    if (matched.size < rememberedTexts && value.length < 64) matched.add(value);
     return true;
   };
 }

@@ -82,7 +82,7 @@ export function explain(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const at = path.replace(/^\./, '') || 'document';
   const parent = (error.parentSchema ?? {}) as Record<string, unknown>;
-  const got = `not ${describeValue(error.data)}`;
+  const actual = `not ${describeValue(error.data)}`;
   switch (error.keyword) {
     case 'required':
       return `${path}.${String(error.params.missingProperty)}: is required`.replace(/^\./, '');
@@ -92,22 +92,22 @@ export function explain(error: ErrorObject, subject: string): string {
       return `${at}: Additional properties are not allowed (${name} was unexpected; allowed: ${allowed})`;
     }
     case 'type':
-      return `${at}: must be ${typeNames[String(error.params.type)] ?? String(error.params.type)}, ${got}`;
+      return `${at}: must be ${typeNames[String(error.params.type)] ?? String(error.params.type)}, ${actual}`;
     case 'enum':
-      return `${at}: must be one of ${(error.params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}, ${got}`;
+      return `${at}: must be one of ${(error.params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}, ${actual}`;
     case 'pattern':
-      return `${at}: must be ${patternRules[String(error.params.pattern)] ?? `text like ${String(error.params.pattern)}`}, ${got}`;
+      return `${at}: must be ${patternRules[String(error.params.pattern)] ?? `text like ${String(error.params.pattern)}`}, ${actual}`;
     case 'minItems':
     case 'maxItems': {
       const length = Array.isArray(error.data) ? error.data.length : 0;
       return `${at}: must have ${sizeRule(parent)} entries, not ${length}`;
     }
     case 'minimum':
-      return `${at}: must be at least ${String(error.params.limit)}, ${got}`;
+      return `${at}: must be at least ${String(error.params.limit)}, ${actual}`;
     case 'maximum':
-      return `${at}: must be at most ${String(error.params.limit)}, ${got}`;
+      return `${at}: must be at most ${String(error.params.limit)}, ${actual}`;
     case 'exclusiveMinimum':
-      return `${at}: must be greater than ${String(error.params.limit)}, ${got}`;
+      return `${at}: must be greater than ${String(error.params.limit)}, ${actual}`;
     case 'minLength':
       return `${at}: must not be empty`;
     default:

@@ -8,7 +8,7 @@ export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 /** Sizes of the large images of overlays, each looked up once. */
 export class KnownOverlaySizes {
   readonly #field: string;
-  readonly #known: Map<string, OverlaySize | null>;
+  readonly #sizes: Map<string, OverlaySize | null>;
 
   /** @param known sizes that need no lookup. */
   constructor(
@@ -17,26 +17,26 @@ export class KnownOverlaySizes {
     known: Iterable<[itemId: string, size: OverlaySize | null]> = [],
   ) {
     this.#field = itemField(brand);
-    this.#known = new Map(known);
+    this.#sizes = new Map(known);
   }
 
   /** Whether the size of an element's image must be looked up first. */
   isMissing(element: AnnotationElement): boolean {
-    return isOverlay(element) && !this.#known.has(this.#item(element));
+    return isOverlay(element) && !this.#sizes.has(this.#item(element));
   }
 
   async load(element: AnnotationElement): Promise<void> {
     const item = this.#item(element);
-    if (!this.#known.has(item)) this.#known.set(item, await this.overlaySizes(item));
+    if (!this.#sizes.has(item)) this.#sizes.set(item, await this.overlaySizes(item));
   }
 
   /** The items that were looked up. */
   items(): Iterable<string> {
-    return this.#known.keys();
+    return this.#sizes.keys();
   }
 
   of(element: AnnotationElement): OverlaySize | null {
-    return isOverlay(element) ? (this.#known.get(this.#item(element)) ?? null) : null;
+    return isOverlay(element) ? (this.#sizes.get(this.#item(element)) ?? null) : null;
   }
 
   #item(element: AnnotationElement): string {

@@ -95,8 +95,8 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
     const validator = validators.get(type);
     if (validator === undefined) {
       const wrong = type === undefined ? 'is required; it must be' : 'must be';
-      const got = type === undefined ? '' : `, not ${describeValue(type)}`;
-      throw raise(`${subject}.type: ${wrong} one of ${types}${got}`);
+      const actual = type === undefined ? '' : `, not ${describeValue(type)}`;
+      throw raise(`${subject}.type: ${wrong} one of ${types}${actual}`);
     }
     if (!validator.accepts(element)) {
       const error = validator.explain(element);

@@ -29,8 +29,8 @@ function formatEvaluated(config: EvaluatedConfig): { text: string; config: Evalu
   if (config.problem !== null) return null;
   for (const entry of config.entries) if (entry.kind === 'option' && !config.literals.has(entry)) return null;
   // `repr` may change quotes, which can break values that refer to other options. If so, those options keep their source text.
-  for (const kept of [() => new Set<ConfigOption>(), () => interpolatedOptions(config)]) {
-    const text = render(config, kept());
+  for (const untouched of [() => new Set<ConfigOption>(), () => interpolatedOptions(config)]) {
+    const text = render(config, untouched());
     const formatted = evaluateConfig(text);
     if (isSameMeaning(config, formatted)) return { text, config: formatted };
   }
@@ -80,7 +80,7 @@ function isEqual(left: PythonValue, right: PythonValue): boolean {
 }
 
 /** The formatted text. Options in `kept` keep the source text of their values. */
-function render(config: EvaluatedConfig, kept: ReadonlySet<ConfigOption>): string {
+function render(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): string {
   const output: string[] = [];
   // A comment inside the lines of a value is moved before the option. Other comments stay after the entry that they follow.
   const hoisted = new Map<ConfigOption, ConfigComment[]>();
@@ -97,7 +97,7 @@ function render(config: EvaluatedConfig, kept: ReadonlySet<ConfigOption>): strin
       isInSection = true;
     } else if (entry.kind === 'option') {
       for (const comment of hoisted.get(entry) ?? []) output.push(comment.text);
-      output.push(renderOption(entry, config.literals.get(entry), kept.has(entry)));
+      output.push(renderOption(entry, config.literals.get(entry), untouched.has(entry)));
     } else if (entry.within === null || !isInsideValue(entry.within, config)) {
       // The last line may lack a line break, which is added because otherwise formatting would not be stable.
       output.push(entry.text, isInSection && !entry.text.endsWith('\n') ? '\n' : '');

@@ -56,8 +56,8 @@ function repeat(sequence: PythonValue, times: PythonValue, budget: LiteralBudget
   if (times.type !== 'int' && times.type !== 'bool') return null;
   if (sequence.type !== 'str' && sequence.type !== 'bytes' && sequence.type !== 'list' && sequence.type !== 'tuple') return null;
   const length = 'items' in sequence ? sequence.items.length : sequence.value.length;
-  const wanted = BigInt(times.value);
-  const count = wanted < 0n || length === 0 ? 0 : wanted > BigInt(budget.produced) ? Infinity : Number(wanted);
+  const repetitions = BigInt(times.value);
+  const count = repetitions < 0n || length === 0 ? 0 : repetitions > BigInt(budget.produced) ? Infinity : Number(repetitions);
   // The size of entries counts, because each repetition prints them again.
   const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + sizeOf(item), 0) : length;
   if (!take(budget, count === 0 ? 0 : count * size)) return null;

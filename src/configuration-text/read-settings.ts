@@ -154,9 +154,9 @@ export function readSettings(options: {
   report: (problem: SettingProblem) => void;
 }): FileSettings {
   const settings = defaultSettings(options.totalMemory);
-  const given = options.config === null ? [] : readSection(options.config, options.report);
+  const entries = options.config === null ? [] : readSection(options.config, options.report);
   const ignoredNames: Record<string, string> = {};
-  for (const { key, value, source } of [...given, ...readEnvironment(options.env)]) {
+  for (const { key, value, source } of [...entries, ...readEnvironment(options.env)]) {
     const sourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
     if (value === undefined) {
       resetSetting(settings, ignoredNames, key, options.totalMemory);
@@ -213,15 +213,15 @@ function readSection(config: string, report: (problem: SettingProblem) => void):
   }
   const own = evaluated.options.get(section);
   if (own === undefined) return [];
-  const given: GivenSetting[] = [];
+  const settings: GivenSetting[] = [];
   const inherited = [...(evaluated.options.get(defaultSection) ?? [])].filter(([name]) => !own.has(name) && isOwnName(name));
   for (const [key, option] of [...inherited, ...own]) {
     const source = `[${section}], line ${option.lines[0]?.line ?? 0}`;
     const value = toPlain(valueIn(section, option, evaluated));
     if (value === undefined) report({ key, source, message: `${key} has a value that cannot be used here.` });
-    else given.push({ key, value, source });
+    else settings.push({ key, value, source });
   }
-  return given;
+  return settings;
 }
 
 function isOwnName(name: string): boolean {
@@ -233,13 +233,13 @@ function valueIn(section: string, option: ConfigOption, config: EvaluatedConfig)
 }
 
 function readEnvironment(env: Readonly<Record<string, string | undefined>>): GivenSetting[] {
-  const given: GivenSetting[] = [];
+  const settings: GivenSetting[] = [];
   for (const [variable, raw] of Object.entries(env)) {
     const key = /^LARGE_IMAGE_([A-Z0-9_]+)$/.exec(variable)?.[1]?.toLowerCase();
     if (key === undefined || raw === undefined || !isOwnName(key)) continue;
-    given.push({ key, value: raw === builtIn ? undefined : decode(raw), source: variable });
+    settings.push({ key, value: raw === builtIn ? undefined : decode(raw), source: variable });
   }
-  return given;
+  return settings;
 }
 
 function decode(raw: string): PlainValue {

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
 import { checkHost, claimModels } from './host/check-host.js';
 import { Callers } from './host/callers.js';
-import { harmlessLogger } from './host/logger.js';
+import { nonThrowingLogger } from './host/logger.js';
 import { ModelEvents, onItemsRemoved } from './host/host-events.js';
 import { HiddenItems } from './host/hidden-items.js';
 import { HostRecords } from './host/host-records.js';
@@ -60,7 +60,7 @@ export async function openCore(
   onClose(() => own.close());
   const leaseModel = new LeaseModel(own);
   await leaseModel.createIndexes();
-  const logger = harmlessLogger(host.logger);
+  const logger = nonThrowingLogger(host.logger);
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();

@@ -18,10 +18,10 @@ export function requestId(): string | undefined {
  * each log line written meanwhile.
  */
 export function underRequestId<R>(request: IncomingMessage, response: ServerResponse, answer: () => R): R {
-  const given = response.getHeader(headerNames[0]);
-  if (given !== undefined && given === current.getStore()) return answer();
+  const header = response.getHeader(headerNames[0]);
+  if (header !== undefined && header === current.getStore()) return answer();
   const sent = request.headers['x-request-id'];
-  const id = typeof given === 'string' ? given : typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID();
+  const id = typeof header === 'string' ? header : typeof sent === 'string' && safeId.test(sent) ? sent : randomUUID();
   for (const name of headerNames) response.setHeader(name, id);
   return current.run(id, answer);
 }

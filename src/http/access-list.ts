@@ -39,8 +39,8 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
     groups: readEntries(sent.groups, 'group', context.knownFlags),
   };
   const { directory, caller, former } = context;
-  const groups = await found(list.groups, former?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
-  const users = await found(list.users, former?.users, (ids, asker) => directory?.users(ids, asker), caller);
+  const groups = await loadListed(list.groups, former?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
+  const users = await loadListed(list.users, former?.users, (ids, asker) => directory?.users(ids, asker), caller);
   const unknown = [
     ...(directory === undefined ? [] : without(list.users, users, 'user')),
     ...without(list.groups, groups, 'group'),
@@ -65,10 +65,10 @@ function invalid(reason: string): InvalidError {
   return new InvalidError(`Invalid access list: ${reason}.`, 'access');
 }
 
-function refuseOthers(sent: object, known: ReadonlySet<string>): void {
-  const other = Object.keys(sent).find((key) => !known.has(key));
+function refuseOthers(sent: object, allowed: ReadonlySet<string>): void {
+  const other = Object.keys(sent).find((key) => !allowed.has(key));
   if (other === undefined) return;
-  throw invalid(`${JSON.stringify(other)} is not one of ${[...known].join(', ')}`);
+  throw invalid(`${JSON.stringify(other)} is not one of ${[...allowed].join(', ')}`);
 }
 
 function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: ReadonlySet<string>): AccessEntry[] {
@@ -90,22 +90,22 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
 }
 
 /** The users or groups of a list that exist and are on the previous list or visible to the caller. */
-async function found<T extends { id: string }>(
+async function loadListed<T extends { id: string }>(
   entries: readonly { id: string }[],
   former: readonly { id: string }[] = [],
   find: (ids: readonly string[], asker?: Caller | null) => Promise<T[]> | undefined,
   caller: Caller | null,
 ): Promise<T[]> {
   const before = new Set(former.map(({ id }) => id));
-  const kept = entries.map(({ id }) => id).filter((id) => before.has(id));
+  const remaining = entries.map(({ id }) => id).filter((id) => before.has(id));
   const added = entries.map(({ id }) => id).filter((id) => !before.has(id));
-  const parts = await Promise.all([kept.length > 0 && find(kept), added.length > 0 && find(added, caller)]);
+  const parts = await Promise.all([remaining.length > 0 && find(remaining), added.length > 0 && find(added, caller)]);
   return parts.flatMap((part) => part || []);
 }
 
 function without(entries: readonly AccessEntry[], found: readonly { id: string }[], kind: string): string[] {
-  const known = new Set(found.map(({ id }) => id));
-  return entries.filter(({ id }) => !known.has(id)).map(({ id }) => `${kind} ${shown(id)}`);
+  const ids = new Set(found.map(({ id }) => id));
+  return entries.filter(({ id }) => !ids.has(id)).map(({ id }) => `${kind} ${shown(id)}`);
 }
 
 /** An id as shown in messages. Clients can send anything. */

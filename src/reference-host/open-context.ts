@@ -114,12 +114,12 @@ export async function openContext(
 }
 
 async function connect(mongoose: Mongoose, uri: string, undo: (() => Promise<unknown>)[]): Promise<Connection> {
-  const ended = watchEndedConnections();
-  undo.push(async () => ended.stop());
+  const endedConnections = watchEndedConnections();
+  undo.push(async () => endedConnections.stop());
   const connection = mongoose.createConnection(uri, { ...timesFor(uri), writeConcern: onDisk });
   undo.push(() => connection.close());
   await connection.asPromise();
-  ended.follow(connection);
+  endedConnections.follow(connection);
   return connection;
 }
 

@@ -285,16 +285,16 @@ export class Bucket {
    * number.
    */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
-    let ended = 0;
+    let endedCount = 0;
     const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
     const { Uploads = [] } = await this.#send((o) => this.client.send(list, o), signal);
     for (const { Key, UploadId, Initiated } of Uploads) {
       if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
       const abort = new AbortMultipartUploadCommand({ ...this.#at(Key), UploadId });
       await this.#send((o) => this.client.send(abort, o), signal);
-      ended += 1;
+      endedCount += 1;
     }
-    return ended;
+    return endedCount;
   }
 
   /** Removes an object. It is not an error if the object does not exist. */
@@ -336,20 +336,20 @@ async function* partsOf(
 ): AsyncGenerator<Buffer, void> {
   let received = 0;
   let chunks: Uint8Array[] = [];
-  let held = 0;
+  let heldBytes = 0;
   const wrong = (found: string) =>
     new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${found}.`, 'size');
   for await (const chunk of content as AsyncIterable<Uint8Array>) {
     received += chunk.length;
     if (received > size) throw wrong('more');
     chunks.push(chunk);
-    held += chunk.length;
-    if (held >= length && received < size) {
+    heldBytes += chunk.length;
+    if (heldBytes >= length && received < size) {
       const all = Buffer.concat(chunks);
       let from = 0;
       for (; all.length - from >= length; from += length) yield all.subarray(from, from + length);
       chunks = [all.subarray(from)];
-      held = all.length - from;
+      heldBytes = all.length - from;
     }
   }
   if (received !== size) throw wrong(`only ${received}`);

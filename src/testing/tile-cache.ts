@@ -142,8 +142,8 @@ function testSize(each: TestEach): void {
       assert.ok((await cache.get(keyOf({ tile: 0 }))) !== undefined, 'what is always in use stays');
       assert.ok((await cache.get(keyOf({ tile: count - 1 }))) !== undefined, 'the newest stays');
       assert.equal(await cache.get(keyOf({ tile: 1 })), undefined, 'the oldest is gone');
-      const kept = await readAll(cache, count);
-      assert.ok(kept >= 8 && kept <= 16, `${kept} tiles of 64 KiB in 1 MiB`);
+      const tiles = await readAll(cache, count);
+      assert.ok(tiles >= 8 && tiles <= 16, `${tiles} tiles of 64 KiB in 1 MiB`);
     },
     mebibyte,
   );

@@ -27,11 +27,11 @@ class FileByteReader implements ByteReader {
     if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || offset < 0 || length < 0) {
       throw new TileSourceError(`Cannot read ${length} bytes at ${offset} of ${this.#name}: not a range of a file.`);
     }
-    const wanted = Math.min(length, Math.max(0, this.size - offset));
-    if (wanted === 0) return new Uint8Array(0);
+    const byteCount = Math.min(length, Math.max(0, this.size - offset));
+    if (byteCount === 0) return new Uint8Array(0);
     const { into } = options;
-    const fits = into !== undefined && into.length >= wanted;
-    const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, wanted) : Buffer.allocUnsafeSlow(wanted);
+    const fits = into !== undefined && into.length >= byteCount;
+    const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, byteCount) : Buffer.allocUnsafeSlow(byteCount);
     const filled = await this.#fill(buffer, offset);
     // This is not a Buffer, because callers of a Uint8Array rely on `slice()` copying, which that of a Buffer does not.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);

@@ -100,10 +100,10 @@ export function finerLevel(populated: readonly number[], level: number): number 
  * than requested if data are further away. Levels coarser than all stored ones are made by averaging, so that they are the same
  * whichever levels a reader makes.
  */
-export function preferredLevel(populated: readonly number[], wanted: number): number {
-  if (wanted < (populated[0] ?? 0)) return wanted;
-  const stored = populated.find((candidate) => candidate >= wanted) ?? populated.at(-1) ?? 0;
-  return stored > wanted ? stored - largestStep * Math.floor((stored - wanted) / largestStep) : stored;
+export function preferredLevel(populated: readonly number[], level: number): number {
+  if (level < (populated[0] ?? 0)) return level;
+  const stored = populated.find((candidate) => candidate >= level) ?? populated.at(-1) ?? 0;
+  return stored > level ? stored - largestStep * Math.floor((stored - level) / largestStep) : stored;
 }
 
 /**

@@ -53,8 +53,8 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
     servePlanes(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
   );
   const shownFor = (request: ZRequest): LargeImage => {
-    const wanted = zProjectionOf(source.metadata, request);
-    return wanted === null ? planes : overZ(wanted);
+    const projection = zProjectionOf(source.metadata, request);
+    return projection === null ? planes : overZ(projection);
   };
   return {
     ...planes,
@@ -191,9 +191,9 @@ async function renderAssociated(
       throw new BadValueError('Invalid width or height.  Minimum value is 1.');
     }
   }
-  const found = await source.readAssociatedImage?.(name, signal && { signal });
-  if (!found) return null;
-  const picture = await toPicture(found.raster, found.white);
+  const associated = await source.readAssociatedImage?.(name, signal && { signal });
+  if (!associated) return null;
+  const picture = await toPicture(associated.raster, associated.white);
   const size =
     width === undefined && height === undefined
       ? picture

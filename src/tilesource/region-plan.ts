@@ -85,15 +85,15 @@ export interface WantedScale {
 }
 
 /** The scale requested by magnification and pixel size, if the image's own are known. */
-export function wantedScale(image: Calibration, wanted: { magnification?: number; mmX?: number; mmY?: number }): WantedScale {
+export function wantedScale(image: Calibration, requested: { magnification?: number; mmX?: number; mmY?: number }): WantedScale {
   const octaves: number[] = [];
   const add = (ratio: number) => {
     if (Number.isFinite(ratio) && ratio > 0) octaves.push(Math.round(Math.log2(ratio) * 1e4) / 1e4);
   };
   const native = nativeMagnification(image);
-  if (wanted.magnification && native) add(wanted.magnification / native);
-  if (wanted.mmX && image.mmX) add(image.mmX / wanted.mmX);
-  if (wanted.mmY && image.mmY) add(image.mmY / wanted.mmY);
+  if (requested.magnification && native) add(requested.magnification / native);
+  if (requested.mmX && image.mmX) add(image.mmX / requested.mmX);
+  if (requested.mmY && image.mmY) add(image.mmY / requested.mmY);
   const first = octaves[0];
   if (first === undefined) return { octaves: null, exact: true };
   return {
@@ -109,22 +109,22 @@ export function wantedScale(image: Calibration, wanted: { magnification?: number
  */
 export function regionBox(
   image: PyramidShape & Calibration,
-  wanted: RegionBounds,
+  bounds: RegionBounds,
   scale: { magnification?: number; mmX?: number; mmY?: number } = {},
 ): Box {
-  const units = parseUnits(wanted.units);
-  const sizeUnits = wanted.unitsWH === undefined ? units : parseUnits(wanted.unitsWH);
-  const sizeWins = wanted.unitsWH !== undefined;
+  const units = parseUnits(bounds.units);
+  const sizeUnits = bounds.unitsWH === undefined ? units : parseUnits(bounds.unitsWH);
+  const sizeWins = bounds.unitsWH !== undefined;
   const position = factors(image, units, scale);
   const extent = factors(image, sizeUnits, scale);
   const [left, right] = interval(
     image.sizeX,
-    { from: times(wanted.left, position.x), to: times(wanted.right, position.x), length: times(wanted.regionWidth, extent.x) },
+    { from: times(bounds.left, position.x), to: times(bounds.right, position.x), length: times(bounds.regionWidth, extent.x) },
     sizeWins,
   );
   const [top, bottom] = interval(
     image.sizeY,
-    { from: times(wanted.top, position.y), to: times(wanted.bottom, position.y), length: times(wanted.regionHeight, extent.y) },
+    { from: times(bounds.top, position.y), to: times(bounds.bottom, position.y), length: times(bounds.regionHeight, extent.y) },
     sizeWins,
   );
   return { left, top, width: right - left, height: bottom - top };
@@ -163,15 +163,15 @@ function factors(
 
 function interval(
   size: number,
-  wanted: { from?: number; to?: number; length?: number },
+  bounds: { from?: number; to?: number; length?: number },
   lengthWins: boolean,
 ): [from: number, to: number] {
   const fromEdge = (value: number | undefined) => (value !== undefined && value < 0 ? value + size : value);
-  let from = fromEdge(wanted.from);
-  let to = fromEdge(wanted.to);
-  if (wanted.length !== undefined) {
-    if (from === undefined && to !== undefined) from = to - wanted.length;
-    else if (to === undefined || lengthWins) to = (from ?? 0) + wanted.length;
+  let from = fromEdge(bounds.from);
+  let to = fromEdge(bounds.to);
+  if (bounds.length !== undefined) {
+    if (from === undefined && to !== undefined) from = to - bounds.length;
+    else if (to === undefined || lengthWins) to = (from ?? 0) + bounds.length;
   }
   const clip = (value: number) => Math.min(size, Math.max(0, roundHalfEven(value)));
   const start = clip(from ?? 0);
@@ -227,30 +227,30 @@ const defaultReadLimit = 2 ** 26;
 export function planRegion(
   image: PyramidShape & Calibration,
   populated: readonly number[],
-  wanted: RegionBounds & WantedOutput,
+  requested: RegionBounds & WantedOutput,
   readLimit = defaultReadLimit,
 ): RegionPlan | null {
-  for (const side of [wanted.width, wanted.height]) {
+  for (const side of [requested.width, requested.height]) {
     if (side === undefined) continue;
     if (!Number.isSafeInteger(side) || side < 0) {
       throw new BadValueError('Invalid output width or height.  Minimum value is 0.');
     }
     if (side === 0) throw new BadValueError('Invalid output width or height.  A picture cannot have 0 pixels.');
   }
-  const base = regionBox(image, wanted, wanted);
+  const base = regionBox(image, requested, requested);
   if (base.width === 0 || base.height === 0) return null;
-  const { octaves, exact } = wantedScale(image, wanted);
+  const { octaves, exact } = wantedScale(image, requested);
   let output: Size = { width: base.width, height: base.height };
-  if (wanted.width !== undefined || wanted.height !== undefined) output = fitSize(base, wanted);
+  if (requested.width !== undefined || requested.height !== undefined) output = fitSize(base, requested);
   else if (octaves !== null) {
-    if (wanted.exact && !exact) return null;
+    if (requested.exact && !exact) return null;
     const scale = 2 ** octaves;
     output = { width: Math.max(1, Math.floor(base.width * scale)), height: Math.max(1, Math.floor(base.height * scale)) };
   }
   const needed = neededLevel(image, base, output);
   const level = preferredLevel(populated, needed);
   const scale = roundedOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
-  if (wanted.exact && (level !== image.levels - 1 + scale || !populated.includes(level))) return null;
+  if (requested.exact && (level !== image.levels - 1 + scale || !populated.includes(level))) return null;
   const levelBox = boxAtLevel(image, base, level);
   if (level > needed && levelBox.width * levelBox.height > readLimit) {
     return { base, level: needed, levelBox: boxAtLevel(image, base, needed), output };

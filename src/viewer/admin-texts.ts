@@ -60,7 +60,7 @@ export const adminTexts = {
     capacity: 'Disk space',
     uploads: 'Unfinished uploads',
   },
-  capacity: (free: string, all: string, share: number) => `${free} free of ${all} (${share} %)`,
+  capacity: (free: string, all: string, share: number) => `${free} free of ${all} (${share}%)`,
   capacityLow: 'Disk space is low. Uploads are refused when it runs out.',
   unknown: 'Unknown',
 
@@ -96,7 +96,7 @@ export const adminTexts = {
   createThumbnails: 'Create thumbnails',
   format: 'Format',
   noJobs: 'None so far.',
-  noSizes: 'Enter sizes as width × height, such as 160 × 100, each at most 10 000.',
+  noSizes: 'Enter sizes as width × height, such as 160 × 100, each at most 10,000.',
   pictures: 'Pictures',
   pictureKinds: { '': 'Image', macro: 'Macro image, if any', label: 'Label, if any' },
   sizes: 'Maximum sizes in pixels',

@@ -10,7 +10,7 @@ let apiRoot = '/api/v1';
  * The token that a page passed to an element; `null` if it passed none; `undefined` on the page of the server, which stores its own
  * token.
  */
-let given: string | null | undefined;
+let currentToken: string | null | undefined;
 
 /** Whether the token is that of a link to the page of one image. */
 let fromLink = false;
@@ -18,7 +18,7 @@ let fromLink = false;
 /** Sets the server and the token for all requests. Called for elements on other pages, and on the page that a link opens. */
 export function useServer(server: { apiRoot: string; token?: string | null; isLink?: boolean }) {
   apiRoot = server.apiRoot.replace(/\/$/, '');
-  given = server.token;
+  currentToken = server.token;
   fromLink = server.isLink ?? false;
 }
 
@@ -85,7 +85,7 @@ export function toSearch(query: Query) {
 
 /** The token of the signed-in user, or `null`. */
 export function token() {
-  return given === undefined ? siteStorage.get(storageKey()) : given;
+  return currentToken === undefined ? siteStorage.get(storageKey()) : currentToken;
 }
 
 /** Stores the token of the page of the reference host. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
@@ -221,8 +221,8 @@ export async function followStream(path: string, { query, signal, onEvent }: Fol
   const onHidden = () => document.hidden && end.abort();
   document.addEventListener('visibilitychange', onHidden);
   try {
-    const ended = AbortSignal.any([signal, end.signal]);
-    const response = await send('GET', path, { ...(query && { query }), signal: ended });
+    const endSignal = AbortSignal.any([signal, end.signal]);
+    const response = await send('GET', path, { ...(query && { query }), signal: endSignal });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
@@ -292,5 +292,5 @@ export async function save(what: Blob | string, name: string) {
 
 /** Whether this page stores the token, so that a sign-in on another tab applies here too. */
 export function keepsToken() {
-  return given === undefined;
+  return currentToken === undefined;
 }

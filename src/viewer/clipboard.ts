@@ -5,10 +5,10 @@ import { tell } from './dom.js';
  *
  * @param otherwise called if the browser forbids it: it is allowed only on secure pages, and the user may be asked
  */
-export async function copyText(text: string, said: string, otherwise: () => void) {
+export async function copyText(text: string, doneText: string, otherwise: () => void) {
   try {
     await navigator.clipboard.writeText(text);
-    tell(said);
+    tell(doneText);
   } catch {
     otherwise();
   }

@@ -58,7 +58,7 @@ export class LargeImageViewer extends BrowserElement {
   /** The view in the last event. */
   #told = '';
   /** The view of an image that is drawn again. */
-  #kept: { item: string | null; view: string } | null = null;
+  #lastView: { item: string | null; view: string } | null = null;
   #isAsked = false;
   #refused: string | null = null;
 
@@ -151,7 +151,7 @@ export class LargeImageViewer extends BrowserElement {
 
   /** Draws the same view again, after the language has changed. */
   redraw(): void {
-    this.#kept = { item: this.item, view: this.view };
+    this.#lastView = { item: this.item, view: this.view };
     this.#ask();
   }
 
@@ -167,8 +167,8 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   async #open(): Promise<void> {
-    const kept = this.#kept;
-    this.#kept = null;
+    const lastView = this.#lastView;
+    this.#lastView = null;
     this.#close();
     this.#told = '';
     const leave = new AbortController();
@@ -194,7 +194,7 @@ export class LargeImageViewer extends BrowserElement {
         element: stage,
         item,
         metadata,
-        query: new URLSearchParams(kept?.item === id ? kept.view : (this.getAttribute('view') ?? '')),
+        query: new URLSearchParams(lastView?.item === id ? lastView.view : (this.getAttribute('view') ?? '')),
         onAddress: (query) => this.#seen(query),
         onProblem: (message) => this.#tell('problem', { message }),
         onRetry: () => this.#ask(),

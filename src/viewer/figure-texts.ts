@@ -17,7 +17,7 @@ export const figureTexts = {
   legend: 'Legend of channels and groups',
   makeFigure: 'Save figure',
   moreEntries: (count: number) => `and ${formatCount(count)} more`,
-  noScaleBar: 'There is no scale bar, because the pixel size is not known. It can be entered in the panel “Image”.',
+  noScaleBar: 'There is no scale bar, because the pixel size is not known. You can enter it in the “Image” panel.',
   outside: 'No part of the image is in this box.',
   result: (width: number, height: number, across: string, down: string) =>
     `Image: ${formatCount(width)} × ${formatCount(height)} pixels, printed ${across} × ${down} cm`,

@@ -12,7 +12,7 @@ export const objectTexts = {
   filtered: (count: number, all: number) => `${formatCount(count)} of ${plural(all, 'shape')} are shown, because of a filter.`,
   heat: 'Shapes too small to draw',
   heatMean: 'Heat map of the mean',
-  heatNumber: 'Heat map of their number',
+  heatNumber: 'Heat map of the count',
   heatOff: 'Density',
   high: (name: string) => `Highest value of ${name}`,
   horizontal: 'Horizontal',
@@ -22,7 +22,7 @@ export const objectTexts = {
   marked: (values: (readonly [name: string, value: number])[]) =>
     `The clicked shape: ${values.map(([name, value]) => `${name} ${formatNumber(value, 6)}`).join(', ')}`,
   mean: (name: string) => `${name}, mean`,
-  newAnnotation: 'New annotation of these',
+  newAnnotation: 'New annotation from these',
   newName: (name: string) => `${name} (selection)`,
   noColors: 'The server sent no colors.',
   noOutline: 'To get an outline, measure an area, or select a shape while editing.',

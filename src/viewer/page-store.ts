@@ -27,8 +27,8 @@ export function lockPage(): Promise<void> {
   holding ??= new Promise((resolve) => {
     formerName = tabStorage.get(storageKey);
     tabStorage.set(storageKey, pageName);
-    const held = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
-    if (held) held.catch(() => resolve());
+    const lockHeld = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
+    if (lockHeld) lockHeld.catch(() => resolve());
     else resolve();
   });
   return holding;
@@ -70,7 +70,7 @@ const stores: Map<string, UseStore> = new Map();
 
 /** A database of the browser. @throws if the browser allows none */
 export function pageStore(name: string): UseStore {
-  const known = stores.get(name) ?? createStore(name, 'unsaved');
-  stores.set(name, known);
-  return known;
+  const store = stores.get(name) ?? createStore(name, 'unsaved');
+  stores.set(name, store);
+  return store;
 }

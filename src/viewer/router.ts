@@ -44,18 +44,18 @@ export function goTo(hash: string) {
  * The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be
  * shown.
  */
-let known = globalThis.location?.hash ?? '';
-globalThis.addEventListener?.('hashchange', () => (known = location.hash));
+let lastHash = globalThis.location?.hash ?? '';
+globalThis.addEventListener?.('hashchange', () => (lastHash = location.hash));
 
 /** Whether the page already knows an address. */
 export function isShown(hash: string) {
-  return hash === known;
+  return hash === lastHash;
 }
 
 /** Adds an address to the history without showing its view. */
 export function setAddress(hash: string) {
   history.pushState(null, '', hash);
-  known = location.hash;
+  lastHash = location.hash;
 }
 
 /**
@@ -65,8 +65,8 @@ export function setAddress(hash: string) {
  * @returns whether the address was changed
  */
 export function replaceRoute(hash: string) {
-  if (location.hash !== known) return false;
-  if (known !== hash) history.replaceState(history.state, '', hash);
-  known = location.hash;
+  if (location.hash !== lastHash) return false;
+  if (lastHash !== hash) history.replaceState(history.state, '', hash);
+  lastHash = location.hash;
   return true;
 }

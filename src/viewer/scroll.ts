@@ -31,9 +31,9 @@ export function leaveScroll() {
 
 /** Scrolls to where the user left this entry of the history, or to the top of a new one. Must be called when its view has been built. */
 export function restoreScroll() {
-  const known: unknown = history.state?.scroll;
-  const key = typeof known === 'string' ? known : String((positions.newest += 1));
-  if (known !== key) history.replaceState({ ...history.state, scroll: key }, '');
+  const storedScroll: unknown = history.state?.scroll;
+  const key = typeof storedScroll === 'string' ? storedScroll : String((positions.newest += 1));
+  if (storedScroll !== key) history.replaceState({ ...history.state, scroll: key }, '');
   scrollTo(0, positions.byKey[key] ?? 0);
   shown = key;
 }

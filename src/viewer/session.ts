@@ -6,7 +6,7 @@ export type User = Documents['User'];
 let user: User | null = null;
 let former: User | null = null;
 
-let ended = false;
+let isEnded = false;
 let isChecking = false;
 
 const listeners: Set<() => void> = new Set();
@@ -28,12 +28,12 @@ export function nameOf(somebody: Pick<User, 'login' | 'firstName' | 'lastName'> 
 
 /** Whether the server has ended the session, and nobody has signed in since. */
 export function hasEnded() {
-  return ended;
+  return isEnded;
 }
 
 /** Called when the user continues without signing in again. */
 export function acceptEnd() {
-  ended = false;
+  isEnded = false;
 }
 
 /** Calls a function whenever a user signs in or out. */
@@ -45,16 +45,16 @@ function become(next: User | null) {
   user = next;
   if (next !== null) {
     former = next;
-    ended = false;
+    isEnded = false;
   }
   for (const listener of listeners) listener();
 }
 
 /** Continues the session of an earlier visit. A token that is not valid any more is removed. */
 export async function resumeSession() {
-  const kept = token() === null ? null : await request('GET', 'user/me');
-  if (kept === null) setToken(null);
-  become(kept);
+  const user = token() === null ? null : await request('GET', 'user/me');
+  if (user === null) setToken(null);
+  become(user);
 }
 
 /**
@@ -65,10 +65,10 @@ export async function checkSession() {
   if (user === null || isChecking) return;
   isChecking = true;
   try {
-    const asked = token();
-    const known = await request('GET', 'user/me');
-    if (known !== null || token() !== asked) return;
-    ended = true;
+    const usedToken = token();
+    const user = await request('GET', 'user/me');
+    if (user !== null || token() !== usedToken) return;
+    isEnded = true;
     setToken(null);
     become(null);
   } catch {

@@ -43,7 +43,7 @@ export const sharingTexts = {
 /** The review states of images. */
 export const stateTexts = {
   any: 'Any state',
-  filter: 'Show items in the state',
+  filter: 'Show items in this state',
   none: 'No state',
   save: 'Save state',
   saved: 'State saved.',

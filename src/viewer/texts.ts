@@ -226,7 +226,7 @@ export const browseTexts = {
   personHint: 'Type the start of a name or login.',
   removeRow: (index: number) => `Remove value ${index}`,
   selection: 'Selection',
-  triedAgain: (count: number) => `${plural(count, 'file')} read or being converted.`,
+  triedAgain: (count: number) => `${plural(count, 'file')} can be read now or ${count === 1 ? 'is' : 'are'} being converted.`,
   select: (name: string) => `Select ${name}`,
   selected: (count: number) => `${formatCount(count)} selected`,
   shared: 'Permissions saved.',
@@ -287,7 +287,7 @@ export const uploadTexts = {
   folder: 'Upload folder',
   ofBytes: (sent: string, all: string) => `${sent} of ${all}`,
   ofFile: (name: string) => `Upload of ${name}`,
-  otherFile: 'This is another file. Choose the one with the same name, size and date.',
+  otherFile: 'This is a different file. Choose the one with the same name, size and date.',
   running: (count: number) => `Uploading ${plural(count, 'file')}`,
   to: (name: string, folder: string) => `${name} to ${folder}`,
   truncated: (reason: string) => `Uploaded, but the image is incomplete. ${reason}`,
@@ -424,7 +424,7 @@ export const compareTexts = {
   nothing: 'No other images here.',
   opened: (name: string) => `Opened ${name}.`,
   second: 'Second image',
-  unlocked: 'Each image moves by itself.',
+  unlocked: 'The images move independently.',
 };
 
 /** Keyboard shortcuts, listed under `?`. */

@@ -142,7 +142,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     const element: ImportedElement = { ...shape };
     for (const key of allowed.get(shape.type) ?? []) {
       const value = properties[key];
-      if (Object.hasOwn(shape, key) || ownToGeometry.has(key) || value === undefined || value === null) continue;
+      if (Object.hasOwn(shape, key) || geometryKeys.has(key) || value === undefined || value === null) continue;
       if (key === 'id') {
         // Parts of one feature cannot share an id, and ids of other programs are not valid element ids.
         if (isFirst && typeof value === 'string' && elementId.test(value)) element.id = value;
@@ -159,14 +159,14 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   function elementsOf(feature: JsonObject, properties: JsonObject, value: unknown, index: number): ImportedElement[] {
     const geometry = parseGeometry(value, index);
     const isQuPath = isQuPathFeature(feature);
-    const meant = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
-    const type = isElementType(meant.type) ? meant.type : layerTypes.get(meant.annotationType);
-    const typed = type === undefined ? null : typedShape(type, geometry, meant, brand, index);
+    const effective = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
+    const type = isElementType(effective.type) ? effective.type : layerTypes.get(effective.annotationType);
+    const typed = type === undefined ? null : typedShape(type, geometry, effective, brand, index);
     const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
     if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
-      return shapes.map((shape, at) => complete(shape, quPathPart(meant, geometry, at), true));
+      return shapes.map((shape, at) => complete(shape, quPathPart(effective, geometry, at), true));
     }
-    return shapes.map((shape, at) => complete(shape, meant, at === 0));
+    return shapes.map((shape, at) => complete(shape, effective, at === 0));
   }
 
   return {
@@ -194,7 +194,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (!isObject(properties)) throw featureError(index, `properties must be an object, not ${describeValue(properties)}`);
       noteHead(properties.annotation);
       // Elements from our own export can be without positions, such as a heatmap without points.
-      const isOwn = parts.length === 0 && isObject(feature.geometry) && ownEmpty.has(properties.type);
+      const isOwn = parts.length === 0 && isObject(feature.geometry) && mayBeEmpty.has(properties.type);
       const elements = (isOwn ? [feature.geometry] : parts).flatMap((part) => elementsOf(feature, properties, part, index));
       if (elements.length === 0) skipped += 1;
       // Parts of one feature cannot share its id.
@@ -205,7 +205,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
 }
 
 /** Types of elements that can be without positions. */
-const ownEmpty: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
+const mayBeEmpty: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
 const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
@@ -234,7 +234,7 @@ function layerProperties(properties: JsonObject): JsonObject {
 }
 
 /** Members that are determined by the geometry; properties with these names are ignored. */
-const ownToGeometry: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
+const geometryKeys: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
 /** The features and bare geometries in a GeoJSON value: of a collection, of a list (also of collections), or the value itself. */
 function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {

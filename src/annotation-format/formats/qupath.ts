@@ -73,12 +73,12 @@ const added = new Set(
 function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isOurs = properties.elementType !== undefined;
   const isKept = (key: string) => !understood.has(key) && !(isOurs && added.has(key));
-  const kept: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
+  const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
   const { id, nucleusGeometry, geometry } = feature;
-  if (typeof id === 'string') kept.id = id;
-  if (nucleusGeometry !== undefined) kept.nucleusGeometry = nucleusGeometry;
-  if (isObject(geometry) && geometry.plane !== undefined) kept.plane = geometry.plane;
-  return kept;
+  if (typeof id === 'string') others.id = id;
+  if (nucleusGeometry !== undefined) others.nucleusGeometry = nucleusGeometry;
+  if (isObject(geometry) && geometry.plane !== undefined) others.plane = geometry.plane;
+  return others;
 }
 
 /** The `user` field of an element made from a QuPath feature. */
@@ -158,10 +158,10 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
 }
 
 /** Classification and color: those from QuPath if group and line color still match them. */
-function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
-  const { classification, color, colorRGB } = kept;
+function appearanceForQuPath(element: AnnotationElement, stored: JsonObject): JsonObject {
+  const { classification, color, colorRGB } = stored;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
-  const keptColor = colorOf(kept) ?? colorOf(classification);
+  const keptColor = colorOf(stored) ?? colorOf(classification);
   if ((classificationName(classification) ?? undefined) === element.group && keptColor?.join() === lineColor?.join()) {
     return {
       ...(classification === undefined ? {} : { classification }),
@@ -180,7 +180,7 @@ function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): Json
  */
 export function elementToQuPathFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
   const feature = elementToFeature(element, overlay);
-  const kept = isObject(element.user?.qupath) ? element.user.qupath : {};
+  const stored = isObject(element.user?.qupath) ? element.user.qupath : {};
   const {
     id,
     nucleusGeometry,
@@ -190,7 +190,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     colorRGB: _colorRgb,
     multi: _multi,
     ...keptProperties
-  } = kept;
+  } = stored;
   const outline = roundGeometry(element);
   const geometry: Geometry = outline ?? feature.geometry;
   const measurements = numericMembers(element.user?.measurements);
@@ -202,7 +202,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...keptProperties,
     elementType: element.type,
     ...(element.label === undefined ? {} : { name: element.label.value }),
-    ...appearanceForQuPath(element, kept),
+    ...appearanceForQuPath(element, stored),
     ...(measurements === null ? {} : { measurements }),
   };
   const written: Feature & JsonObject = {

@@ -39,15 +39,15 @@ export class FreshCache<Value extends object> {
 
   /** The cached answer, or that of `ask`, which is then cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
-    const known = this.#answers.get(name);
-    const age = known === undefined ? Infinity : performance.now() - known.askedAt;
-    if (known === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, known?.value);
-    if (age >= this.#renewAfterMs && !known.isRenewed) {
-      known.isRenewed = true;
+    const cached = this.#answers.get(name);
+    const age = cached === undefined ? Infinity : performance.now() - cached.askedAt;
+    if (cached === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, cached?.value);
+    if (age >= this.#renewAfterMs && !cached.isRenewed) {
+      cached.isRenewed = true;
       // If this fails, the first caller after the lifetime calls `ask` again, and gets the error.
-      this.#ask(name, ask, known.value).catch(() => undefined);
+      this.#ask(name, ask, cached.value).catch(() => undefined);
     }
-    return known.value;
+    return cached.value;
   }
 
   #ask(name: string, ask: Ask<Value>, former: Value | undefined): Promise<Value> {

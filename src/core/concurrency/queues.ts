@@ -70,5 +70,5 @@ export function callerName(caller: Caller | null): string {
 
 /** Queues the work of a request. If the client disconnects while the work waits, it is dropped. */
 export function enqueueFor(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Enqueue {
-  return (work, wanted = signal) => queue.run(work, { signal: wanted, caller: callerName(caller) });
+  return (work, workSignal = signal) => queue.run(work, { signal: workSignal, caller: callerName(caller) });
 }

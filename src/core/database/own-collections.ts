@@ -95,8 +95,8 @@ export class OwnCollections {
     const present = new Set(listed.map(({ name }) => name));
     // All checks are awaited, even after one has failed, because the caller then closes the connection, which must be idle.
     const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), present)));
-    const refused = checked.find((result) => result.status === 'rejected');
-    if (refused !== undefined) throw refused.reason;
+    const rejected = checked.find((result) => result.status === 'rejected');
+    if (rejected !== undefined) throw rejected.reason;
   }
 
   async #check(name: string, present: ReadonlySet<string>): Promise<void> {
@@ -199,8 +199,8 @@ function keepToOwn(collection: object): void {
   marked.add(collection);
   const methods = collection as Record<string, Method>;
   const before = (name: string, change: (...args: unknown[]) => unknown[]) => {
-    const asked = methods[name]!.bind(collection);
-    methods[name] = (...args) => asked(...change(...args));
+    const method = methods[name]!.bind(collection);
+    methods[name] = (...args) => method(...change(...args));
   };
   const own = (filterOrDocument: unknown) => ({ ...(filterOrDocument as object | undefined), ...ownMark });
   for (const name of byFilter) before(name, (filter, ...rest) => [own(filter), ...rest]);

@@ -23,8 +23,8 @@ export class ScheduleModel {
    */
   async claim(name: string, owner: string, next: Date): Promise<boolean> {
     const now = new Date();
-    const taken = await this.#documents.findOneAndUpdate({ _id: name, next: { $lte: now } }, { $set: { next, owner } });
-    if (taken !== null) return true;
+    const claimed = await this.#documents.findOneAndUpdate({ _id: name, next: { $lte: now } }, { $set: { next, owner } });
+    if (claimed !== null) return true;
     try {
       await this.#documents.insertOne({ _id: name, next, owner });
       return true;

@@ -18,7 +18,7 @@ const maxTokens = 10_000;
  */
 export class Callers {
   /** The keys are digests, so that the tokens themselves are not kept in memory. */
-  readonly #known = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
+  readonly #callers = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
 
   readonly #verify: (token: string) => Promise<Caller | null>;
 
@@ -28,8 +28,8 @@ export class Callers {
 
   /** The caller of a token; `null` if the token is not valid. A caller is never returned after the token has expired. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
-    const known = this.#known.get(digest(token), async () => ({ caller: await this.#verify(token) }));
-    return known instanceof Promise ? known.then(validCaller) : validCaller(known);
+    const cached = this.#callers.get(digest(token), async () => ({ caller: await this.#verify(token) }));
+    return cached instanceof Promise ? cached.then(validCaller) : validCaller(cached);
   }
 
   /**
@@ -37,16 +37,16 @@ export class Callers {
    *
    * @throws AccessDeniedError if they can no longer sign in.
    */
-  async asker(asked: { id: string; admin: boolean }): Promise<Caller> {
-    const caller = this.auth.user === undefined ? { ...asked, scopes: [] } : await this.auth.user(asked.id);
+  async asker(user: { id: string; admin: boolean }): Promise<Caller> {
+    const caller = this.auth.user === undefined ? { ...user, scopes: [] } : await this.auth.user(user.id);
     if (caller === null) throw new AccessDeniedError('The user who requested this can no longer sign in.');
     return caller;
   }
 
   /** Removes the caller of one token, or of all tokens, from the cache. */
   forget(token?: string): void {
-    if (token === undefined) this.#known.clear();
-    else this.#known.delete(digest(token));
+    if (token === undefined) this.#callers.clear();
+    else this.#callers.delete(digest(token));
   }
 }
 

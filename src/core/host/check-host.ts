@@ -63,8 +63,8 @@ function checkModel<K extends keyof HostFields>(
   if (idType !== 'ObjectId') {
     refuse(name, `has _ids of type ${idType ?? 'unknown'}`, 'Ids must be ObjectIds: routes and references rely on their form.');
   }
-  const given: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
-  const named = Object.entries<string | undefined>(given);
+  const names: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
+  const named = Object.entries<string | undefined>(names);
   for (const [field, path] of named) {
     if (typeof path !== 'string' || path === '') refuse(`fields.${kind}.${field}`, 'is no name', 'Give the name of a field.');
     if (!hasPath(schema, path)) {
@@ -73,7 +73,7 @@ function checkModel<K extends keyof HostFields>(
   }
   for (const field of requiredFields[kind]) {
     const path = String(field);
-    if (given[field] === undefined && !hasPath(schema, path)) {
+    if (names[field] === undefined && !hasPath(schema, path)) {
       refuse(name, `has no field "${path}"`, `Add it, or say in fields.${kind}.${path} what it is called.`);
     }
   }

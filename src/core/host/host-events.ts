@@ -87,8 +87,8 @@ export class ModelEvents extends HostEventEmitter {
 const followers = new WeakMap<object, Set<Hooks>>();
 
 function followersOf(model: AnyModel): Set<Hooks> {
-  const known = followers.get(model);
-  if (known !== undefined) return known;
+  const modelFollowers = followers.get(model);
+  if (modelFollowers !== undefined) return modelFollowers;
   const following = new Set<Hooks>();
   followers.set(model, following);
   addHooks(model, following);

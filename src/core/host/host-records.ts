@@ -272,10 +272,10 @@ export class HostRecords {
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
   ): Promise<ItemRecord[]> {
     const { folderId } = this.#fields.item;
-    const beside = { [folderId]: item.doc[folderId], _id: { $ne: item.doc._id } };
+    const siblings = { [folderId]: item.doc[folderId], _id: { $ne: item.doc._id } };
     const images = imagesOnly ? [{ 'largeImage.fileId': { $exists: true, $ne: null } }] : [];
     const query = this.#items
-      .find({ $and: [beside, filter, ...images] })
+      .find({ $and: [siblings, filter, ...images] })
       .sort({ _id: 1 })
       .limit(limit);
     const docs = await readInSlices<StoredDocument>(query.lean());

@@ -5,7 +5,7 @@ import { requestId } from '../request-id.js';
  * Wraps the host's logger. If it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
  * is lost. If the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
  */
-export function harmlessLogger(logger: HostLogger | undefined): HostLogger {
+export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
   const harmless = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
       // Some loggers return a promise, which the type allows.

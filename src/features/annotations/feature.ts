@@ -91,7 +91,10 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       offers: { annotations, metadataSearch, model, followers },
       routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),
       // The second sweep also removes the elements of the annotations that the first one removes.
-      sweep: async (asked) => ({ ...(await annotations.many.sweep(asked)), ...(await annotations.cleanup.sweep(asked)) }),
+      sweep: async (sweepOptions) => ({
+        ...(await annotations.many.sweep(sweepOptions)),
+        ...(await annotations.cleanup.sweep(sweepOptions)),
+      }),
     };
   },
 };

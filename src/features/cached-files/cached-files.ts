@@ -231,10 +231,10 @@ export class CachedFiles {
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
     try {
-      const kept = await lease.release();
+      const isStillValid = await lease.release();
       step('cached-file:released');
       if (stored === null) return;
-      if (kept) await this.#prune(item, name);
+      if (isStillValid) await this.#prune(item, name);
       else await files.remove(stored);
     } catch (err) {
       logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Finish:Failed');

@@ -21,11 +21,11 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** @throws InvalidError for members that a comment, or a part of it, does not have. */
 export function refuseOthers(sent: Json, what: keyof typeof membersOf): void {
-  const known: readonly string[] = membersOf[what];
-  const other = Object.keys(sent).find((name) => !known.includes(name));
+  const members: readonly string[] = membersOf[what];
+  const other = Object.keys(sent).find((name) => !members.includes(name));
   if (other === undefined) return;
   const name = other.slice(0, 40);
-  throw new InvalidError(`${JSON.stringify(name)} is not one of ${known.join(', ')}.`, name);
+  throw new InvalidError(`${JSON.stringify(name)} is not one of ${members.join(', ')}.`, name);
 }
 
 /** The text of a comment as it is stored. It is never markup. @throws InvalidError */

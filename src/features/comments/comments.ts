@@ -155,8 +155,8 @@ export class Comments {
     let comments = await model.removeEmptied(new Date(Date.now() - emptiedMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
-        const kept = new Set([...(await records.existingItems(part)), ...(await hidden.among(part))]);
-        comments += await model.removeOfItems(part.filter((id) => !kept.has(id)));
+        const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.among(part))]);
+        comments += await model.removeOfItems(part.filter((id) => !remaining.has(id)));
       }
     }
     return { comments };

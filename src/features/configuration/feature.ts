@@ -2,7 +2,7 @@ import type { FileSettings } from '../../configuration-text/read-settings.js';
 import type { WorkerHost } from '../../host.js';
 import type { InstallOptions } from '../../installation.js';
 import { bindRoutes } from '../../http/route.js';
-import { harmlessLogger } from '../../core/host/logger.js';
+import { nonThrowingLogger } from '../../core/host/logger.js';
 import type { Feature } from '../feature.js';
 import { Configuration } from './configuration.js';
 import { configurationRoutes } from './configuration.routes.js';
@@ -16,7 +16,7 @@ export const configurationFeature: Feature<
     const configuration = new Configuration({
       env: options.env ?? process.env,
       brand: host.brand ?? 'service',
-      logger: harmlessLogger(host.logger),
+      logger: nonThrowingLogger(host.logger),
       ...(options.processes !== undefined && { processes: options.processes }),
       ...(options.configFile !== undefined && { path: options.configFile }),
       ...(host.restart && { restart: host.restart }),

@@ -61,20 +61,20 @@ export class ConversionItems {
    */
   async tidy(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
     const { records, files } = this.parts;
-    const kept = new Map<string, FileRecord>();
+    const fileById = new Map<string, FileRecord>();
     const removed = { items: 0, files: 0 };
     for (const item of await this.parts.marks.items(jobId)) {
       // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
       if (file !== undefined) {
-        kept.set(file.id, file);
+        fileById.set(file.id, file);
         continue;
       }
       await this.remove(item);
       removed.items += 1;
     }
     for (const file of await this.parts.marks.files(jobId)) {
-      if (kept.has(file.id)) continue;
+      if (fileById.has(file.id)) continue;
       if ((await records.markers.itemsServing([file])).length > 0) {
         await this.parts.marks.markFile(file, null);
         continue;
@@ -82,7 +82,7 @@ export class ConversionItems {
       await files.remove(file.doc);
       removed.files += 1;
     }
-    return { copy: [...kept.values()][0] ?? null, ...removed };
+    return { copy: [...fileById.values()][0] ?? null, ...removed };
   }
 
   /**

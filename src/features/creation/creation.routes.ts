@@ -52,10 +52,10 @@ const createInFolder = defineRoute({
   },
   errors: ['bad-parameter', 'invalid', 'access-denied', 'login-required'],
   async handle({ params, query, caller, signal }, { items, records, folderImages }) {
-    const known = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
+    const knownFolder = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
     // Existing clients expect this text for everything that can be wrong with the id.
-    if (known === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
-    const folder = await items.loadFolder(known.id, 1, caller);
+    if (knownFolder === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
+    const folder = await items.loadFolder(knownFolder.id, 1, caller);
     const { createJobs, localJobs, recurse, cancelJobs, redoExisting } = query;
     const options = { createJobs, localJobs, recurse, cancelJobs, redoExisting };
     const { counts, job } = await folderImages.create(folder, caller, options, signal);

@@ -41,21 +41,21 @@ const frames = defineRoute({
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
   errors: retrieveErrors,
   authorize: mayRetrieve,
-  async handle(asked, { instances }) {
-    const [instance] = asked.granted;
-    const forms = await instances.forms(instance!, asked);
-    const numbers = parseFrames(asked.params.frames, forms.frameCount);
-    const form = chooseForm(acceptedBy(asked), forms.frames, numbers.length === 1);
+  async handle(request, { instances }) {
+    const [instance] = request.granted;
+    const forms = await instances.forms(instance!, request);
+    const numbers = parseFrames(request.params.frames, forms.frameCount);
+    const form = chooseForm(acceptedBy(request), forms.frames, numbers.length === 1);
     const uids = uidsOf(instance!);
     const name = frameName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
     const tag = entityTag(name);
     const headers = cacheHeaders(tag);
-    const unchanged = answerConditional(asked.headers, tag, headers);
+    const unchanged = answerConditional(request.headers, tag, headers);
     if (unchanged !== null) return unchanged;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
-    const frameOf = (number: number) => instances.frame(instance!, number - 1, form.syntax, asked);
+    const frameOf = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
     if (!form.multipart) return Reply.content(await frameOf(numbers[0]!), type, { headers });
-    const address = addressOf(serviceRoot(asked), uids);
+    const address = addressOf(serviceRoot(request), uids);
     const partOf = async (number: number): Promise<Part & { body: Uint8Array }> => ({
       type,
       location: `${address}/frames/${number}`,

@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { uidsOf, type Instances } from './answers/instances.js';
 import { multipart, multipartType, newBoundary, type Part } from './answers/multipart.js';
 import { acceptedBy, asPart, fileReply } from './answers/replies.js';
-import type { Asked } from './answers/slides.js';
+import type { CallerContext } from './answers/slides.js';
 import { bytesOf } from './answers/streamed-file.js';
 import {
   addressOf,
@@ -23,8 +23,13 @@ import type { Instance } from './images/locator.js';
 const dicomType = 'application/dicom';
 
 /** The transfer syntax of a file for an entry of `Accept`; `null` if the file is not available in it. */
-async function syntaxFor(instance: Instance, { syntax }: Accepted, instances: Instances, asked: Asked): Promise<string | null> {
-  const { files } = await instances.forms(instance, asked);
+async function syntaxFor(
+  instance: Instance,
+  { syntax }: Accepted,
+  instances: Instances,
+  context: CallerContext,
+): Promise<string | null> {
+  const { files } = await instances.forms(instance, context);
   return syntax === null || syntax === '*' ? files[0]! : (files.find((each) => each === syntax) ?? null);
 }
 
@@ -43,20 +48,20 @@ const one = defineRoute({
   returns: { types: ['multipart/related', dicomType] },
   errors: [...retrieveErrors, 'unsatisfiable-range'],
   authorize: mayRetrieve,
-  async handle(asked, { instances }) {
-    const [instance] = asked.granted;
-    for (const accepted of acceptedBy(asked)) {
+  async handle(request, { instances }) {
+    const [instance] = request.granted;
+    for (const accepted of acceptedBy(request)) {
       if (!matchesType(accepted.type, dicomType)) continue;
-      const syntax = await syntaxFor(instance!, accepted, instances, asked);
+      const syntax = await syntaxFor(instance!, accepted, instances, request);
       if (syntax === null) continue;
-      const file = await instances.file(instance!, syntax, asked);
+      const file = await instances.file(instance!, syntax, request);
       const headers = { 'Cache-Control': 'private, no-cache' };
-      if (!accepted.multipart && accepted.type !== '*/*') return fileReply(asked, file, typeOf(syntax), headers);
+      if (!accepted.multipart && accepted.type !== '*/*') return fileReply(request, file, typeOf(syntax), headers);
       const boundary = newBoundary();
-      const { range: _range, ...others } = asked.headers;
+      const { range: _range, ...others } = request.headers;
       return fileReply({ headers: others }, asPart(file, typeOf(syntax), boundary), multipartType(dicomType, boundary), headers);
     }
-    const { files } = await instances.forms(instance!, asked);
+    const { files } = await instances.forms(instance!, request);
     return notAcceptable(
       'The instance',
       files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
@@ -73,26 +78,26 @@ const many = (path: string, params: typeof studyPath | typeof seriesPath, summar
     returns: { types: ['multipart/related'] },
     errors: retrieveErrors,
     authorize: mayRetrieve,
-    async handle(asked, { instances }) {
-      const accepted = acceptedBy(asked).find(
+    async handle(request, { instances }) {
+      const accepted = acceptedBy(request).find(
         ({ type, multipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
       );
       if (accepted === undefined) return notAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
-      const { granted } = asked;
-      const syntaxes = await Promise.all(granted.map((instance) => syntaxFor(instance, accepted, instances, asked)));
+      const { granted } = request;
+      const syntaxes = await Promise.all(granted.map((instance) => syntaxFor(instance, accepted, instances, request)));
       const missing = syntaxes.indexOf(null);
       if (missing >= 0) {
-        const { files } = await instances.forms(granted[missing]!, asked);
+        const { files } = await instances.forms(granted[missing]!, request);
         return notAcceptable(
           'An instance',
           files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
         );
       }
-      const root = serviceRoot(asked);
+      const root = serviceRoot(request);
       const parts = async function* (): AsyncGenerator<Part> {
         for (const [index, instance] of granted.entries()) {
           const syntax = syntaxes[index]!;
-          const file = await instances.file(instance, syntax, asked);
+          const file = await instances.file(instance, syntax, request);
           yield { type: typeOf(syntax), location: addressOf(root, uidsOf(instance)), body: bytesOf(file) };
         }
       };

@@ -37,20 +37,20 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
     returns,
     errors: retrieveErrors,
     authorize: mayRetrieve,
-    async handle(asked, { instances: answers }) {
-      requireJson(asked.headers, asked.sent);
-      const { granted: instances } = asked;
+    async handle(request, { instances: answers }) {
+      requireJson(request.headers, request.sent);
+      const { granted: instances } = request;
       if (instances.length > maxInstances) {
         throw new LargeImageError(
           'too-large',
           `These are ${instances.length} instances; an answer can describe at most ${maxInstances}. Request each series separately.`,
         );
       }
-      const root = serviceRoot(asked);
+      const root = serviceRoot(request);
       const found: DicomJson[] = [];
       for (const instance of instances) {
-        found.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), asked));
-        if (isSliceOver()) await nextSlice(asked.signal);
+        found.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), request));
+        if (isSliceOver()) await nextSlice(request.signal);
       }
       return Reply.json(found, { headers: { 'Content-Type': dicomJson } });
     },
@@ -78,16 +78,16 @@ const ofItem = defineRoute({
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'conflict'],
   errorStatus: {},
   authorize: ({ params, caller }, { images }: DicomContext) => images.load(params.itemId, caller),
-  async handle(asked, context) {
+  async handle(request, context) {
     const { index, locator } = context;
-    const record = await index.current(asked.granted);
+    const record = await index.current(request.granted);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
     if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
-    const instances = await locator.ofRecord(asked.granted, record, await askerOf(asked, context));
+    const instances = await locator.ofRecord(request.granted, record, await askerOf(request, context));
     return {
       studyInstanceUID: record.study,
       seriesInstanceUIDs: [...new Set(instances.map((instance) => uidsOf(instance).series))],
-      url: `${asked.origin}${asked.root}/dicomweb/studies/${record.study}`,
+      url: `${request.origin}${request.root}/dicomweb/studies/${record.study}`,
     };
   },
 });
@@ -100,20 +100,20 @@ const bulkData = defineRoute({
   returns: { types: ['application/octet-stream', 'multipart/related'] },
   errors: retrieveErrors,
   authorize: mayRetrieve,
-  async handle(asked, { slides, files, annotations }) {
-    const [instance] = asked.granted;
-    const { name } = asked.params;
+  async handle(request, { slides, files, annotations }) {
+    const [instance] = request.granted;
+    const { name } = request.params;
     if (!/^[\w.-]{1,200}$/.test(name))
       throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);
-    if (instance!.kind === 'annotation') return bulkReply(asked, await annotations.value(instance!, name, asked));
+    if (instance!.kind === 'annotation') return bulkReply(request, await annotations.value(instance!, name, request));
     const value =
       instance!.kind === 'file'
-        ? await files.value(instance!, name, asked)
+        ? await files.value(instance!, name, request)
         : name === 'icc'
-          ? await slides.profile(instance!, asked.signal)
+          ? await slides.profile(instance!, request.signal)
           : null;
     if (value === null) throw new NotFoundError('The instance has no such value.');
-    return bytesReply(asked, value);
+    return bytesReply(request, value);
   },
 });
 

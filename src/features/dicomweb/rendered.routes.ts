@@ -20,7 +20,7 @@ import {
 import { matchesType, notAcceptable } from './format/accept.js';
 import { parseFrames } from './frames.routes.js';
 import type { Instance } from './images/locator.js';
-import type { Asked } from './answers/slides.js';
+import type { CallerContext } from './answers/slides.js';
 
 /** Maximum side of a picture, default side, and side of a thumbnail. */
 const [maxSide, defaultSide, thumbnailSide] = [4096, 1024, 256];
@@ -59,36 +59,36 @@ function parseViewport(value: string | undefined, side: number): Viewport {
   return { width, height, part: isWhole ? null : { left, top, width: partWidth, height: partHeight } };
 }
 
-function typeFor(asked: Parameters<typeof acceptedBy>[0]): PictureType {
-  for (const { type, multipart } of acceptedBy(asked)) {
+function typeFor(request: Parameters<typeof acceptedBy>[0]): PictureType {
+  for (const { type, multipart } of acceptedBy(request)) {
     const found = (Object.keys(encodings) as PictureType[]).find((each) => matchesType(type, each));
     if (found !== undefined && !multipart) return found;
   }
   return notAcceptable('The picture', Object.keys(encodings));
 }
 
-type Request = Asked &
+type Request = CallerContext &
   Parameters<typeof acceptedBy>[0] & { query: { viewport?: string | undefined; quality?: number | undefined } };
 
 async function render(
   instance: Instance,
-  asked: Request,
+  request: Request,
   { images, queues }: DicomContext,
   side: number,
   frame?: number,
 ): Promise<Reply> {
   if (instance.kind === 'annotation') return notAcceptable('Annotations', ['application/dicom+json', 'application/dicom']);
-  const type = typeFor(asked);
-  const { quality } = asked.query;
-  const viewport = parseViewport(asked.query.viewport, side);
+  const type = typeFor(request);
+  const { quality } = request.query;
+  const viewport = parseViewport(request.query.viewport, side);
   const picture = {
     encoding: encodings[type],
     width: Math.round(viewport.width),
     height: Math.round(viewport.height),
     ...(quality !== undefined && { jpegQuality: quality }),
   };
-  const draw = (image: LargeImage) => drawn(instance, image, viewport, frame, { ...picture, signal: asked.signal });
-  const made = await enqueueFor(queues.pictures, asked)(() => images.use(instance.item, draw, asked.signal));
+  const draw = (image: LargeImage) => drawn(instance, image, viewport, frame, { ...picture, signal: request.signal });
+  const made = await enqueueFor(queues.pictures, request)(() => images.use(instance.item, draw, request.signal));
   return made.kind === 'bytes'
     ? Reply.content(made.bytes, type)
     : Reply.stream(made.stream, type, { headers: { 'Content-Length': made.size } });
@@ -156,7 +156,7 @@ const renderedRoute = (path: string, side: number, summary: string) =>
     returns,
     errors: retrieveErrors,
     authorize: mayRetrieve,
-    handle: (asked, services) => render(asked.granted[0]!, asked, services, side),
+    handle: (request, services) => render(request.granted[0]!, request, services, side),
   });
 
 const instanceAddress = '/dicomweb/studies/:study/series/:series/instances/:instance';
@@ -176,12 +176,12 @@ const renderedFrame = defineRoute({
   returns,
   errors: retrieveErrors,
   authorize: mayRetrieve,
-  async handle(asked, services) {
-    const [instance] = asked.granted;
-    const { frameCount } = await services.instances.forms(instance!, asked);
-    const numbers = parseFrames(asked.params.frames, frameCount);
+  async handle(request, services) {
+    const [instance] = request.granted;
+    const { frameCount } = await services.instances.forms(instance!, request);
+    const numbers = parseFrames(request.params.frames, frameCount);
     if (numbers.length > 1) return notAcceptable('Several frames', ['one frame']);
-    return render(instance!, asked, services, maxSide, numbers[0]! - 1);
+    return render(instance!, request, services, maxSide, numbers[0]! - 1);
   },
 });
 
@@ -195,7 +195,7 @@ const thumbnailOf = (path: string, params: typeof studyPath | typeof seriesPath,
     returns,
     errors: retrieveErrors,
     authorize: mayRetrieve,
-    handle: (asked, services) => render(asked.granted[0]!, asked, services, thumbnailSide),
+    handle: (request, services) => render(request.granted[0]!, request, services, thumbnailSide),
   });
 
 const thumbnailOfStudy = thumbnailOf('/dicomweb/studies/:study/thumbnail', studyPath, 'Get a thumbnail of a study (WADO-RS).');

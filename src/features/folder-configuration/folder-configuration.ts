@@ -92,8 +92,8 @@ export class FolderConfiguration {
       if (above === null) break;
       folder = await items.loadFolder(above.id, 0, caller);
     }
-    const beside = await records.siblingFolder(folder, '.config');
-    if (beside !== null) yield beside;
+    const configFolder = await records.siblingFolder(folder, '.config');
+    if (configFolder !== null) yield configFolder;
     const last = await settings.get('large_image.config_folder');
     const shared = typeof last === 'string' && last !== '' ? await records.findFolder(last) : null;
     if (shared !== null) yield shared;
@@ -127,7 +127,7 @@ export class FolderConfiguration {
     const { login } = ofUser ? await this.#person(caller) : { login: null };
     const target = { folder, name, creatorId: caller?.id ?? null };
     await this.options.stored.write(target, async (stored) =>
-      login === null ? text : texts.addForUser({ stored: stored ?? '', given: text, name, login }),
+      login === null ? text : texts.addForUser({ stored: stored ?? '', userText: text, name, login }),
     );
   }
 }

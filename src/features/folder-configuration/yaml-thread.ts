@@ -65,7 +65,7 @@ function complete({ text, defaults }: { text: string; defaults: YamlMapping }): 
 type Added = { text: string } | { conflict: string };
 
 /** Adds a user's text, which has been checked, to the user's section of a stored text. */
-function addForUser({ stored, given, name, login }: { stored: string; given: string; name: string; login: string }): Added {
+function addForUser({ stored, userText, name, login }: { stored: string; userText: string; name: string; login: string }): Added {
   const conflict = (what: string): Added => ({
     conflict: `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`,
   });
@@ -82,7 +82,7 @@ function addForUser({ stored, given, name, login }: { stored: string; given: str
   if (users === null) return conflict('"users" is no mapping');
   const own = mappingOf(ownMember(users, login));
   if (own === null) return conflict(`"users: ${login}" is no mapping`);
-  const added = mappingOf(parseYaml(given, name)) ?? {};
+  const added = mappingOf(parseYaml(userText, name)) ?? {};
   return { text: writeYaml({ ...document, users: { ...users, [login]: { ...own, ...added } } }) };
 }
 

@@ -80,8 +80,8 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     const last = Math.floor((end - 1) / blockBytes);
     const flights = new Set<Flight>();
     for (let block = Math.floor(offset / blockBytes); block <= last; block += 1) {
-      const kept = this.blocks.get(this.prefix + block);
-      if (kept !== undefined) put(block * blockBytes, kept);
+      const cached = this.blocks.get(this.prefix + block);
+      if (cached !== undefined) put(block * blockBytes, cached);
       else flights.add(this.#flights.get(block) ?? this.#begin(block, last));
     }
     await Promise.all([...flights].map(async (flight) => put(flight.first * blockBytes, await this.#join(flight, signal))));

@@ -91,9 +91,9 @@ export class HostFolder implements SourceFolder {
     const folder = await this.#folderAt(names);
     if (folder === null && own.length === 0) return null;
     // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
-    const beside = folder === null ? [] : await this.with_.contents.namesIn(folder, this.with_.item, maxFiles + 1);
-    if (beside.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
-    return [...new Set([...own, ...beside.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
+    const siblingNames = folder === null ? [] : await this.with_.contents.namesIn(folder, this.with_.item, maxFiles + 1);
+    if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
+    return [...new Set([...own, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
 
   async tree(path: string): Promise<FileTree | null> {
@@ -191,12 +191,12 @@ class HostTree implements FileTree {
   }
 
   async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
-    const known = this.#found.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
-    this.#found.set(path, known);
-    if (known.file === null) return null;
-    const input = await hostFileInput(known.file, this.with_);
+    const cached = this.#found.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
+    this.#found.set(path, cached);
+    if (cached.file === null) return null;
+    const input = await hostFileInput(cached.file, this.with_);
     return {
-      size: known.file.size,
+      size: cached.file.size,
       read: async (offset, length, options) => {
         const reader = await input.open();
         try {

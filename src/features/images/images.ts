@@ -49,7 +49,7 @@ export interface ImagesOptions {
 /** The caller in whose turn a picture is made, and the queue in which that waits. */
 interface MakeOptions {
   /** Read only if the picture is not cached. */
-  asked: { caller: Caller | null; readonly signal: AbortSignal };
+  requester: { caller: Caller | null; readonly signal: AbortSignal };
   queue: WorkQueue;
 }
 
@@ -88,9 +88,9 @@ export class Images {
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
     const { name } = await this.#states.of(item);
-    const known = this.#parts.get(name);
+    const cached = this.#parts.get(name);
     const inspect = () => this.#inspectParts(item).catch((error: unknown) => this.#rethrow(error, item, name, caller));
-    const { state, parts } = known === undefined ? await inspect() : { state: name, parts: known };
+    const { state, parts } = cached === undefined ? await inspect() : { state: name, parts: cached };
     await items.requireParts(item, state, parts, caller);
     return item;
   }
@@ -170,28 +170,28 @@ export class Images {
     make: (image: LargeImage, signal: AbortSignal) => Promise<MadePicture>,
     options: MakeOptions,
   ): Promise<MadePicture> {
-    return this.made(key, (wanted) => this.use(item, (image) => make(image, wanted), wanted), options);
+    return this.made(key, (sharedSignal) => this.use(item, (image) => make(image, sharedSignal), sharedSignal), options);
   }
 
   /** Bytes with this key that are made from an image: from the cache, or made and then cached, like {@link Images.picture}. */
   async made(
     key: string,
     make: (signal: AbortSignal) => Promise<MadePicture>,
-    { asked, queue }: MakeOptions,
+    { requester, queue }: MakeOptions,
   ): Promise<MadePicture> {
     const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
     return this.#underWay.join(
       key,
-      async (wanted) => {
-        const waiting = { signal: wanted, caller: callerName(asked.caller) };
-        const tile = await queue.run(() => make(wanted), waiting);
+      async (sharedSignal) => {
+        const waiting = { signal: sharedSignal, caller: callerName(requester.caller) };
+        const tile = await queue.run(() => make(sharedSignal), waiting);
         // Nobody waits for the cache, which logs its own errors.
         if (!tile.corruptTiles) Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
-      asked.signal,
+      requester.signal,
     );
   }
 
@@ -232,11 +232,11 @@ export class Images {
     use: (open: OpenImage) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
-    const open = async (wanted: AbortSignal) => {
+    const open = async (sharedSignal: AbortSignal) => {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
-      const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: wanted });
+      const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
       // Images with very many frames take a while to open, and then to be described.
       if (isSliceOver()) await nextSlice();
       return opened;
@@ -254,7 +254,8 @@ export class Images {
     const own = sourceOf(item, file);
     const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
     const { name, icc, scale } = isServed ? await this.#states.of(item) : await this.#states.ofPart(file, sourceName);
-    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, scale, signal: wanted });
+    const open = (sharedSignal: AbortSignal) =>
+      this.#opener.open(file, { sourceName: sourceName ?? own, icc, scale, signal: sharedSignal });
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 

@@ -47,15 +47,15 @@ export class ItemLists {
     caller: Caller | null,
     wordsFilter: (words: string) => Conditions,
   ): Promise<ItemList | null> {
-    const asked = parseListText(request.text);
-    if (asked === null) return null;
+    const search = parseListText(request.text);
+    if (search === null) return null;
     const order = parseSortOrder(request.sort, request.sortdir);
-    const conditions = await this.#conditions(asked, request, caller, wordsFilter);
+    const conditions = await this.#conditions(search, request, caller, wordsFilter);
     const { limit, offset } = request;
     const read = () =>
-      asked.passes.length === 0
+      search.passes.length === 0
         ? this.queries.page(conditions, { order, limit, offset })
-        : this.#grouped(asked.passes, conditions, { order, limit, offset });
+        : this.#grouped(search.passes, conditions, { order, limit, offset });
     return this.queue.run(read, { caller: callerName(caller) });
   }
 
@@ -71,11 +71,11 @@ export class ItemLists {
     caller: Caller | null,
     wordsFilter: (words: string) => Conditions,
   ): Promise<number | null> {
-    const asked = parseListText(request.text);
-    if (asked === null) return null;
+    const search = parseListText(request.text);
+    if (search === null) return null;
     const order = parseSortOrder(request.sort, request.sortdir);
-    const conditions = await this.#conditions(asked, request, caller, wordsFilter);
-    return this.queue.run(() => this.#countBefore(id, asked.passes, conditions, order), { caller: callerName(caller) });
+    const conditions = await this.#conditions(search, request, caller, wordsFilter);
+    return this.queue.run(() => this.#countBefore(id, search.passes, conditions, order), { caller: callerName(caller) });
   }
 
   async #countBefore(id: unknown, passes: readonly GroupPass[], conditions: Conditions, order: SortOrder): Promise<number> {
@@ -89,7 +89,7 @@ export class ItemLists {
   }
 
   async #conditions(
-    asked: ExtendedText,
+    search: ExtendedText,
     { folderId, name }: ItemListRequest,
     caller: Caller | null,
     wordsFilter: (words: string) => Conditions,
@@ -98,17 +98,17 @@ export class ItemLists {
     const { folder: folderOfItem, name: nameField } = this.queries.names.item;
     if (folderId !== undefined) {
       const folder = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
-      if (asked.recurse) {
+      if (search.recurse) {
         const below = await this.queries.descendants(folder);
         const readable = await this.queries.foldersAmong(below, await this.access.filter(caller, 'folder', 0));
         all.push(amongMany(folderOfItem, [folder, ...readable]));
       } else all.push({ [folderOfItem]: folder });
-    } else if (asked.recurse || asked.passes.length > 0) {
+    } else if (search.recurse || search.passes.length > 0) {
       throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');
     } else all.push(await this.access.filter(caller, 'item', 0));
     if (name !== undefined) all.push({ [nameField]: name });
-    if (asked.filter !== null) all.push(asked.filter);
-    if (asked.words.trim() !== '') all.push(wordsFilter(asked.words));
+    if (search.filter !== null) all.push(search.filter);
+    if (search.words.trim() !== '') all.push(wordsFilter(search.words));
     return { $and: all };
   }
 

@@ -151,10 +151,10 @@ export class Items {
     }
   }
 
-  #admit(item: ItemRecord, granted: AccessLevel, wanted: 0 | 1 | 2, caller: Caller | null): ItemRecord {
-    if (granted >= wanted) return item;
+  #admit(item: ItemRecord, granted: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
+    if (granted >= level) return item;
     // The message names the folder, as existing clients expect, because permissions are those of the folder.
-    throw item.folderId === '' ? denied(wanted, 'item', item.id, caller) : denied(wanted, 'folder', item.folderId, caller);
+    throw item.folderId === '' ? denied(level, 'item', item.id, caller) : denied(level, 'folder', item.folderId, caller);
   }
 }
 

@@ -54,7 +54,7 @@ const workerTransitions: Transitions = new Map([
 /** Statuses of a job that a process works on, or should work on. */
 export const activeStatuses: readonly number[] = [2, 820, 821, 822, 823, 824];
 
-const known = new Set<number>(Object.values(jobStatus));
+const statuses = new Set<number>(Object.values(jobStatus));
 
 /** Whether a job of this status is over and will not change again. */
 export function isFinished(status: number): boolean {
@@ -67,7 +67,7 @@ export function isFinished(status: number): boolean {
  * @throws InvalidError with field `status`, with the message that existing clients expect.
  */
 export function checkTransition(handler: string | null, from: number, to: number): void {
-  if (!known.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
+  if (!statuses.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
   if (from === to) return;
   const previous = (isWorkerHandler(handler) ? workerTransitions : localTransitions).get(to);
   if (previous === undefined)

@@ -194,19 +194,19 @@ export class JobModel {
         .findById(id, { log: 1, logCount: 1, logBytes: 1 })
         .lean<Pick<JobDocument, '_id' | 'log' | 'logCount' | 'logBytes'>>();
       if (doc === null || doc.logBytes <= maxLogBytes) return;
-      let kept = 0;
+      let keptCount = 0;
       let bytes = 0;
       for (let i = doc.log.length - 1; i >= 0; i--) {
         const length = logEntryBytes(doc.log[i]!);
         // The newest entry is kept, however long it is.
-        if (kept > 0 && bytes + length > cutLogBytes) break;
+        if (keptCount > 0 && bytes + length > cutLogBytes) break;
         bytes += length;
-        kept++;
+        keptCount++;
       }
       // `logCount` changes with every write to the log. As a condition, it makes sure that exactly the counted entries are removed.
       const cut = await this.#model.updateOne(
         { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
-        { $push: { log: { $each: [], $slice: -kept } }, $set: { logBytes: bytes } },
+        { $push: { log: { $each: [], $slice: -keptCount } }, $set: { logBytes: bytes } },
       );
       if (cut.matchedCount > 0) return;
     }

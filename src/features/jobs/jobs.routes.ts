@@ -132,11 +132,11 @@ const jobGet = defineRoute({
 /** Loads a job for callers who can see it, and for tokens that were made for it. */
 async function seen(
   jobs: JobStore,
-  { params: { id: wanted }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
+  { params: { id }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
   options: { log?: boolean } = {},
 ): Promise<SeenJob> {
-  if (!isJobToken(verified, wanted)) return jobs.load(wanted, caller, 0, options);
-  const { job } = await jobs.load(wanted, admitAll, 0, options);
+  if (!isJobToken(verified, id)) return jobs.load(id, caller, 0, options);
+  const { job } = await jobs.load(id, admitAll, 0, options);
   return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
 }
 

@@ -96,8 +96,8 @@ export class JobStore {
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
     const { id, userId } = job;
-    const known = id === undefined ? null : await this.#model.find(id);
-    if (known !== null) return known;
+    const existing = id === undefined ? null : await this.#model.find(id);
+    if (existing !== null) return existing;
     const record = await this.#model.insert({
       ...(id !== undefined && { id }),
       title: job.title,
@@ -337,9 +337,9 @@ export class JobStore {
   async claim(id: string, owner: string): Promise<JobRecord | null> {
     const job = await this.#model.find(id);
     if (job?.run == null || job.run.owner !== null || job.status === jobStatus.canceling) return null;
-    const begun = activeStatuses.includes(job.status);
-    if (!begun && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
-    const changes = { owner, attempts: 1, ...(!begun && { status: jobStatus.running }) } as const;
+    const isActive = activeStatuses.includes(job.status);
+    if (!isActive && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
+    const changes = { owner, attempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
     const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
     // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
     // it, the check above ends this.

@@ -17,7 +17,7 @@ const defineRoute = routeDefiner<{ links: Links; items: Items; records: HostReco
 
 const kindSchema = { type: 'string', enum: linkKinds } as const;
 
-const wanted = {
+const linkFields = {
   name: { ...anyText, description: 'Purpose or recipient of the link. At most 200 characters.' },
   opens: {
     ...listOf(kindSchema),
@@ -34,7 +34,7 @@ const wanted = {
   },
 };
 
-const wantedSchema = component('LinkRequest', objectOf({}, wanted));
+const wantedSchema = component('LinkRequest', objectOf({}, linkFields));
 
 const linkMembers = {
   _id: idText,
@@ -79,10 +79,13 @@ type User = Caller & { id: string };
 
 /** Reads a body of {@link wantedSchema}. @throws InvalidError */
 function readWanted(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
-  const other = Object.keys(body).find((name) => !(name in wanted));
+  const other = Object.keys(body).find((name) => !(name in linkFields));
   if (other !== undefined) {
-    const known = Object.keys(wanted).join(', ');
-    throw new InvalidError(`Links have no member ${JSON.stringify(other.slice(0, 40))}. They have ${known}.`, other.slice(0, 40));
+    const fieldNames = Object.keys(linkFields).join(', ');
+    throw new InvalidError(
+      `Links have no member ${JSON.stringify(other.slice(0, 40))}. They have ${fieldNames}.`,
+      other.slice(0, 40),
+    );
   }
   const { name, opens, associated, annotations, expires } = body;
   const refuse = (field: string, rule: string): never => {

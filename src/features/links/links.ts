@@ -68,7 +68,7 @@ export interface LinksOptions {
 export class Links {
   readonly #kinds = new Set<LinkKind>();
   /** By digest. `null` if no link has this token. */
-  readonly #known = new FreshCache<{ grant: LinkGrant | null }>({ max: maxKnown, lifetimeMs: verdictLifetimeMs });
+  readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxKnown, lifetimeMs: verdictLifetimeMs });
   readonly #wrong = new WrongTokens();
   readonly #touched = new Map<string, number>();
 
@@ -94,7 +94,7 @@ export class Links {
    */
   async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
-    const found = this.#known.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
+    const found = this.#grants.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
     const { grant } = found instanceof Promise ? await found : found;
     if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLink();
     this.#touch(grant.link);
@@ -145,12 +145,12 @@ export class Links {
   }
 
   /** Makes a link. @returns the link, and its token, which is not stored. */
-  async make({ subject, ...wanted }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
+  async make({ subject, ...options }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
     this.requireMakers();
     const change = await this.#checked(subject, {
       opens: this.kinds,
       expires: new Date(Date.now() + defaultLifetimeMs),
-      ...defined(wanted),
+      ...defined(options),
     });
     if ((await this.options.model.countOf(subject, maker.id)) >= maxCurrent) {
       const message = `You already have ${maxCurrent} links to this ${subject.type} that have not ended. Revoke some of them first.`;
@@ -169,7 +169,7 @@ export class Links {
       created: new Date(),
       lastUsed: null,
     });
-    this.#known.delete(link.digest);
+    this.#grants.delete(link.digest);
     return { link, token };
   }
 
@@ -200,10 +200,10 @@ export class Links {
     }
   }
 
-  async change({ _id, digest, subject }: LinkDocument, wanted: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
+  async change({ _id, digest, subject }: LinkDocument, options: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
     const id = _id.toHexString();
-    const changed = await this.options.model.change(id, await this.#checked(subject, defined(wanted)));
-    this.#known.delete(digest);
+    const changed = await this.options.model.change(id, await this.#checked(subject, defined(options)));
+    this.#grants.delete(digest);
     if (changed === null) throw new UnknownIdError('link', id);
     return changed;
   }
@@ -211,12 +211,12 @@ export class Links {
   /** Ends a link: at once in this process, within {@link verdictLifetimeMs} in others. */
   async revoke({ _id, digest }: LinkDocument): Promise<void> {
     await this.options.model.remove(_id.toHexString());
-    this.#known.delete(digest);
+    this.#grants.delete(digest);
   }
 
   /** Drops all verdicts, for example after changes of permissions. */
   forget(): void {
-    this.#known.clear();
+    this.#grants.clear();
   }
 
   /** Removes the links to a removed document. */
@@ -282,8 +282,8 @@ export class Links {
   }
 
   /** @throws InvalidError for a value that links cannot have. */
-  async #checked(subject: LinkSubject, wanted: Omit<NewLink, 'subject'>): Promise<LinkChange> {
-    const { name, opens, expires, associated, annotations } = wanted;
+  async #checked(subject: LinkSubject, options: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+    const { name, opens, expires, associated, annotations } = options;
     if (name !== undefined && name.length > maxName)
       throw new InvalidError(`name must have at most ${maxName} characters.`, 'name');
     const unknown = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));

@@ -33,7 +33,9 @@ export class WrongTokens {
   }
 
   #window(address: string): Window {
-    const known = this.#windows.get(address);
-    return known !== undefined && known.endsAt > performance.now() ? known : { count: 0, endsAt: performance.now() + windowMs };
+    const window = this.#windows.get(address);
+    return window !== undefined && window.endsAt > performance.now()
+      ? window
+      : { count: 0, endsAt: performance.now() + windowMs };
   }
 }

@@ -63,11 +63,11 @@ const get = defineRoute({
   },
   parameterMessages: 'incorrect-type',
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
-  async handle(asked, services) {
-    const { params, query, granted: item } = asked;
+  async handle(input, services) {
+    const { params, query, granted: item } = input;
     const request = pictureRequest(query);
     const extraHeaders = dispositionHeader(item, params.image, query);
-    const route = { item, kind: 'associated', request: { ...request, name: params.image }, asked, extraHeaders };
+    const route = { item, kind: 'associated', request: { ...request, name: params.image }, input, extraHeaders };
     return replyFromCachedFile(services, route, { ...request, imageKey: params.image });
   },
 });
@@ -78,10 +78,10 @@ const metadata = defineRoute({
   summary: 'Get the size, mode and format of an associated image.',
   params: imagePath,
   returns: { schema: associatedImageSchema },
-  async handle(asked, { images, queues }) {
-    const { params, granted: item, signal } = asked;
+  async handle(input, { images, queues }) {
+    const { params, granted: item, signal } = input;
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
-    return enqueueFor(queues.pictures, asked)(read);
+    return enqueueFor(queues.pictures, input)(read);
   },
 });
 

@@ -51,11 +51,11 @@ const tile = defineRoute({
   query: { ...grid, ...renderParameters },
   returns: { types: ['image/jpeg', 'image/png'] },
   headers: pictureHeaders,
-  async handle(asked, services) {
-    const { params, query, granted: item } = asked;
+  async handle(input, services) {
+    const { params, query, granted: item } = input;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
     const request = { ...defined(query), level: Number(params.level), name: params.xandy };
-    return replyFromTileCache(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
+    return replyFromTileCache(services, { item, kind: 'dzi', request, input }, (image, signal) =>
       image.dziTile({ ...request, signal }),
     );
   },

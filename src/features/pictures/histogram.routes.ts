@@ -72,10 +72,10 @@ const histogram = defineRoute({
   },
   returns: { schema: histogramSchema },
   authorize: mayReadOrSchedule,
-  async handle(asked, services) {
-    const { query, granted: item, caller, headers, signal } = asked;
+  async handle(input, services) {
+    const { query, granted: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
-    const drawing = enqueueFor(pictures, asked);
+    const drawing = enqueueFor(pictures, input);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...others } = query;
     const { zProject, zFrom, zTo, ...bounds } = others;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
@@ -90,7 +90,7 @@ const histogram = defineRoute({
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? drawing(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
-        : obtainHistogram(services, item, entry, { signal, drawing, enqueue: enqueueFor(keptFiles, asked) }),
+        : obtainHistogram(services, item, entry, { signal, drawing, enqueue: enqueueFor(keptFiles, input) }),
     );
   },
 });
@@ -112,9 +112,9 @@ async function report(
   for (const planes of batches(Array.from({ length: frames }, (_, plane) => plane))) {
     const entries = planes.map((frame): CachedEntry => ({ ...options.entry, frame }));
     const keys = entries.map((entry) => histogramName(entry).key);
-    const kept = await services.cachedFiles.existing([item], 'data', keys);
+    const cachedEntries = await services.cachedFiles.existing([item], 'data', keys);
     for (const [i, entry] of entries.entries()) {
-      const isKept = kept.has(`${item.id}\n${keys[i]}`);
+      const isKept = cachedEntries.has(`${item.id}\n${keys[i]}`);
       cached.push(isKept);
       if (!isKept) missing.push(entry);
     }
@@ -145,13 +145,13 @@ const bands = defineRoute({
   query: { frame },
   returns: { schema: bandsSchema },
   authorize: mayRead,
-  async handle(asked, services) {
-    const { query, granted: item, headers, signal } = asked;
+  async handle(input, services) {
+    const { query, granted: item, headers, signal } = input;
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, headers }, () =>
       enqueueFor(
         services.queues.pictures,
-        asked,
+        input,
       )(() => services.images.use(item, (image) => image.bands({ ...request, signal }), signal)),
     );
   },

@@ -17,7 +17,7 @@ interface PictureRoute {
   kind: string;
   /** All parameters that determine how the picture looks. Undefined members are ignored. */
   request: Readonly<Record<string, unknown>>;
-  asked: Asked;
+  input: PictureInput;
   extraHeaders?: ReplyHeaders;
 }
 
@@ -25,7 +25,7 @@ interface PictureRoute {
  * The parts of a request that are needed to answer it. The route creates `signal` when it is read first, so it is read only when a picture
  * has to be made.
  */
-export type Asked = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
+export type PictureInput = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
 /** Answers with a picture from the tile cache, or makes and caches it. A client that already has the picture gets status 304. */
 export async function replyFromTileCache(
@@ -36,9 +36,9 @@ export async function replyFromTileCache(
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.asked.headers, tag, headers);
+  const unchanged = answerConditional(route.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.picture(route.item, key, make, { asked: route.asked, queue: services.queues.tiles });
+  const picture = await services.images.picture(route.item, key, make, { requester: route.input, queue: services.queues.tiles });
   return Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, { ...headers, ...route.extraHeaders }) });
 }
 
@@ -50,16 +50,19 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.asked.headers, tag, headers);
+  const unchanged = answerConditional(route.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { asked } = route;
+  const { input } = route;
   const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
   // If the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles
-    ? await obtain({ signal: asked.signal, enqueue: enqueueFor(keptFiles, asked), drawing: enqueueFor(pictures, asked) })
-    : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), { asked, queue: pictures });
+    ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), drawing: enqueueFor(pictures, input) })
+    : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), {
+        requester: input,
+        queue: pictures,
+      });
   const allHeaders = headersOf(content, { ...headers, ...route.extraHeaders });
   return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
 }
@@ -87,11 +90,11 @@ export async function replyFreshlyMade(
 ): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(route.asked.headers, tag, headers);
+  const unchanged = answerConditional(route.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { signal } = route.asked;
+  const { signal } = route.input;
   const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
-  const picture = await enqueueFor(services.queues.pictures, route.asked)(use);
+  const picture = await enqueueFor(services.queues.pictures, route.input)(use);
   const allHeaders = { ...headers, ...route.extraHeaders };
   const sent = headersOf(picture, allHeaders);
   return picture.kind === 'bytes'

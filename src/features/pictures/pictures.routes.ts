@@ -27,11 +27,11 @@ const thumbnail = defineRoute({
   },
   returns: { types: pictureTypes },
   headers: pictureHeaders,
-  async handle(asked, services) {
-    const { query, granted: item } = asked;
+  async handle(input, services) {
+    const { query, granted: item } = input;
     const request = pictureRequest(query);
     const extraHeaders = dispositionHeader(item, 'thumbnail', query);
-    const route = { item, kind: 'thumbnail', request, asked, extraHeaders };
+    const route = { item, kind: 'thumbnail', request, input, extraHeaders };
     if (request.encoding === 'TILED') {
       return replyFreshlyMade(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
     }
@@ -55,11 +55,11 @@ const region = defineRoute({
   },
   returns: { types: pictureTypes },
   headers: pictureHeaders,
-  async handle(asked, services) {
-    const { query, granted: item } = asked;
+  async handle(input, services) {
+    const { query, granted: item } = input;
     const request = pictureRequest(query);
     const extraHeaders = regionDisposition(item, query);
-    const route = { item, kind: 'region', request, asked, extraHeaders };
+    const route = { item, kind: 'region', request, input, extraHeaders };
     return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
   },
 });
@@ -78,13 +78,13 @@ const pixel = defineRoute({
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
   returns: { schema: pixelSchema },
-  async handle(asked, { images, queues }) {
-    const { query, granted: item, signal } = asked;
+  async handle(input, { images, queues }) {
+    const { query, granted: item, signal } = input;
     const { frameList, ...place } = query;
     const request = { ...pictureRequest(place), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
-    return enqueueFor(queues.pictures, asked)(() => images.use(item, read, signal));
+    return enqueueFor(queues.pictures, input)(() => images.use(item, read, signal));
   },
 });
 

@@ -52,12 +52,12 @@ const tile = defineRoute({
   },
   returns: { types: ['image/png', 'image/jpeg', 'image/webp'] },
   errors: [...shared.errors, 'tile-outside'],
-  async handle(asked, { queues }) {
-    const { params, query, signal } = asked;
+  async handle(input, { queues }) {
+    const { params, query, signal } = input;
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
     const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
     const draw = () => generatedImage(defined(parameters)).tile({ ...request, ...tileAddress(params), signal });
-    const picture = await enqueueFor(queues.tiles, asked)(draw);
+    const picture = await enqueueFor(queues.tiles, input)(draw);
     return Reply.content(picture.bytes, picture.type);
   },
 });

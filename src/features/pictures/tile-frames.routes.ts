@@ -40,13 +40,13 @@ const tileFrames = defineRoute({
   },
   returns: { types: pictureTypes },
   headers: pictureHeaders,
-  async handle(asked, services) {
-    const { query, granted: item } = asked;
+  async handle(input, services) {
+    const { query, granted: item } = input;
     const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = pictureRequest(picture);
     const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
-    const route = { item, kind: 'tileFrames', request, asked, extraHeaders };
+    const route = { item, kind: 'tileFrames', request, input, extraHeaders };
     const entry = tileFramesEntry(picture);
     const isKept = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
     return isKept
@@ -119,12 +119,12 @@ const quadInfo = defineRoute({
     if (cache === 'none') return info;
     requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
     const entries = info.src.map(textureEntry);
-    const kept = await services.cachedFiles.existing(
+    const cached = await services.cachedFiles.existing(
       [item],
       'thumbnail',
       entries.map((entry) => pictureName(entry).key),
     );
-    const missing = entries.filter((entry) => !kept.has(`${item.id}\n${pictureName(entry).key}`));
+    const missing = entries.filter((entry) => !cached.has(`${item.id}\n${pictureName(entry).key}`));
     const isMissing = new Set(missing);
     return {
       ...info,

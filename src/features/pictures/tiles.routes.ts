@@ -8,7 +8,7 @@ import type { ItemRecord } from '../../core/host/records.js';
 import { itemPath } from '../items/item-path.js';
 import { defined, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
 import { pictureDefaults } from '../../tilesource/picture-parameters.js';
-import { replyFromTileCache, type Asked } from './picture-reply.js';
+import { replyFromTileCache, type PictureInput } from './picture-reply.js';
 import { pictureHeaders, pictureTypes } from './picture-route.js';
 
 const tileQuery = {
@@ -45,10 +45,10 @@ async function downloadInstead(
     return null;
   if (request.level !== 0 || request.x !== 0 || request.y !== 0) return null;
   const file = await records.findFile(item.largeImage?.fileId ?? '');
-  const wanted = request.encoding ?? pictureDefaults.encoding;
-  if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
+  const encoding = request.encoding ?? pictureDefaults.encoding;
+  if (file === null || (encoding !== 'JPEG' && encoding !== 'PNG')) return null;
   const stored = await images.storedPicture(file, item.largeImage?.sourceName);
-  if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
+  if (stored === null || (redirect !== 'any' && stored.encoding !== encoding)) return null;
   if (redirect === 'exact' && stored.encoding === 'JPEG') {
     const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;
     if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
@@ -59,15 +59,15 @@ async function downloadInstead(
 
 async function answerTile(
   services: PictureContext,
-  asked: Asked & { granted: ItemRecord; prefix: string },
+  input: PictureInput & { granted: ItemRecord; prefix: string },
   address: { level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = asked.granted;
+  const item = input.granted;
   const request = { ...defined(query), ...address };
   const download = await downloadInstead(services, item, redirect, request);
-  if (download !== null) return Reply.redirect(`${asked.prefix}${download}`);
-  const route = { item, kind: 'tile', request, asked };
+  if (download !== null) return Reply.redirect(`${input.prefix}${download}`);
+  const route = { item, kind: 'tile', request, input };
   return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));
 }
 
@@ -103,7 +103,7 @@ const zxy = defineRoute({
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
   params: { ...itemPath, ...tilePath },
   query: tileQuery,
-  handle: (asked, services) => answerTile(services, asked, tileAddress(asked.params), asked.query),
+  handle: (input, services) => answerTile(services, input, tileAddress(input.params), input.query),
 });
 
 const fzxy = defineRoute({
@@ -113,10 +113,10 @@ const fzxy = defineRoute({
   summary: 'Get a tile of one frame of the image.',
   params: { ...itemPath, frame: required(integerText({ description: 'Plane, from 0.', minimum: 0 })), ...tilePath },
   query: tileQuery,
-  handle(asked, services) {
-    const { params, query } = asked;
+  handle(input, services) {
+    const { params, query } = input;
     if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
-    return answerTile(services, asked, tileAddress(params), { ...query, frame: Number(params.frame) });
+    return answerTile(services, input, tileAddress(params), { ...query, frame: Number(params.frame) });
   },
 });
 

@@ -114,7 +114,7 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
     allowed,
     schema: { type: 'string', enum: words },
     parse(value) {
-      const found = words.find((known) => known.toLowerCase() === word(value));
+      const found = words.find((name) => name.toLowerCase() === word(value));
       if (found === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
       return found;
     },
@@ -179,7 +179,7 @@ function iccSetting(byDefault: boolean | string): SettingDefinition {
     allowed: `true, false, ${intents.join(', ')}; empty text means true`,
     schema: { enum: [true, false, ...intents] },
     parse(value) {
-      const intent = intents.find((known) => known.toLowerCase() === word(value));
+      const intent = intents.find((name) => name.toLowerCase() === word(value));
       return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
     },
   };

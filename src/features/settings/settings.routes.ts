@@ -75,11 +75,11 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
 /** Writes settings one after another. @returns the keys whose value has changed. */
 async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
-  const known = new Set(settings.definitions.map(({ key }) => key));
+  const keys = new Set(settings.definitions.map(({ key }) => key));
   for (const { key, value } of changes) {
     // Pages of other versions send all settings that they know, with null for empty ones, so null for an unknown setting is
     // ignored.
-    if (value === null && changes.length > 1 && !known.has(settings.keyOf(key))) continue;
+    if (value === null && changes.length > 1 && !keys.has(settings.keyOf(key))) continue;
     if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
   }
   return changed;

@@ -23,7 +23,7 @@ export interface AssociatedSource {
 
 /** Decoded associated images, each cached for a moment because clients request their chunks one by one. */
 export class AssociatedSources {
-  readonly #kept = new LRUCache<string, Raster>({
+  readonly #rasters = new LRUCache<string, Raster>({
     maxSize: keptBytes,
     ttl: keptMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
@@ -32,15 +32,15 @@ export class AssociatedSources {
 
   /** @param key names the associated image and its state. @throws NotFoundError if the file has none with this name. */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
-    const kept = this.#kept.get(key);
-    const raster = kept ?? (await this.#reading.join(key, (wanted) => this.#read(key, read, wanted), signal));
+    const cached = this.#rasters.get(key);
+    const raster = cached ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
     return sourceOf(raster);
   }
 
   async #read(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<Raster> {
     const raster = await read(signal);
     if (raster === null) throw absent();
-    this.#kept.set(key, raster);
+    this.#rasters.set(key, raster);
     return raster;
   }
 }

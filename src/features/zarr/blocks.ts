@@ -15,7 +15,7 @@ const keptBytes = 96 * 2 ** 20;
 
 /** Decoded tiles, cached for a moment so that the channels of a chunk decode their tile once. */
 export class Blocks {
-  readonly #kept = new LRUCache<string, Raster>({
+  readonly #blocks = new LRUCache<string, Raster>({
     maxSize: keptBytes,
     ttl: keptMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
@@ -39,13 +39,13 @@ export class Blocks {
     const from = sourceLevel(image, level);
     const block = (part: Box): Promise<Raster> => {
       const name = `${state}/${frame}/${from}/${part.left}/${part.top}/${part.width}`;
-      const kept = this.#kept.get(name);
-      if (kept !== undefined) return Promise.resolve(kept);
+      const cached = this.#blocks.get(name);
+      if (cached !== undefined) return Promise.resolve(cached);
       return this.#reading.join(
         name,
-        async (wanted) => {
-          const raster = await read(wanted)({ frame, level: from, box: part });
-          this.#kept.set(name, raster);
+        async (sharedSignal) => {
+          const raster = await read(sharedSignal)({ frame, level: from, box: part });
+          this.#blocks.set(name, raster);
           return raster;
         },
         signal,

@@ -78,8 +78,8 @@ export class ZarrImages {
   async layout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
     try {
       const state = await this.options.images.pictureKey(item, 'zarr', {});
-      const known = this.#layouts.get(state);
-      if (known !== undefined) return known;
+      const cached = this.#layouts.get(state);
+      if (cached !== undefined) return cached;
       const made = await this.options.images.useStored(
         item,
         ({ source }): Layout => ({
@@ -176,9 +176,9 @@ export class ZarrImages {
     const key = `${state}/${level}/${place.frame}/${place.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
       const read =
-        (wanted: AbortSignal): ReadBox =>
+        (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
-          readable.use((samples) => samples(where), wanted);
+          readable.use((samples) => samples(where), sharedSignal);
       const raster = await this.#blocks.chunk(image, { state, frame: place.frame, level, row, column }, read, signal);
       const bytes = chunkBytes(raster, place.band, image.side);
       return codec === 'zstd' ? compressed(bytes) : bytes;
@@ -194,8 +194,8 @@ export class ZarrImages {
   ): Promise<Uint8Array> {
     const { images, queues } = this.options;
     const type = 'application/octet-stream';
-    const tile = await images.made(key, async (wanted) => ({ bytes: await make(wanted), type }), {
-      asked: { caller: turn, signal },
+    const tile = await images.made(key, async (sharedSignal) => ({ bytes: await make(sharedSignal), type }), {
+      requester: { caller: turn, signal },
       queue: queues.chunks,
     });
     return tile.bytes;
@@ -204,8 +204,8 @@ export class ZarrImages {
   /** Windows and codec of an image, measured once for each state of it. */
   async #measure(readable: Readable, request: StoreRequest): Promise<Measured> {
     const { image, populatedLevels, state } = readable;
-    const known = this.#measured.get(state);
-    if (known !== undefined) return known;
+    const cached = this.#measured.get(state);
+    if (cached !== undefined) return cached;
     const make = async (signal: AbortSignal): Promise<Uint8Array> =>
       Buffer.from(JSON.stringify(await readable.use((read) => measure(image, populatedLevels, read), signal)));
     const measured = JSON.parse(Buffer.from(await this.#made(`${state}/measured`, make, request)).toString()) as Measured;

@@ -85,15 +85,18 @@ const key = {
 const itemPath = { itemId: required(id({ description: 'The id of the item.' })), ...key };
 const folderPath = { folderId: required(id({ description: 'The id of the folder.' })), ...key };
 
-type Asked<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
+type FolderRequest<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
 
-async function mayRead({ params, caller }: Asked<{ itemId: string }>, { images }: ZarrContext): Promise<Granted<ItemRecord>> {
+async function mayRead(
+  { params, caller }: FolderRequest<{ itemId: string }>,
+  { images }: ZarrContext,
+): Promise<Granted<ItemRecord>> {
   const subject = await images.load(params.itemId, caller);
   return { subject, caller, turn: caller, associated: await images.showsAssociated(subject, caller) };
 }
 
 async function mayReadFolder(
-  { params, caller }: Asked<{ folderId: string }>,
+  { params, caller }: FolderRequest<{ folderId: string }>,
   { items }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
   return { subject: await items.loadFolder(params.folderId, 0, caller), caller, turn: caller, associated: false };
@@ -105,7 +108,7 @@ function turnOf({ caller, link }: LinkGrant): Caller {
 }
 
 async function mayReadByLink(
-  { params: { token, itemId }, address }: Asked<{ token: string; itemId: string }>,
+  { params: { token, itemId }, address }: FolderRequest<{ token: string; itemId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<ItemRecord>> {
   const grant = await links.grant(token, 'zarr', { address });
@@ -115,7 +118,7 @@ async function mayReadByLink(
 }
 
 async function mayReadFolderByLink(
-  { params: { token, folderId }, address }: Asked<{ token: string; folderId: string }>,
+  { params: { token, folderId }, address }: FolderRequest<{ token: string; folderId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
   const grant = await links.grant(token, 'zarr', { address });
@@ -127,30 +130,30 @@ interface Handled<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
   granted: Granted<Subject>;
 }
 
-function storeRequest<Subject>(asked: Handled<Subject>, version: ZarrVersion): StoreRequest {
-  const { caller, turn, associated } = asked.granted;
+function storeRequest<Subject>(request: Handled<Subject>, version: ZarrVersion): StoreRequest {
+  const { caller, turn, associated } = request.granted;
   return {
     version,
-    headers: asked.headers,
+    headers: request.headers,
     caller,
     turn,
     associated,
     // It is made when it is first read.
     get signal() {
-      return asked.signal;
+      return request.signal;
     },
   };
 }
 
 const imageOf =
   (version: ZarrVersion) =>
-  (asked: Handled<ItemRecord>, { zarrImages }: ZarrContext) =>
-    zarrImages.file(asked.granted.subject, segmentsOf(asked.params['*']), storeRequest(asked, version));
+  (request: Handled<ItemRecord>, { zarrImages }: ZarrContext) =>
+    zarrImages.file(request.granted.subject, segmentsOf(request.params['*']), storeRequest(request, version));
 
 const folderOf =
   (version: ZarrVersion) =>
-  (asked: Handled<FolderRecord>, { zarrFolders }: ZarrContext) =>
-    zarrFolders.file(asked.granted.subject, segmentsOf(asked.params['*']), storeRequest(asked, version));
+  (request: Handled<FolderRecord>, { zarrFolders }: ZarrContext) =>
+    zarrFolders.file(request.granted.subject, segmentsOf(request.params['*']), storeRequest(request, version));
 
 const stores = [
   { version: 3, at: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },

@@ -175,8 +175,8 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
  */
 function flat({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
-  const kept = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
-  return { ...Object.fromEntries(kept), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
+  const integers = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
+  return { ...Object.fromEntries(integers), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
 }
 
 const unknownIn2: ReadonlySet<string> = new Set(
@@ -186,11 +186,11 @@ const unknownIn2: ReadonlySet<string> = new Set(
 /** Swagger 2.0 has no lists of types, `null`, `const` or `oneOf`. Whatever it cannot express is left open. */
 function swagger2Members(schema: Json): Json {
   const { exclusiveMinimum, ...others } = schema;
-  const kept = Object.entries(others).filter(
+  const remaining = Object.entries(others).filter(
     ([key, value]) => !unknownIn2.has(key) && !(key === 'type' && (Array.isArray(value) || value === 'null')),
   );
   const limit = typeof exclusiveMinimum === 'number' ? { minimum: exclusiveMinimum, exclusiveMinimum: true } : {};
-  return { ...Object.fromEntries(kept), ...limit };
+  return { ...Object.fromEntries(remaining), ...limit };
 }
 
 function security(route: RouteOutline): Json[] {

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { beginInTurn } from '../../core/concurrency/slices.js';
 import { underRequestId } from '../../core/request-id.js';
-import { harmlessLogger } from '../../core/host/logger.js';
+import { nonThrowingLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Caller, HostLogger } from '../../host.js';
 import { limitsOf } from '../../core/host/link-holder.js';
@@ -47,7 +47,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
   const surroundings = {
-    options: { ...options, logger: harmlessLogger(options.logger) },
+    options: { ...options, logger: nonThrowingLogger(options.logger) },
     tokens: new RequestTokens(options.authenticate, options.tokenLocations),
     open: new OpenRequests(),
   };
@@ -116,8 +116,8 @@ function addToList(response: Response, header: string, names: readonly string[])
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  const known = new Set(present.map((name) => name.toLowerCase()));
-  response.setHeader(header, [...present, ...names.filter((name) => !known.has(name.toLowerCase()))].join(', '));
+  const presentNames = new Set(present.map((name) => name.toLowerCase()));
+  response.setHeader(header, [...present, ...names.filter((name) => !presentNames.has(name.toLowerCase()))].join(', '));
 }
 
 /** The intended method, which is in a header behind proxies that only pass `GET` and `POST`. */
@@ -165,25 +165,25 @@ class Answering<C> {
     const { route, options, request, response } = this;
     let unwatch: (() => void) | undefined;
     try {
-      const asked = await this.#identify();
+      const parsed = await this.#identify();
       const watch = () => {
         unwatch ??= this.surroundings.open.watch({
           // The caller is not checked between body and answer, because a change that removes the caller's own rights must be
           // completed.
-          check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
-          end: (reason) => this.#end(asked, reason),
+          check: async () => (this.#isSending || !request.complete ? this.#check(parsed) : undefined),
+          end: (reason) => this.#end(parsed, reason),
         });
       };
-      asked.granted = await route.authorize?.(asked, options.context);
+      parsed.granted = await route.authorize?.(parsed, options.context);
       if (route.body !== undefined && route.body !== 'none') {
         if (!request.complete) watch();
-        asked.body = await readRouteBody(request, route, asked.sent);
+        parsed.body = await readRouteBody(request, route, parsed.sent);
       }
       // Parameters and body were parsed according to the route's declaration.
-      const result = await route.handle(asked as never, options.context);
-      if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
+      const result = await route.handle(parsed as never, options.context);
+      if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(parsed);
       this.#isSending = true;
-      asked.answering();
+      parsed.answering();
       allowAnyOrigin(route.anyOrigin, response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
       await respond(response, result, { onLong: watch });
@@ -232,20 +232,20 @@ class Answering<C> {
   }
 
   /** @throws LargeImageError if the caller has lost access. */
-  async #check(asked: ParsedRequest): Promise<void> {
+  async #check(parsed: ParsedRequest): Promise<void> {
     const { route, options } = this;
-    const { token, verified, caller } = asked;
-    const now = token === null ? null : await options.authenticate(token, asked.address);
+    const { token, verified, caller } = parsed;
+    const now = token === null ? null : await options.authenticate(token, parsed.address);
     const admitted = admit(now, route.access, route.scope);
     if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
-    await route.authorize?.(asked.by(now, admitted), options.context);
+    await route.authorize?.(parsed.by(now, admitted), options.context);
     await this.#permitted?.();
   }
 
   /** Ends the request: with an error, or without one if part of the answer has already been sent. */
-  #end(asked: ParsedRequest, reason: LargeImageError): void {
+  #end(parsed: ParsedRequest, reason: LargeImageError): void {
     const { request, response } = this;
     if (response.headersSent) response.destroy();
     else {
@@ -253,7 +253,7 @@ class Answering<C> {
       response.once('finish', () => request.destroy());
       void this.#fail(reason);
     }
-    asked.abort(reason);
+    parsed.abort(reason);
   }
 
   async #fail(error: unknown): Promise<void> {

@@ -33,8 +33,8 @@ export function publicAddressOf(request: IncomingMessage): PublicAddress | undef
 
 /** The path under which a trusted proxy serves this server; otherwise empty. */
 export function prefixOf(request: ExpressRequest): string {
-  const known = addresses.get(request);
-  if (known !== undefined) return known.prefix;
+  const cached = addresses.get(request);
+  if (cached !== undefined) return cached.prefix;
   const sent = request.headers['x-forwarded-prefix'];
   if (typeof sent !== 'string') return '';
   const trusts = request.app?.get('trust proxy fn');

@@ -43,12 +43,12 @@ export class RequestTokens {
   constructor(verify: VerifyToken, { cookieName, headerName }: TokenLocations) {
     // Node.js lists headers by their names in lower case.
     const header = headerName.toLowerCase();
-    const given = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
+    const tokenOf = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
     const settling =
       (fromCookie: boolean) =>
       ({ ip = '' }: TokenRequest, token: string, done: Done): void =>
         settleToken((sent) => verify(sent, ip), token, fromCookie, done);
-    this.#passport.use('given', new FoundTokenStrategy(given, settling(false)));
+    this.#passport.use('given', new FoundTokenStrategy(tokenOf, settling(false)));
     this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, settling(false) as never));
     const cookie = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
     this.#passport.use('cookie', new FoundTokenStrategy(cookie, settling(true)));

@@ -161,10 +161,10 @@ export async function respondWithError(
   let reply: Reply;
   const outage = error instanceof LargeImageError ? null : outageOf(error);
   if (outage !== null) options.logger?.warn({ err: error, route: options.route }, 'Request:Unavailable');
-  const known = outage ?? error;
-  if (known instanceof LargeImageError) {
+  const knownError = outage ?? error;
+  if (knownError instanceof LargeImageError) {
     const { errorStatus } = options;
-    reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
+    reply = errorReply(knownError, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
     // Requests to routes already have an id, which is used as `uid`.
     const uid = requestId() ?? randomUUID();

@@ -38,8 +38,8 @@ export async function accessChange(
   caller: Caller | null,
   { access }: AccessControlled,
 ): Promise<AccessChange> {
-  const known = (entries: readonly AccessEntry[]) => entries.map(({ id }) => ({ id: id.toHexString() }));
-  const former = { users: known(access.users), groups: known(access.groups) };
+  const withTextIds = (entries: readonly AccessEntry[]) => entries.map(({ id }) => ({ id: id.toHexString() }));
+  const former = { users: withTextIds(access.users), groups: withTextIds(access.groups) };
   const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags, former });
   return {
     access: { users: users.map(stored), groups: groups.map(stored) },

@@ -25,8 +25,10 @@ export function hostDirectory(context: HostContext): HostDirectory {
     async groups(ids, asker) {
       const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
-      const known = groups.map(({ _id }) => _id);
-      const filled = new Set((await models.user.distinct('groups', { groups: { $in: known }, status: 'enabled' })).map(String));
+      const groupIds = groups.map(({ _id }) => _id);
+      const filled = new Set(
+        (await models.user.distinct('groups', { groups: { $in: groupIds }, status: 'enabled' })).map(String),
+      );
       return groups.map(({ _id, name, description }) => {
         const id = _id.toHexString();
         return { id, name, description, hasMembers: filled.has(id) };

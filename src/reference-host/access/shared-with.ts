@@ -19,10 +19,10 @@ type FolderPlace = Pick<FolderDocument, '_id' | 'parentId'>;
  */
 export async function sharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
   if (id === null) return [];
-  const given = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
+  const filter = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
   const order = { naturalName: 1, _id: 1 } as const;
-  const collections = await models.collection.find(given, { _id: 1 }).sort(order).lean();
-  const ofOthers = { ...given, baseParentId: { $ne: id } };
+  const collections = await models.collection.find(filter, { _id: 1 }).sort(order).lean();
+  const ofOthers = { ...filter, baseParentId: { $ne: id } };
   const folders: FolderPlace[] = [];
   for await (const folder of eachInSlices<FolderPlace>(models.folder.find(ofOthers, { parentId: 1 }).sort(order).lean()))
     folders.push(folder);
@@ -37,7 +37,7 @@ export async function sharedWith({ models }: HostContext, { id, groups }: Princi
 
 /** The documents of some entries, in their order. Those that were removed in the meantime are left out. */
 export async function sharedDocuments({ models }: HostContext, entries: readonly SharedEntry[]) {
-  const idsOf = (wanted: SharedEntry['type']) => entries.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+  const idsOf = (entryType: SharedEntry['type']) => entries.flatMap(({ type, id }) => (type === entryType ? [id] : []));
   const found = new Map<string, { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }>();
   for (const some of batches(idsOf('collection'))) {
     const query = models.collection.find({ _id: { $in: [...some] } }).lean();

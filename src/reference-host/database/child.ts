@@ -35,7 +35,7 @@ export interface Child {
   /** The last lines of its standard error, or of its standard output if that is empty; for error messages. */
   lastLines(): string;
   /** Resolves with a description when the process has ended. */
-  ended: Promise<string>;
+  exited: Promise<string>;
   /** Closes its standard input to make it end, and kills it after `graceMs`. Resolves when it has ended. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -58,18 +58,18 @@ export function startChild(command: string, args: readonly string[], env: Readon
   }
   // A child that ends early breaks the pipe, which `ended` reports.
   child.stdin.on('error', () => undefined);
-  const ended = new Promise<string>((resolve) => {
+  const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('close', (code, signal) => resolve(signal === null ? `ended with code ${code}` : `ended by ${signal}`));
   });
   return {
     process: child,
     lastLines: () => (written.stderr.trim() || written.stdout.trim()).split(/\r?\n/).slice(-5).join('\n'),
-    ended,
+    exited,
     async stop(graceMs = 25_000) {
       child.stdin.end();
       const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
-      await ended;
+      await exited;
       clearTimeout(timer);
     },
   };
@@ -101,7 +101,7 @@ export async function finish(
   let allowed = options.firstMs;
   for (;;) {
     const timeout = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
-    const end = await Promise.race([child.ended, timeout]);
+    const end = await Promise.race([child.exited, timeout]);
     if (end === 'ended with code 0') return;
     if (end !== null) throw new Error(child.lastLines() || end);
     const now = await options.alive();

@@ -31,8 +31,8 @@ export async function downloadMongod(
   const library = createRequire(import.meta.url).resolve(name);
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });
-  const wanted = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
-  const child = startChild(process.execPath, ['-e', script, library, JSON.stringify(wanted)], {
+  const binary = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
+  const child = startChild(process.execPath, ['-e', script, library, JSON.stringify(binary)], {
     ...options.env,
     // The library checks certificates only if npm's setting says so.
     npm_config_strict_ssl: options.env.npm_config_strict_ssl ?? 'true',

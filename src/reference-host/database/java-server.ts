@@ -137,7 +137,7 @@ export async function startJavaServer(options: Options): Promise<Database> {
       engine: `mongo-java-server ${serverVersion} (in memory)`,
       durable: false,
       lost: new Promise((resolve) => {
-        void child.ended.then((end) => {
+        void child.exited.then((end) => {
           if (!stopped) resolve(new Error(`mongo-java-server ${end}: ${child.lastLines()}`));
         });
       }),
@@ -165,7 +165,7 @@ async function announcedPort(child: Child, signal: AbortSignal | undefined): Pro
   const timer = setTimeout(() => reject(new Error(`no answer within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
   child.process.stdout.on('data', listen);
   signal?.addEventListener('abort', abort);
-  void child.ended.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
+  void child.exited.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
   try {
     signal?.throwIfAborted();
     return await promise;

@@ -60,7 +60,7 @@ export async function startMongod(
     const child = startGuarded(program, args, options.env, throwAway);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/?directConnection=true`;
-    const failure = await answers(uri, child.ended, options);
+    const failure = await answers(uri, child.exited, options);
     if (failure === null) {
       let stopped = false;
       return {
@@ -69,7 +69,7 @@ export async function startMongod(
         engine: `MongoDB (${program})`,
         durable: throwAway === null,
         lost: new Promise((resolve) => {
-          void child.ended.then((end) => {
+          void child.exited.then((end) => {
             if (!stopped) resolve(new Error(`mongod ${end}; its log is ${log}`));
           });
         }),
@@ -91,15 +91,15 @@ export async function startMongod(
 /** Waits until a server answers. @returns the reason if it does not. */
 async function answers(
   uri: string,
-  ended: Promise<string>,
+  exited: Promise<string>,
   options: Pick<DatabaseOptions, 'report' | 'signal'>,
 ): Promise<string | null> {
   let end: string | null = null;
-  void ended.then((text) => {
+  void exited.then((text) => {
     end = text;
   });
   const began = Date.now();
-  let said = 0;
+  let outputLength = 0;
   for (;;) {
     if (options.signal?.aborted) return 'canceled';
     const failure = await ping(uri, 1000).then(
@@ -110,8 +110,8 @@ async function answers(
     if (failure === null) return null;
     const seconds = Math.round((Date.now() - began) / 1000);
     if (seconds * 1000 > startTimeoutMs) return `no answer within ${startTimeoutMs / 1000} seconds (${failure})`;
-    if (seconds >= said + 5) {
-      said = seconds;
+    if (seconds >= outputLength + 5) {
+      outputLength = seconds;
       options.report?.({ text: `Waiting for mongod, ${seconds} s` });
     }
   }

@@ -37,13 +37,13 @@ export interface DownloadRequest {
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
   const size = await sizeOf(file);
-  const asked = requestedRange(request.headers, { size, tag: null }) ?? rangeOfParameters(request, size);
-  const { start, end } = asked ?? { start: 0, end: size };
+  const range = requestedRange(request.headers, { size, tag: null }) ?? rangeOfParameters(request, size);
+  const { start, end } = range ?? { start: 0, end: size };
   const body = await readFile(context, file, { start, end });
   return Reply.stream(body, contentTypeOf(file.mimeType), {
-    status: asked === null ? 200 : 206,
+    status: range === null ? 200 : 206,
     headers: {
-      ...rangeHeaders(asked, size),
+      ...rangeHeaders(range, size),
       'Content-Length': end - start,
       'Content-Disposition': contentDisposition(file.name, request.disposition),
       // Stored files come from users, so browsers must not show them as pages of this site.

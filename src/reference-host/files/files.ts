@@ -89,10 +89,10 @@ export async function insertFiles(
   await models.file.insertMany(created, { lean: true });
   step('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
-  const found = await models.item
+  const itemDocuments = await models.item
     .find({ _id: { $in: itemIds } }, { folderId: 1, baseParentType: 1, baseParentId: 1 })
     .lean<ItemDocument[]>();
-  const items = new Map(found.map((item) => [item._id.toHexString(), item]));
+  const items = new Map(itemDocuments.map((item) => [item._id.toHexString(), item]));
   const results: PromiseSettledResult<FileDocument>[] = [];
   for (const [index, { itemId, record }] of files.entries()) {
     const file = created[index]!;

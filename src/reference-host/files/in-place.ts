@@ -161,9 +161,9 @@ async function register(
 export async function refreshFileInPlace(context: HostContext, file: FileDocument, tree?: string): Promise<boolean> {
   const { storage } = file;
   if (storage.kind !== 'in-place') return false;
-  const found = await stat(storage.path);
-  const isSame = found.size === file.size && found.mtime.getTime() === storage.modified?.getTime();
-  if (isSame && storage.inode === inodeOf(found) && storage.tree === (tree ?? storage.tree)) return false;
+  const stats = await stat(storage.path);
+  const isSame = stats.size === file.size && stats.mtime.getTime() === storage.modified?.getTime();
+  if (isSame && storage.inode === inodeOf(stats) && storage.tree === (tree ?? storage.tree)) return false;
   const { size, ...state } = await stateOf(storage.path);
   const hasOtherFiles = tree !== undefined && ![undefined, tree].includes(storage.tree);
   const isReplaced = hasOtherFiles || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
@@ -209,14 +209,14 @@ export async function registerObjects(
   // Objects whose items are in the trash get no other items.
   const items = await models.item.find({ _id: { $in: stored.map(({ itemId }) => itemId!) } }, { _id: 1 }, withTrashed).lean();
   const existing = new Set(items.map(({ _id }) => _id.toHexString()));
-  const known = new Map<string, FileInBucket[]>();
+  const inBucket = new Map<string, FileInBucket[]>();
   for (const file of stored) {
     if (!existing.has(file.itemId!.toHexString())) continue;
-    known.set(file.storage.path, [...(known.get(file.storage.path) ?? []), file]);
+    inBucket.set(file.storage.path, [...(inBucket.get(file.storage.path) ?? []), file]);
   }
   const made: NewRegistration[] = [];
   for (const { object, itemName, tree } of objects) {
-    const files = known.get(object.key);
+    const files = inBucket.get(object.key);
     if (files !== undefined) {
       for (const file of files) await refreshFileInBucket(context, file, { ...object, tree });
       continue;

@@ -92,8 +92,8 @@ async function register(context: HostContext, planned: readonly Planned[]): Prom
     const users = new Map(bytes.map(({ userId }) => [String(userId), userId]));
     for (const [key, userId] of users) {
       const own = bytes.filter((each) => String(each.userId) === key);
-      const wanted = { userId, bytes: own.reduce((sum, { size }) => sum + size, 0), isUpload: false };
-      await withCapacity(context, wanted, () => registerBytes(context, own));
+      const quotaRequest = { userId, bytes: own.reduce((sum, { size }) => sum + size, 0), isUpload: false };
+      await withCapacity(context, quotaRequest, () => registerBytes(context, own));
     }
   } catch (error) {
     await release(context, planned).catch(() => undefined);

@@ -55,13 +55,13 @@ async function* entriesOfItems(
     .find({ itemId: { $in: items.map(({ _id }) => _id) } }, null, withoutReadLimit)
     .sort({ name: 1, _id: 1 })
     .lean();
-  const found = await readInSlices<FileDocument>(items.length > 1 ? query.limit(filesAtOnce) : query);
-  if (found.length === filesAtOnce && items.length > 1) {
+  const batch = await readInSlices<FileDocument>(items.length > 1 ? query.limit(filesAtOnce) : query);
+  if (batch.length === filesAtOnce && items.length > 1) {
     for (const item of items) yield* entriesOfItems(context, [item], { prefix, mimeTypes });
     return;
   }
   const byItem = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
-  for (const file of found) byItem.get(String(file.itemId))?.push(file);
+  for (const file of batch) byItem.get(String(file.itemId))?.push(file);
   for (const item of items) {
     const all = byItem.get(item._id.toHexString()) ?? [];
     const files = all.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
@@ -200,14 +200,14 @@ export function zipStream(
 
 /** Calls `work` for each value, some of them in advance. Results are in the order of the values. */
 async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
-  const begun: Promise<R>[] = [];
+  const started: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
     // The error is thrown at its turn.
     result.catch(() => undefined);
-    if (begun.push(result) === ahead) yield await begun.shift()!;
+    if (started.push(result) === ahead) yield await started.shift()!;
   }
-  for (const result of begun) yield await result;
+  for (const result of started) yield await result;
 }
 
 function* slicesOf(text: string): Generator<Buffer> {

@@ -167,11 +167,11 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
   const invitation = user?.groupInvites.find((invite) => invite.groupId.equals(group._id));
   if (invitation !== undefined) return addMember(context, group, userId, invitation.level);
   if (user?.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
-  const asked = await context.models.group.updateOne(
+  const updated = await context.models.group.updateOne(
     { _id: group._id, [`requests.${maxRequests - 1}`]: { $exists: false } },
     { $addToSet: { requests: userId } },
   );
-  if (asked.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users are waiting to join this group.`);
+  if (updated.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users are waiting to join this group.`);
 }
 
 /**

@@ -14,17 +14,17 @@ export function isAllowed(origin: string, entry: string): boolean {
   const pattern = entry.toLowerCase();
   let at = 0;
   let star = -1;
-  let taken = 0;
+  let readCount = 0;
   for (let i = 0; i < text.length;) {
     if (pattern[at] === '*') {
       star = at++;
-      taken = i;
+      readCount = i;
     } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[i])) {
       at++;
       i++;
     } else if (star >= 0) {
       at = star + 1;
-      i = ++taken;
+      i = ++readCount;
     } else return false;
   }
   while (pattern[at] === '*') at++;

@@ -41,12 +41,12 @@ export class OpenReplies {
   /** Ends answers. Clients that have received nothing yet get the status 503, so that they know the reason. */
   async end(replies: Iterable<ServerResponse>): Promise<void> {
     const ending = [...replies].filter((reply) => !reply.closed);
-    const ended = Promise.all(ending.map(whenClosed));
+    const allClosed = Promise.all(ending.map(whenClosed));
     for (const reply of ending) {
       if (reply.headersSent) reply.destroy();
       else refuse(reply);
     }
-    await Promise.race([ended, wait(lastMs, undefined, { ref: false })]);
+    await Promise.race([allClosed, wait(lastMs, undefined, { ref: false })]);
     for (const reply of ending) reply.destroy();
   }
 }

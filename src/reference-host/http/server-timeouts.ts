@@ -52,7 +52,7 @@ export function createServerWithTimeouts(listener: RequestListener, patience: Pa
     maxHeaderSize: maxHeadBytes,
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
-  const asked = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
+  const openRequests = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
   const unanswered = new WeakMap<Socket, number>();
   server.on('request', (request, response) => {
     const { socket } = request;
@@ -66,18 +66,18 @@ export function createServerWithTimeouts(listener: RequestListener, patience: Pa
     }
     unanswered.set(socket, count);
     const entry = { request, stalledAt: null };
-    asked.set(socket, entry);
+    openRequests.set(socket, entry);
     closeAfterBody(request, lingerMs);
     response.once('close', () => {
       unanswered.set(socket, unanswered.get(socket)! - 1);
-      if (asked.get(socket) === entry) asked.delete(socket);
+      if (openRequests.get(socket) === entry) openRequests.delete(socket);
     });
     listener(request, response);
   });
   // Called after half of the limit without any bytes sent or received. The client has stopped if that happens twice in a row,
   // because the first time the server itself may not have been reading.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
-    const entry = asked.get(socket);
+    const entry = openRequests.get(socket);
     const position = `${socket.bytesRead} ${socket.writableLength}`;
     const isWaited = entry !== undefined && isWaitedFor(entry.request, socket);
     if (entry === undefined || (isWaited && entry.stalledAt === position)) {

@@ -26,19 +26,19 @@ export class OpenStream {
   }
 
   /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is up or the signal aborts. */
-  async untilWoken(milliseconds: number, ended: AbortSignal): Promise<void> {
+  async untilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let finish = () => {};
     await new Promise<void>((resolve) => {
-      if (this.#isWoken || ended.aborted) return resolve();
+      if (this.#isWoken || endSignal.aborted) return resolve();
       finish = resolve;
       this.#wake = resolve;
       // Longer times do not fit into a timer of Node.js, which would fire at once.
       if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
-      ended.addEventListener('abort', finish);
+      endSignal.addEventListener('abort', finish);
     });
     clearTimeout(timer);
-    ended.removeEventListener('abort', finish);
+    endSignal.removeEventListener('abort', finish);
     this.#wake = undefined;
     this.#isWoken = false;
   }
@@ -92,18 +92,18 @@ export class NotificationFeed {
     let delivered = new Set<string>();
     while (this.#streams.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
-      const begun = Date.now();
+      const started = Date.now();
       try {
         const filter = { updated: { $gt: from } };
-        const found = await this.#notifications()
+        const notifications = await this.#notifications()
           .find(filter, { userId: 1, tokenId: 1, updated: 1 })
           .limit(maxAtOnce)
           .lean<NotificationDocument[]>();
         const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
-        if (found.length === maxAtOnce || !(await this.#isEnabled())) this.#wakeAll();
-        else for (const message of found) if (!delivered.has(key(message))) this.wake(message);
-        delivered = new Set(found.map(key));
-        from = new Date(begun - overlapMs);
+        if (notifications.length === maxAtOnce || !(await this.#isEnabled())) this.#wakeAll();
+        else for (const message of notifications) if (!delivered.has(key(message))) this.wake(message);
+        delivered = new Set(notifications.map(key));
+        from = new Date(started - overlapMs);
       } catch {
         // The streams meet the same error when they read their messages, and report it.
         this.#wakeAll();

@@ -71,22 +71,22 @@ export async function* newNotifications(
   owner: NotificationOwner,
   { since, silenceMs, signal }: Following,
 ): AsyncGenerator<ReturnType<typeof notificationView> & { _girderTime: number }> {
-  const ended = AbortSignal.any([signal, context.closing]);
+  const endSignal = AbortSignal.any([signal, context.closing]);
   const stream = context.notificationFeed.open(owner);
   try {
     let seen = new Set<string>();
     let from = since;
     let heardAt = Date.now();
-    while (!ended.aborted && Date.now() - heardAt < silenceMs && (await isStreamEnabled(context))) {
-      const found = await listNotifications(context, owner, from);
-      const fresh = found.filter(({ _id }) => !seen.has(_id.toHexString()));
+    while (!endSignal.aborted && Date.now() - heardAt < silenceMs && (await isStreamEnabled(context))) {
+      const notifications = await listNotifications(context, owner, from);
+      const fresh = notifications.filter(({ _id }) => !seen.has(_id.toHexString()));
       for (const message of fresh) {
         yield { ...notificationView(message), _girderTime: Math.floor(message.updated.getTime() / 1000) };
         heardAt = Date.now();
       }
-      seen = new Set(found.map(({ _id }) => _id.toHexString()));
+      seen = new Set(notifications.map(({ _id }) => _id.toHexString()));
       from = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
-      if (fresh.length === 0) await stream.untilWoken(heardAt + silenceMs - Date.now(), ended);
+      if (fresh.length === 0) await stream.untilWoken(heardAt + silenceMs - Date.now(), endSignal);
     }
   } finally {
     stream.close();

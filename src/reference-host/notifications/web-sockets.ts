@@ -18,7 +18,7 @@ const checkMs = 3000;
 const closePatienceMs = 3000;
 /** Largest message of a client in bytes. Clients need not send any. */
 const maxPayload = 1024;
-const ended = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 1013 } as const;
+const closeCodes = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 1013 } as const;
 /** Number of web sockets that a user may have open in this process. */
 const maxSockets = 50;
 
@@ -30,9 +30,9 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
   const isMeant = ({ headers, url = '' }: IncomingMessage): boolean => {
     if (headers.upgrade?.toLowerCase() !== 'websocket' || context.closing.aborted) return false;
-    const asked = url.split('?', 1)[0]!;
+    const requestPath = url.split('?', 1)[0]!;
     // A proxy may have left its own path before that of the server (`core.server_root`).
-    return asked.endsWith(path) && checkedPrefix(asked.slice(0, -path.length)) !== null;
+    return requestPath.endsWith(path) && checkedPrefix(requestPath.slice(0, -path.length)) !== null;
   };
   if (!isInstalled('ws')) return (request, socket) => isMeant(request) && refuse(socket);
   const { WebSocketServer } = await import('ws');
@@ -74,7 +74,7 @@ async function send(
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closePatienceMs).unref();
   };
-  const invalid = () => end(ended.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
+  const invalid = () => end(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
   socket.on('error', () => socket.terminate());
   socket.once('close', () => over.abort());
   const offRevoked = context.events.on('token.revoked', (revoked) => (revoked.token === token ? invalid() : undefined));
@@ -87,15 +87,15 @@ async function send(
     if (userId === null) return invalid();
     const key = userId.toHexString();
     const count = open.get(key) ?? 0;
-    if (count >= maxSockets) return end(ended.tryLater, `At most ${maxSockets} web sockets a user`);
+    if (count >= maxSockets) return end(closeCodes.tryLater, `At most ${maxSockets} web sockets a user`);
     open.set(key, count + 1);
     user = key;
     const messages = newNotifications(context, { userId }, { since: new Date(), silenceMs: Infinity, signal: over.signal });
     for await (const message of messages) await sent(socket, JSON.stringify(toWire(message)));
-    end(ended.goingAway, '');
+    end(closeCodes.goingAway, '');
   } catch (error) {
     if (!over.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
-    end(ended.failed, '');
+    end(closeCodes.failed, '');
   } finally {
     clearInterval(check);
     offRevoked();

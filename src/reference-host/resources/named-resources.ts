@@ -20,13 +20,13 @@ export function parseResources(
   // A document that is named twice is returned once.
   const found = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
-    const known = allowed.find((name) => name === type);
-    if (known === undefined)
+    const treeType = allowed.find((name) => name === type);
+    if (treeType === undefined)
       throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowed.join(', ')}.`);
     if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
     for (const entry of ids) {
       if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
-      found.set(`${known} ${entry.toLowerCase()}`, [known, entry.toLowerCase()]);
+      found.set(`${treeType} ${entry.toLowerCase()}`, [treeType, entry.toLowerCase()]);
     }
   }
   if (found.size === 0) throw new BadParameterError('No resources specified.');

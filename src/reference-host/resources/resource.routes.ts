@@ -151,10 +151,10 @@ const finding: RouteDefinition<HostContext>[] = [
     async handle({ body, granted: principal }, context) {
       // Web clients request the paths of everything that a search has found. Groups have no path.
       const { group, ...lists } = body;
-      const asked = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
-      if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
+      const resources = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
+      if (resources.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
-      for (const [type, id] of asked) {
+      for (const [type, id] of resources) {
         const found = (paths[type] ??= {});
         const path = await readablePath(context, type, id, principal);
         if (path !== null) found[id] = path;
@@ -186,9 +186,9 @@ const finding: RouteDefinition<HostContext>[] = [
         const { metadataSearch, annotationMetadataSearch } = context.plugin;
         const request = { query: q, types, level, limit, offset };
         const searching = mode === 'li_metadata' ? metadataSearch : annotationMetadataSearch;
-        const found = await searching.search(request, caller);
-        if (Array.isArray(found)) return found;
-        const views = Object.entries(found).map(([type, documents]) => {
+        const results = await searching.search(request, caller);
+        if (Array.isArray(results)) return results;
+        const views = Object.entries(results).map(([type, documents]) => {
           return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];
         });
         return Object.fromEntries(views) as Record<string, unknown>;
@@ -196,12 +196,12 @@ const finding: RouteDefinition<HostContext>[] = [
       if (mode !== 'text' && mode !== 'prefix') throw new BadParameterError(`Search mode handler '${mode}' not found.`);
       const results: Record<string, unknown> = {};
       for (const type of new Set(query.types)) {
-        const known = searchedTypes.find((name) => name === type);
-        if (known === undefined) {
+        const searchedType = searchedTypes.find((name) => name === type);
+        if (searchedType === undefined) {
           throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
         }
-        const documents = await search(context, known, principal, { query: q, mode, level, limit, offset });
-        results[known] = await viewsOf(documents, (doc) => searchView(known, doc, principal));
+        const documents = await search(context, searchedType, principal, { query: q, mode, level, limit, offset });
+        results[searchedType] = await viewsOf(documents, (doc) => searchView(searchedType, doc, principal));
       }
       return results;
     },

@@ -136,17 +136,17 @@ export async function search(
   const { limit, offset, query, mode } = request;
   const end = limit > 0 ? offset + limit : undefined;
   if (mode === 'prefix') {
-    const found = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
-    return readInSlices((limit > 0 ? found.limit(limit) : found).lean());
+    const prefixQuery = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
+    return readInSlices((limit > 0 ? prefixQuery.limit(limit) : prefixQuery).lean());
   }
-  const wanted = new Set(searchWords(query));
+  const searchTerms = new Set(searchWords(query));
   const score = ({ name, login, words }: Searchable) => {
     const named = new Set(searchWords(name, login));
-    return words.reduce((sum, word) => sum + (wanted.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
+    return words.reduce((sum, word) => sum + (searchTerms.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
-  const found = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
-  for await (const candidate of eachInSlices<Searchable>(found)) {
+  const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
+  for await (const candidate of eachInSlices<Searchable>(wordQuery)) {
     candidates.push({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
   }
   const ranked = candidates

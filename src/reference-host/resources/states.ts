@@ -20,8 +20,8 @@ export async function setItemState(
   const { state, login } = change;
   const members = { reviewState: state, reviewStateBy: login, reviewStateAt: new Date().toISOString() };
   const entries = Object.entries(members).map(([name, value]) => [`meta.${name}`, state === undefined ? '' : value]);
-  const given = Object.fromEntries(entries) as Record<string, ''>;
-  const update = state === undefined ? { $set: {}, $unset: given } : { $set: given, $unset: {} };
+  const filters = Object.fromEntries(entries) as Record<string, ''>;
+  const update = state === undefined ? { $set: {}, $unset: filters } : { $set: filters, $unset: {} };
   const changed = await writeMetadata(context.models.item, item, update);
   if (changed === null) throw new UnknownIdError('item', item._id.toHexString());
   // Listeners get plain documents.

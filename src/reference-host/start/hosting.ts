@@ -60,8 +60,8 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
   const register = await metricsRegistry(one);
   const tileSources = await findTileSources(process.cwd(), { logger });
-  const found: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
-  const rescans = options.paths.length + options.buckets.length > 0 ? rescansOf(hosting, () => found.running) : null;
+  const state: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
+  const rescans = options.paths.length + options.buckets.length > 0 ? rescansOf(hosting, () => state.running) : null;
   const running = await RunningHost.start({
     async make(restartThis) {
       hosting.restartable(restartThis);
@@ -87,7 +87,7 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
     // The first user to register becomes the administrator, so nobody can register before this.
     prepare: async (host) => {
       if (one !== null && !one.fills) return;
-      found.admin = await alone(host, 'administrator', () =>
+      state.admin = await alone(host, 'administrator', () =>
         options.bare ? noAdministrator(host) : administrator(host, options),
       );
     },
@@ -95,8 +95,8 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
     report: (text) => display.line(text),
     failed: hosting.failed,
   });
-  found.running = running;
-  const { admin } = found;
+  state.running = running;
+  const { admin } = state;
   if (admin === null) return { running, login: null, fill: null };
   const login = [...(await signInLink(running, admin.user, hosting)), ...admin.login];
   return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting, rescans) };
@@ -122,7 +122,7 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
   const failed = (error: unknown) =>
     display.line(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
   let missingBefore = 0;
-  const found = ({ added, moved, changed, missing }: ScanCounts) => {
+  const scanText = ({ added, moved, changed, missing }: ScanCounts) => {
     if (added + moved + changed > 0 || missing !== missingBefore) {
       display.line(`Served files: ${added} added, ${moved} moved, ${changed} changed, ${missing} missing.`);
     }
@@ -137,7 +137,7 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
         signal,
       })
     : null;
-  return new Rescans({ ...scanOf(use, hosting, hashes), paths: hosting.options.paths, found, failed, signal });
+  return new Rescans({ ...scanOf(use, hosting, hashes), paths: hosting.options.paths, found: scanText, failed, signal });
 }
 
 /** The line of the banner with the address that opens the page signed in; none if others could open it too. */
@@ -215,7 +215,7 @@ async function demonstrate(
       isPublic: options.isPublic,
       register: (file) => host.registerFileInPlace(file),
     });
-    const begun = Date.now();
+    const started = Date.now();
     const count = await addNuclei(host.context, {
       url: server.url,
       itemId,
@@ -224,7 +224,7 @@ async function demonstrate(
     });
     display.end();
     if (count === 0) return;
-    const seconds = ((Date.now() - begun) / 1000).toFixed(1);
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
     display.line(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
   });
 }
@@ -299,16 +299,16 @@ async function noAdministrator({ context }: ReferenceHost): Promise<Administrato
 
 /** Creates the administrator if there is no user yet. */
 async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
-  const kept = options.adminPassword === null ? await storedPassword(options.dataDirectory) : null;
-  const password = options.adminPassword ?? kept?.password ?? '';
+  const generatedPassword = options.adminPassword === null ? await storedPassword(options.dataDirectory) : null;
+  const password = options.adminPassword ?? generatedPassword?.password ?? '';
   const { user, isPassword } = await ensureAdmin(host.context, password);
   if (isPassword) {
-    const source = kept === null ? 'from ADMIN_PASSWORD' : `stored in ${kept.path}`;
+    const source = generatedPassword === null ? 'from ADMIN_PASSWORD' : `stored in ${generatedPassword.path}`;
     return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
   }
   const reason =
     user === null
       ? `there are users in this database, but none named ${adminLogin}`
-      : `the password of ${adminLogin} in this database is not the one in ${kept === null ? 'ADMIN_PASSWORD' : kept.path}`;
+      : `the password of ${adminLogin} in this database is not the one in ${generatedPassword === null ? 'ADMIN_PASSWORD' : generatedPassword.path}`;
   return { user, login: [`Login     unchanged: ${reason}`] };
 }

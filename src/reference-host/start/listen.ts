@@ -51,10 +51,10 @@ export async function listen(
     handler(request, reply);
   });
   const replies = new OpenReplies(server);
-  offerUpgrades(server, (...asked) => !isPaused && upgrade(...asked));
+  offerUpgrades(server, (...upgradeArguments) => !isPaused && upgrade(...upgradeArguments));
   const running = (): ServerResponse[] => {
-    const held = new Set(waiting.map(([, reply]) => reply));
-    return [...replies.open].filter((reply) => !held.has(reply));
+    const heldReplies = new Set(waiting.map(([, reply]) => reply));
+    return [...replies.open].filter((reply) => !heldReplies.has(reply));
   };
   let url = '';
   const open = async () => {

@@ -145,9 +145,9 @@ export function readOptions(
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
   }
 
-  const given = [...parsed.args, ...after];
-  const buckets = given.flatMap((word) => parseBucketPrefix(word) ?? []);
-  const paths = given.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
+  const positional = [...parsed.args, ...after];
+  const buckets = positional.flatMap((word) => parseBucketPrefix(word) ?? []);
+  const paths = positional.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
   const missing = paths.find((path) => !existsSync(path));
   if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
   const hasFiles = paths.length + buckets.length > 0;

@@ -54,7 +54,7 @@ export class ServingProcesses {
   #isServing = false;
   /** Only processes that have come to serve are asked for their numbers, because the others cannot answer yet. */
   readonly #serving = new Set<Worker>();
-  readonly #asked = new Map<number, (numbers: object | null) => void>();
+  readonly #pending = new Map<number, (numbers: object | null) => void>();
   #lastId = 0;
 
   constructor(private readonly options: ServingProcessesOptions) {}
@@ -83,9 +83,9 @@ export class ServingProcesses {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     await Promise.all(
       workers.map(async (worker) => {
-        const ended = once(worker, 'exit');
+        const exited = once(worker, 'exit');
         send(worker, { kind: 'stop' });
-        await ended;
+        await exited;
       }),
     );
   }
@@ -128,18 +128,18 @@ export class ServingProcesses {
         send(from, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
       }
     } else if (message.kind === 'numbers') {
-      this.#asked.get(message.id)?.(message.numbers);
-      this.#asked.delete(message.id);
+      this.#pending.get(message.id)?.(message.numbers);
+      this.#pending.delete(message.id);
     }
   }
 
   /** `null` for a process that does not answer. */
   async #numbersOf(worker: Worker): Promise<object | null> {
     const id = ++this.#lastId;
-    const answered = new Promise<object | null>((resolve) => this.#asked.set(id, resolve));
+    const answered = new Promise<object | null>((resolve) => this.#pending.set(id, resolve));
     send(worker, { kind: 'numbers', id });
     const numbers = await Promise.race([answered, wait(numbersWithinMs, null, { ref: false })]);
-    this.#asked.delete(id);
+    this.#pending.delete(id);
     return numbers;
   }
 }
@@ -151,7 +151,7 @@ function send(worker: Worker, order: Order): void {
 
 /** One of several serving processes, with its connection to the process that watches it. */
 export class OneOfSeveral {
-  readonly #asked = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
+  readonly #pending = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
   #numbers: () => Promise<object | null> = async () => null;
 
@@ -196,7 +196,7 @@ export class OneOfSeveral {
   metrics(): Promise<string> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       this.#say({ kind: 'metrics', id });
     });
   }
@@ -206,9 +206,9 @@ export class OneOfSeveral {
   }
 
   #answer({ id, text, error }: { id: number; text?: string; error?: string }): void {
-    const asked = this.#asked.get(id);
-    this.#asked.delete(id);
-    if (text === undefined) asked?.reject(new Error(error ?? 'The process sent no metrics.'));
-    else asked?.resolve(text);
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (text === undefined) pending?.reject(new Error(error ?? 'The process sent no metrics.'));
+    else pending?.resolve(text);
   }
 }

@@ -13,14 +13,14 @@ const healthSchema = objectOf({ status: { const: 'ok' } });
 /** @throws LargeImageError `unavailable` */
 async function requireReady({ closing, models, store }: HostContext): Promise<void> {
   if (closing.aborted) throw new LargeImageError('unavailable', 'The server is stopping.');
-  const asked = models.hostState.findById('store').lean();
+  const query = models.hostState.findById('store').lean();
   const late = new AbortController();
   try {
-    const found = await Promise.race([asked, wait(patienceMs, 'late', { signal: late.signal })]);
+    const found = await Promise.race([query, wait(patienceMs, 'late', { signal: late.signal })]);
     if (found === 'late') throw new LargeImageError('unavailable', `The database has not answered within ${patienceMs} ms.`);
   } finally {
     late.abort();
-    asked.catch(() => undefined);
+    query.catch(() => undefined);
   }
   await store.requireWritable();
 }

@@ -41,7 +41,7 @@ export async function restore(
 ): Promise<Restored> {
   const { type, doc } = resource;
   const id = doc._id;
-  let begun: RestoredPlace | null = null;
+  let restoredPlace: RestoredPlace | null = null;
   const place = await context.journal.undertakeInTime(
     { kind: 'restoring', type, id },
     async () => {
@@ -50,12 +50,12 @@ export async function restore(
       }
       const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
       await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const noted = (named: RestoredPlace) => void (begun = named);
+      const noted = (named: RestoredPlace) => void (restoredPlace = named);
       const found = await finishRestoring(context, { type, id }, noted);
       if (found === null) throw new UnknownIdError(type, id.toHexString());
       return found;
     },
-    () => begun,
+    () => restoredPlace,
   );
   const formerId = resource.type === 'item' ? resource.doc.folderId : resource.doc.parentId;
   return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
@@ -109,20 +109,20 @@ export async function finishRestoring(
   { type, id }: TrashedDocument,
   named?: (place: RestoredPlace) => void,
 ): Promise<RestoredPlace | null> {
-  const found = await findFolderOrItem(context, { type, id });
-  if (found === null) return null;
-  const { trashed } = found.doc;
+  const document = await findFolderOrItem(context, { type, id });
+  if (document === null) return null;
+  const { trashed } = document.doc;
   let place: RestoredPlace;
   if (trashed !== undefined) {
     if (trashed.restoring === undefined) return null;
-    place = await nameFor(context, found, trashed.restoring);
+    place = await nameFor(context, document, trashed.restoring);
     named?.(place);
-    await (found.type === 'item' ? placeItem(context, found.doc, place) : placeFolder(context, found.doc, place));
-  } else if (found.type === 'item') {
-    const { folderId, name } = found.doc;
+    await (document.type === 'item' ? placeItem(context, document.doc, place) : placeFolder(context, document.doc, place));
+  } else if (document.type === 'item') {
+    const { folderId, name } = document.doc;
     place = { parentType: 'folder', parentId: folderId, name };
   } else {
-    const { parentCollection, parentId, name } = found.doc;
+    const { parentCollection, parentId, name } = document.doc;
     place = { parentType: parentCollection, parentId, name };
   }
   step('restore:placed');

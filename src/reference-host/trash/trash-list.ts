@@ -42,8 +42,8 @@ export async function* trashFor(context: HostContext, principal: Principal): Asy
   }
   dates.sort((one, other) => other.at - one.at);
   for (const some of batches(dates, checkedTogether)) {
-    const wanted = some.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
-    for (const found of await documentsOf(context, wanted)) {
+    const keys = some.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
+    for (const found of await documentsOf(context, keys)) {
       if (found !== null && mayManage(found.resource, found.folder, principal)) yield found.resource;
     }
   }

@@ -89,12 +89,12 @@ export async function finishTrashing(
   }
   for (const some of batches(idsOf('item'))) {
     const marked = { _id: { $in: [...some] }, 'trashed.entry': at, 'trashed.size': null };
-    const found = await models.item.find(marked, { size: 1 }, withTrashed).lean();
-    if (found.length === 0) continue;
-    const ids = found.map(({ _id }) => _id);
+    const items = await models.item.find(marked, { size: 1 }, withTrashed).lean();
+    if (items.length === 0) continue;
+    const ids = items.map(({ _id }) => _id);
     await releaseNames(context, ids);
     await announceItems(context, 'item.hidden', { 'trashed.root': { $in: ids } });
-    const counts = found.map(({ _id, size }) => {
+    const counts = items.map(({ _id, size }) => {
       const counted = { 'trashed.folders': 0, 'trashed.items': 1, 'trashed.size': size };
       return { updateOne: { filter: { _id, 'trashed.entry': at }, update: { $set: counted } } };
     });

@@ -212,12 +212,12 @@ export async function copyFolder(
   options: FolderCopy,
 ): Promise<FolderDocument> {
   const _id = new Types.ObjectId();
-  let begun: FolderDocument | null = null;
-  const made = (copy: FolderDocument) => void (begun = copy);
+  let copiedFolder: FolderDocument | null = null;
+  const onCopy = (copy: FolderDocument) => void (copiedFolder = copy);
   return context.journal.undertakeInTime(
     { kind: 'making', type: 'folder', id: _id },
-    () => copyFolderAs(context, source, target, { ...options, _id, made }),
-    () => begun,
+    () => copyFolderAs(context, source, target, { ...options, _id, onCopy: onCopy }),
+    () => copiedFolder,
   );
 }
 
@@ -230,7 +230,7 @@ async function copyFolderAs(
   context: HostContext,
   source: FolderDocument,
   target: FolderParent,
-  options: FolderCopy & { _id: Types.ObjectId; made: (copy: FolderDocument) => void },
+  options: FolderCopy & { _id: Types.ObjectId; onCopy: (copy: FolderDocument) => void },
 ): Promise<FolderDocument> {
   // Everything is listed before the copy is created, because a folder can be copied into itself.
   const below = await foldersBelow(context, source);
@@ -259,7 +259,7 @@ async function copyFolderAs(
     creatorId,
     allowRename: true,
   });
-  options.made(copy);
+  options.onCopy(copy);
   const copies = new Map([[source._id.toHexString(), copy]]);
   const copying = pLimit(copiedTogether);
   for (const folder of [source, ...below]) {
@@ -268,8 +268,8 @@ async function copyFolderAs(
       const parent = copies.get(folder.parentId.toHexString());
       if (parent === undefined || !options.isReadable(folder)) continue;
       const { name, description, meta } = folder;
-      const made = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
-      copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, made));
+      const onCopy = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
+      copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, onCopy));
     }
     const copyOf = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();

@@ -91,15 +91,15 @@ export function rootOf(parent: FolderParent): { baseParentType: RootType; basePa
 /** Creates a folder. It inherits the permissions of its parent, and its creator administers it. */
 export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
   const { models } = context;
-  const wanted = checkedName('Folder', folder.name);
+  const requestedName = checkedName('Folder', folder.name);
   const metadata = folder.copiedMetadata ?? newMetadata(folder.metadata);
   if (folder.reuseExisting) {
-    const existing = await models.folder.findOne({ parentId: parent.doc._id, name: wanted }).lean<FolderDocument>();
+    const existing = await models.folder.findOne({ parentId: parent.doc._id, name: requestedName }).lean<FolderDocument>();
     if (existing !== null && levelOn(existing, folder.principal ?? system) >= 0) return existing;
   }
   const _id = folder._id ?? new Types.ObjectId();
   const nameOwner = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
-  const name = folder.allowRename ? await claimFreeName(context, nameOwner, wanted) : wanted;
+  const name = folder.allowRename ? await claimFreeName(context, nameOwner, requestedName) : requestedName;
   if (!folder.allowRename) await claimFolderName(context, nameOwner, name);
   step('folder:named');
   const now = new Date();

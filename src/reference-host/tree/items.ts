@@ -162,10 +162,10 @@ export function updateItem(context: HostContext, item: ItemDocument, changes: It
 async function changeItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const { models } = context;
   const folderId = changes.folder?._id ?? item.folderId;
-  const wanted = changes.name === undefined ? item.name : checkedName('Item', changes.name);
+  const requestedName = changes.name === undefined ? item.name : checkedName('Item', changes.name);
   const isElsewhere = !folderId.equals(item.folderId);
   const nameOwner = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
-  const name = isElsewhere || wanted !== item.name ? await claimFreeName(context, nameOwner, wanted) : item.name;
+  const name = isElsewhere || requestedName !== item.name ? await claimFreeName(context, nameOwner, requestedName) : item.name;
   const description = changes.description?.trim() ?? item.description;
   const base = changes.folder ?? item;
   const updated = await models.item
@@ -255,10 +255,10 @@ export function copyItem(
   options: ItemCopy,
 ): Promise<ItemDocument> {
   const _id = new Types.ObjectId();
-  let begun: ItemDocument | null = null;
-  const made = (copy: ItemDocument) => void (begun = copy);
-  const copy = () => copyItemAs(context, source, { ...options, _id, folder, made });
-  return context.journal.undertakeInTime({ kind: 'making', type: 'item', id: _id }, copy, () => begun);
+  let copiedItem: ItemDocument | null = null;
+  const onCopy = (copy: ItemDocument) => void (copiedItem = copy);
+  const copy = () => copyItemAs(context, source, { ...options, _id, folder, onCopy: onCopy });
+  return context.journal.undertakeInTime({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
 }
 
 /** Like {@link copyItem}, as a part of a larger copy, which is undone as a whole. */
@@ -272,12 +272,12 @@ export async function copyItemAs(
     copyAnnotations,
     _id,
     folder,
-    made,
+    onCopy,
   }: ItemCopy & {
     _id: Types.ObjectId;
     folder: FolderDocument;
     /** Called when the copy exists, without its annotations. */
-    made?: (copy: ItemDocument) => void;
+    onCopy?: (copy: ItemDocument) => void;
   },
 ): Promise<ItemDocument> {
   const copy = await insertItem(context, folder, {
@@ -295,7 +295,7 @@ export async function copyItemAs(
     fileIds.set(file._id.toHexString(), copied._id.toHexString());
   }
   const complete = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
-  made?.(complete);
+  onCopy?.(complete);
   await context.events.emit('item.copied', {
     source: { ...source },
     item: { ...complete },

@@ -93,8 +93,8 @@ export async function writeMetadata<D extends WithMetadata>(
   { _id, meta }: Pick<D, '_id' | 'meta'>,
   { $set, $unset }: MetadataUpdate,
 ): Promise<D | null> {
-  const kept = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
-  requireFewValues([$set, Object.fromEntries(kept)]);
+  const remaining = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
+  requireFewValues([$set, Object.fromEntries(remaining)]);
   const update = {
     $set: { ...$set, ...unindexedMark(), updated: new Date() },
     ...(Object.keys($unset).length > 0 && { $unset }),

@@ -51,14 +51,14 @@ export class Journal {
    * Like {@link undertake}, for a copy that may take longer than clients wait: returns the unfinished copy by then, and
    * continues. If it fails later, it is undone.
    *
-   * @param begun gives the copy once it exists; `null` before.
+   * @param partialResult gives the copy once it exists; `null` before.
    */
-  async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, begun: () => T | null): Promise<T> {
+  async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, partialResult: () => T | null): Promise<T> {
     const { logger, answerMs } = this.options;
     const noted = await this.#note(undertaking);
     const carriedOut = this.#carryOut(noted, work);
     return inTime(carriedOut, {
-      answer: () => begun() ?? carriedOut,
+      answer: () => partialResult() ?? carriedOut,
       failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });

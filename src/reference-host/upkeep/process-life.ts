@@ -139,11 +139,11 @@ export class ProcessLife {
   }
 
   async #beat(): Promise<void> {
-    const begun = Date.now();
-    const state = { machine: this.#machine, listens: this.#server !== null, beat: new Date(begun) };
+    const started = Date.now();
+    const state = { machine: this.#machine, listens: this.#server !== null, beat: new Date(started) };
     await this.#models.hostProcess.updateOne({ _id: this.id }, { $set: state }, { upsert: true });
-    if (begun - this.#lastBeat >= doubtAfterMs) this.#term++;
-    this.#lastBeat = begun;
+    if (started - this.#lastBeat >= doubtAfterMs) this.#term++;
+    this.#lastBeat = started;
   }
 
   #socketOf(id: string): string {

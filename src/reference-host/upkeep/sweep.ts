@@ -111,9 +111,9 @@ async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<nu
     const unfinished = await uploadsAmong(context, keys);
     const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
     const used = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
-    const known = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => keyOf(storage))]);
+    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => keyOf(storage))]);
     for (const { key, remove } of found) {
-      if (unfinished.has(key) || known.has(key)) continue;
+      if (unfinished.has(key) || knownKeys.has(key)) continue;
       await remove();
       count++;
     }

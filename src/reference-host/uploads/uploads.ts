@@ -41,8 +41,8 @@ export async function createUpload(context: HostContext, upload: NewUpload): Pro
       `A file may have at most ${largest} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
     );
   }
-  const wanted = { userId: upload.userId, bytes: upload.size, isUpload: true };
-  return withCapacity(context, wanted, () => recordUpload(context, { ...upload, name }));
+  const quotaRequest = { userId: upload.userId, bytes: upload.size, isUpload: true };
+  return withCapacity(context, quotaRequest, () => recordUpload(context, { ...upload, name }));
 }
 
 async function recordUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {

@@ -43,10 +43,10 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Items that match a condition.',
     access: 'public',
     returns: { schema: listOf(itemSchema) },
-    async handle({ query: asked, caller }, context) {
+    async handle({ query, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
-      const filter = { $and: [readable, checked(asked.query)] };
-      return explained(() => pageReply(context.models.item, filter, asked, itemView));
+      const filter = { $and: [readable, checked(query.query)] };
+      return explained(() => pageReply(context.models.item, filter, query, itemView));
     },
   }),
   defineRoute({
@@ -55,10 +55,10 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Folders that match a condition.',
     access: 'public',
     returns: { schema: listOf(folderSchema) },
-    async handle({ query: asked, caller }, context) {
+    async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const filter = { $and: [accessFilter(principal, 0), checked(asked.query)] };
-      return explained(() => pageReply(context.models.folder, filter, asked, (folder) => folderView(folder, principal)));
+      const filter = { $and: [accessFilter(principal, 0), checked(query.query)] };
+      return explained(() => pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal)));
     },
   }),
   defineRoute({
@@ -67,10 +67,10 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Files that match a condition.',
     access: 'admin',
     returns: { schema: listOf(fileSchema) },
-    async handle({ query: asked, caller }, context) {
+    async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       return explained(async () => {
-        const { shown, total } = await shownFiles(context, checked(asked.query), asked);
+        const { shown, total } = await shownFiles(context, checked(query.query), query);
         return listReply(await viewsOf(shown, (file) => fileView(file, principal, context.storeId)), total);
       });
     },

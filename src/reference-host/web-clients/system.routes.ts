@@ -47,10 +47,10 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query }, { plugin: { settings } }) {
       const valueOf = async (key: unknown): Promise<unknown> => {
         if (typeof key !== 'string') throw new BadParameterError('Entries of the list must be names of settings.');
-        const known = settings.definitions.find((definition) => definition.key === settings.keyOf(key));
-        if (query.default === 'default') return known?.default ?? null;
+        const setting = settings.definitions.find((definition) => definition.key === settings.keyOf(key));
+        if (query.default === 'default') return setting?.default ?? null;
         const value = await settings.get(key);
-        const isUsual = JSON.stringify(value) === JSON.stringify(known?.default ?? null);
+        const isUsual = JSON.stringify(value) === JSON.stringify(setting?.default ?? null);
         return query.default === 'none' && isUsual ? null : value;
       };
       if (query.list !== undefined) {

@@ -110,7 +110,7 @@ export const fileChecks: HostChecks = {
     const { files, models } = trial.host;
     if (!files.createMany) return;
     const { item } = await trial.newItem(false);
-    const gone = { ...item, _id: '0123456789abcdef01234567' };
+    const missing = { ...item, _id: '0123456789abcdef01234567' };
     const entry = (owner: StoredDocument, size: number, stream: Readable) => ({
       file: { ...attachedTo(owner, size), size },
       content: stream,
@@ -121,7 +121,7 @@ export const fileChecks: HostChecks = {
       entry(item, content.length + 1, Readable.from([content])),
       entry(item, 3, Readable.from([Buffer.from('abc')])),
       entry(item, 3, broken),
-      entry(gone, 3, Readable.from([Buffer.from('abc')])),
+      entry(missing, 3, Readable.from([Buffer.from('abc')])),
       entry(item, 0, Readable.from([])),
     ]);
     const states = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
@@ -135,8 +135,8 @@ export const fileChecks: HostChecks = {
     assert.deepEqual(firstBytes, content, 'createMany stores the bytes of each file');
     const bytes = await readAll(await files.read(third!, { start: 0, end: 3 }));
     assert.deepEqual(bytes, Buffer.from('abc'), 'createMany stores the bytes of each file');
-    const kept = await models.file.countDocuments({ attachedToId: item._id } as never);
-    assert.equal(kept, 3, 'createMany leaves no record of a file that failed');
+    const attachedCount = await models.file.countDocuments({ attachedToId: item._id } as never);
+    assert.equal(attachedCount, 3, 'createMany leaves no record of a file that failed');
   },
 
   'removes several files at once where it offers that, also some that are gone already': async (trial) => {
@@ -165,8 +165,8 @@ export const fileChecks: HostChecks = {
       [1, 2].map(() => trial.records.markers.claim(record, { fileId: file._id, sourceName: 'tiff' })),
     );
     assert.equal(claims.filter((claim) => claim !== null).length, 1, 'of two simultaneous claims exactly one succeeds');
-    const kept = (await trial.records.findItem(record.id))?.largeImage?.sourceName;
-    assert.equal(kept, 'tiff', 'the item keeps its large-image record');
+    const sourceName = (await trial.records.findItem(record.id))?.largeImage?.sourceName;
+    assert.equal(sourceName, 'tiff', 'the item keeps its large-image record');
   },
 
   'keeps the large-image records of several items that are claimed together': async (trial) => {
@@ -180,8 +180,8 @@ export const fileChecks: HostChecks = {
     const claimed = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
     const expected = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
     assert.deepEqual(claimed, expected, 'claims of items that have no large image succeed, and only the first one for each item');
-    const kept = await Promise.all(records.map(({ id }) => trial.records.findItem(id)));
-    const names = kept.map((item) => item?.largeImage?.sourceName);
+    const storedItems = await Promise.all(records.map(({ id }) => trial.records.findItem(id)));
+    const names = storedItems.map((item) => item?.largeImage?.sourceName);
     assert.deepEqual(names, ['tiff 0', 'tiff 1', 'tiff 2', 'first'], 'the items keep their large-image records');
   },
 };

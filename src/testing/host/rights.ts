@@ -47,11 +47,11 @@ export const rightsChecks: HostChecks = {
       for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: current.doc } as const]) {
         assert.equal(await trial.host.access.level(caller, subject), level, `the level of ${word} on the ${subject.type}`);
       }
-      for (const asked of [0, 1, 2] as const) {
-        const seen = await trial.listed('item', [item], { user, level: asked });
-        assert.equal(seen.length, asked <= level ? 1 : 0, `items in the list of ${word} who asks for level ${asked}`);
-        const folders = await trial.listed('folder', [folder], { user, level: asked });
-        assert.equal(folders.length, asked <= level ? 1 : 0, `folders in the list of ${word} who asks for level ${asked}`);
+      for (const minLevel of [0, 1, 2] as const) {
+        const seen = await trial.listed('item', [item], { user, level: minLevel });
+        assert.equal(seen.length, minLevel <= level ? 1 : 0, `items in the list of ${word} who asks for level ${minLevel}`);
+        const folders = await trial.listed('folder', [folder], { user, level: minLevel });
+        assert.equal(folders.length, minLevel <= level ? 1 : 0, `folders in the list of ${word} who asks for level ${minLevel}`);
       }
     }
   },

@@ -47,8 +47,8 @@ class ArchiveReader extends RandomAccessReader {
     if (position < 0 || position + length > this.reader.size) {
       throw new TileSourceError('Truncated or corrupt ZIP file: its directory is outside of the file.');
     }
-    const wanted = this.readsDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
-    const read = await this.reader.read(position, wanted);
+    const byteCount = this.readsDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
+    const read = await this.reader.read(position, byteCount);
     if (read.length < length) throw new TileSourceError('Truncated or corrupt ZIP file: it ends within its directory.');
     if (this.readsDirectory) this.#window = { start: position, bytes: read };
     return read.subarray(0, length);
@@ -154,10 +154,10 @@ class ZipTree implements ArchiveTree {
     let start: number | null = null;
     return async (offset, length, options) => {
       const from = Math.min(offset, size);
-      const wanted = Math.max(0, Math.min(length, size - from));
+      const byteCount = Math.max(0, Math.min(length, size - from));
       if (start === null) {
         if (header + headerBytes + size > this.#reader.size) throw truncated(path);
-        const together = headerBytes + fileNameLength + expectedExtra + (from === 0 ? wanted : 0);
+        const together = headerBytes + fileNameLength + expectedExtra + (from === 0 ? byteCount : 0);
         const bytes = await this.#reader.read(header, Math.min(together, this.#reader.size - header), options);
         const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)
@@ -165,9 +165,9 @@ class ZipTree implements ArchiveTree {
         const before = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
         if (header + before + size > this.#reader.size) throw truncated(path);
         start = header + before;
-        if (from === 0 && bytes.length >= before + wanted) return bytes.subarray(before, before + wanted);
+        if (from === 0 && bytes.length >= before + byteCount) return bytes.subarray(before, before + byteCount);
       }
-      return this.#reader.read(start + from, wanted, options);
+      return this.#reader.read(start + from, byteCount, options);
     };
   }
 

@@ -20,9 +20,9 @@ export async function associatedDirectories(
     level: null,
   };
   for (const name of source.associatedImages ?? []) {
-    const found = await source.readAssociatedImage?.(name);
-    if (!found) continue;
-    const picture = await toPicture(found.raster, found.white);
+    const associated = await source.readAssociatedImage?.(name);
+    if (!associated) continue;
+    const picture = await toPicture(associated.raster, associated.white);
     const bytes = await packTile(picture, own);
     const { width, height } = picture;
     plans.push({

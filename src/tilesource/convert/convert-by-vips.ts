@@ -57,7 +57,7 @@ export async function convertByVips(
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
-  const known = { ...(described ?? scaleOf(facts)), ...task.scale };
+  const knownMetadata = { ...(described ?? scaleOf(facts)), ...task.scale };
   const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, facts));
   const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
   const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleForm(facts).dtype });
@@ -72,21 +72,21 @@ export async function convertByVips(
     compression: 'none',
     quality: packing.quality,
     predictor: packing.predictor,
-    pixelsPerMm: known.mmX === null ? null : 1 / known.mmX,
+    pixelsPerMm: knownMetadata.mmX === null ? null : 1 / knownMetadata.mmX,
   };
   const { compression } = packing;
   const isPlain = isVipsCompression(compression) && !isNearest(options, lossy || isLossy(packing)) && packing.level === null;
   const isLosslessWebp = compression === 'webp' && packing.quality === 0;
   const isUpright = (facts.orientation ?? 1) === 1;
   if (frames.length === 1 && isPlain && !isLosslessWebp && isUpright) {
-    return convertInOnePass({ ...pass, compression }, { task, report, facts, known });
+    return convertInOnePass({ ...pass, compression }, { task, report, facts, knownMetadata });
   }
   const writing: Writing = { task, report, lossy, facts };
   if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
-    return writeTiff({ ...withKnown(source, known, icc), internalMetadata: async () => internal ?? {} }, writing);
+    return writeTiff({ ...withKnown(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
   const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
@@ -95,7 +95,7 @@ export async function convertByVips(
   const openers = frames.map((page, index) => async () => {
     await unlink(output).catch(() => {});
     await report.vipsPass({ ...pass, ...base, page }, (done) => report.progress((index + done * baseShare) / frames.length));
-    return withKnown(await tiffSource.open(fileInput(output)), known, icc);
+    return withKnown(await tiffSource.open(fileInput(output)), knownMetadata, icc);
   });
   await writeTiff(openers, { ...writing, openingShare: baseShare });
 }
@@ -103,11 +103,16 @@ export async function convertByVips(
 /** Lets libvips write the result, and describes the conversion in it. */
 async function convertInOnePass(
   pass: VipsPass,
-  { task, report, facts, known }: { task: ConversionTask; report: ConversionReport; facts: Metadata; known: KnownMetadata },
+  {
+    task,
+    report,
+    facts,
+    knownMetadata,
+  }: { task: ConversionTask; report: ConversionReport; facts: Metadata; knownMetadata: KnownMetadata },
 ): Promise<void> {
   await report.vipsPass(pass, report.progress);
   const made = await tiffSource.open(fileInput(task.output));
-  const metadata = { ...made.metadata, ...known };
+  const metadata = { ...made.metadata, ...knownMetadata };
   const levels = made.populatedLevels.length;
   await made.close();
   const text = describeConversion(factsOf(task, pass, facts, { metadata, levels, frames: 1 }), null);
@@ -115,9 +120,9 @@ async function convertInOnePass(
 }
 
 /** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
-function withKnown(source: TileSource, known: KnownMetadata, icc: Uint8Array | null): TileSource {
+function withKnown(source: TileSource, knownMetadata: KnownMetadata, icc: Uint8Array | null): TileSource {
   return {
-    metadata: { ...source.metadata, ...known },
+    metadata: { ...source.metadata, ...knownMetadata },
     populatedLevels: source.populatedLevels,
     readTile: (...call) => source.readTile(...call),
     iccProfile: () => icc,

@@ -41,19 +41,19 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   if (await isPlainStrips(task.input.path, tiff, maxUntiledSide)) {
     await tiff.close();
     const { magnification, mmX, mmY, channels } = tiff.metadata;
-    const known = { magnification, mmX, mmY, ...(channels && { channels }) };
-    return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, known);
+    const knownMetadata = { magnification, mmX, mmY, ...(channels && { channels }) };
+    return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, knownMetadata);
   }
   await writeTiff(tiff, { task, report, lossy });
 }
 
 /** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips is allowed to read it. */
-async function recognize(path: string, refused: TileSourceError): Promise<VipsFile> {
+async function recognize(path: string, refusal: TileSourceError): Promise<VipsFile> {
   const reader = await openFileReader(path);
   try {
     const format = recognizeFormat(await reader.read(0, 4096));
-    if (format === null) throw new TileSourceError(`No reader recognizes this file. As a TIFF: ${refused.message}`);
-    if (format === 'tiff' && (await isStoredInTiles(reader))) throw refused;
+    if (format === null) throw new TileSourceError(`No reader recognizes this file. As a TIFF: ${refusal.message}`);
+    if (format === 'tiff' && (await isStoredInTiles(reader))) throw refusal;
     if (format === 'svg') {
       if (reader.size > maxDrawingBytes)
         throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);

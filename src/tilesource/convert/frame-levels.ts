@@ -69,8 +69,8 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
     const count = (next < 0 ? levels.length : next) - index;
     const pixels = madeOf[index]!;
     const from = { level: source.metadata.levels - index, size: levels[index - 1]!, reductions: count };
-    const begun = done;
-    const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (begun + part * pixels)) / total);
+    const doneBefore = done;
+    const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (doneBefore + part * pixels)) / total);
     directories.push(...(await makeLevels(work, tileSide, progress, from)));
     done += pixels;
     index += count;
@@ -88,13 +88,13 @@ async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size
   let [done, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
   // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
-  const wanted = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
-  if (wanted.includes(false)) share = copyShare;
-  const total = levels.reduce((sum, { width, height }, index) => sum + (wanted[index] ? width * height : 0), 0);
+  const isWritten = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
+  if (isWritten.includes(false)) share = copyShare;
+  const total = levels.reduce((sum, { width, height }, index) => sum + (isWritten[index] ? width * height : 0), 0);
   for (const [index, size] of levels.entries()) {
     const progress = (pixels: number) => work.progress((share * (done += pixels)) / total);
     const level = sourceLevels - 1 - index;
-    const copy = wanted[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
+    const copy = isWritten[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
     if (index === 0 && copy === null) return { levels: [], copied: [] };
     copied.push(copy);
   }

@@ -84,8 +84,8 @@ function finestPixel({ width, height }: Size, project: Transformer): number | nu
       x: (((i % samplesAlong) + 0.5) * width) / samplesAlong,
       y: ((Math.floor(i / samplesAlong) + 0.5) * height) / samplesAlong,
     };
-    const [here, beside] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const meters = Math.hypot(wrappedNear(0, beside.x - here.x, 2 * halfWorld), beside.y - here.y);
+    const [here, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
+    const meters = Math.hypot(wrappedNear(0, neighbor.x - here.x, 2 * halfWorld), neighbor.y - here.y);
     if (Math.abs(here.y) <= halfWorld && meters > 0 && meters < finest) finest = meters;
   }
   return Number.isFinite(finest) ? finest : null;

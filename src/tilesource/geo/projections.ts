@@ -89,9 +89,9 @@ export function projectionNamed(name: string): string | null {
   requireProjections();
   const number = Number(code);
   const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: number });
-  const known = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: number });
-  if (known === null) throw new BadValueError(`Unknown projection '${name}'`);
-  return known;
+  const projection = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: number });
+  if (projection === null) throw new BadValueError(`Unknown projection '${name}'`);
+  return projection;
 }
 
 /** Converts coordinates from one projection to another; the result is not finite if there are none. */

@@ -50,7 +50,7 @@ const maxBinsOfAll = 2 ** 19;
 /** Statistics of each band over several rasters of the same type; all 0 if there are no finite samples. */
 export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
   const bandCount = rasters[0]?.bands ?? 0;
-  const found = Array.from({ length: bandCount }, () => ({
+  const ranges = Array.from({ length: bandCount }, () => ({
     min: Infinity,
     max: -Infinity,
     sum: 0,
@@ -59,7 +59,7 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
     shift: NaN,
   }));
   const count = (samples: Float64Array, bands: number) => {
-    for (const [band, facts] of found.entries()) {
+    for (const [band, facts] of ranges.entries()) {
       let { min, max, sum, squares, count, shift } = facts;
       for (let position = band; position < samples.length; position += bands) {
         const value = samples[position]!;
@@ -73,11 +73,11 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
         squares += distance * distance;
         count += 1;
       }
-      found[band] = { min, max, sum, squares, count, shift };
+      ranges[band] = { min, max, sum, squares, count, shift };
     }
   };
   for (const raster of rasters) await inDoubles(raster, (samples) => count(samples, raster.bands));
-  return found.map(({ min, max, sum, squares, count, shift }) => {
+  return ranges.map(({ min, max, sum, squares, count, shift }) => {
     if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
     const mean = sum / count;
     return { min, max, mean: shift + mean, stdev: Math.sqrt(Math.max(0, squares / count - mean * mean)), count };
@@ -121,9 +121,9 @@ export async function histogramOf(
 /** The first statistics of each band, with `min` and `max` widened to those of the further ones. */
 export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((facts, band) => {
-    const known = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
-    if (known.length === 0) return facts;
-    const ends = { min: Math.min(...known.map(({ min }) => min)), max: Math.max(...known.map(({ max }) => max)) };
+    const nonEmpty = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
+    if (nonEmpty.length === 0) return facts;
+    const ends = { min: Math.min(...nonEmpty.map(({ min }) => min)), max: Math.max(...nonEmpty.map(({ max }) => max)) };
     return { ...facts, ...ends };
   });
 }
@@ -182,6 +182,6 @@ const interpretations: Readonly<Record<number, readonly string[]>> = {
 
 /** The meaning of each band of an image with this many bands. */
 export function bandInterpretations(bandCount: number): string[] {
-  const known = interpretations[bandCount] ?? interpretations[3] ?? [];
-  return Array.from({ length: bandCount }, (_, band) => known[band] ?? 'unknown');
+  const names = interpretations[bandCount] ?? interpretations[3] ?? [];
+  return Array.from({ length: bandCount }, (_, band) => names[band] ?? 'unknown');
 }

@@ -100,16 +100,16 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
 
 /** Converts a color value of 0 to 255 to the sample type that the style names. */
 function typed(sample: number, { dtype }: Style, source: SampleType): number {
-  const wanted = dtype === 'source' ? source : dtype;
-  if (wanted === 'uint8') return Math.floor(sample);
-  if (wanted === 'uint16') return Math.floor((sample * 65_535) / 255);
-  return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
+  const outputDtype = dtype === 'source' ? source : dtype;
+  if (outputDtype === 'uint8') return Math.floor(sample);
+  if (outputDtype === 'uint16') return Math.floor((sample * 65_535) / 255);
+  return outputDtype !== null && outputDtype.startsWith('float') ? sample / 255 : sample;
 }
 
 /** Converts rasters of color values to the sample type that the style names. */
 async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
-  const wanted = style.dtype === 'source' ? source : style.dtype;
-  const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';
+  const outputDtype = style.dtype === 'source' ? source : style.dtype;
+  const dtype = outputDtype === 'uint16' ? 'uint16' : outputDtype?.startsWith('float') ? 'float32' : 'uint8';
   if (dtype === 'uint8') return rasters;
   const made: Raster[] = [];
   for (const raster of rasters) {

@@ -10,7 +10,7 @@ import { SharedWork } from './shared-work.js';
 const bytesPerEntry = 2048;
 
 /** A block, and the set of the keys of its file, from which its key is removed with it. */
-interface Kept {
+interface CachedBlock {
   raster: Raster;
   keys: Set<string>;
 }
@@ -20,12 +20,12 @@ interface Kept {
  * their total memory is bounded.
  */
 export class DecodedBlocks {
-  readonly #kept: LRUCache<string, Kept>;
+  readonly #blocks: LRUCache<string, CachedBlock>;
   readonly #underWay = new SharedWork<Raster>();
   #lastOwner = 0;
 
   constructor(maxBytes: number) {
-    this.#kept = new LRUCache({
+    this.#blocks = new LRUCache({
       maxSize: maxBytes,
       sizeCalculation: ({ raster }) => raster.data.byteLength + bytesPerEntry,
       dispose: ({ keys }, key) => keys.delete(key),
@@ -40,14 +40,14 @@ export class DecodedBlocks {
     return {
       read: (name, decode, signal) => {
         const key = prefix + name;
-        const kept = this.#kept.get(key);
-        if (kept !== undefined) return Promise.resolve(kept.raster);
+        const cached = this.#blocks.get(key);
+        if (cached !== undefined) return Promise.resolve(cached.raster);
         return this.#underWay.join(
           key,
-          async (wanted) => {
-            const raster = await decode(wanted);
-            this.#kept.set(key, { raster, keys });
-            if (this.#kept.has(key)) keys.add(key);
+          async (sharedSignal) => {
+            const raster = await decode(sharedSignal);
+            this.#blocks.set(key, { raster, keys });
+            if (this.#blocks.has(key)) keys.add(key);
             return raster;
           },
           signal,
@@ -59,7 +59,7 @@ export class DecodedBlocks {
 
   async #forget(keys: ReadonlySet<string>): Promise<void> {
     for (const key of keys) {
-      this.#kept.delete(key);
+      this.#blocks.delete(key);
       if (isSliceOver()) await nextSlice();
     }
   }

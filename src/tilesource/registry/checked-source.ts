@@ -28,8 +28,8 @@ function faultOf({ metadata, populatedLevels }: Partial<TileSource>): string | n
   const { white } = metadata;
   if (white !== undefined && !(Number.isSafeInteger(white) && white >= 1 && white <= fullValue(metadata.dtype)))
     return `white is ${white}, not one of its samples.`;
-  const given = levelCount(metadata);
-  if (metadata.levels !== given) return `levels is ${metadata.levels}, where sizes and tiles give ${given}.`;
+  const expected = levelCount(metadata);
+  if (metadata.levels !== expected) return `levels is ${metadata.levels}, where sizes and tiles give ${expected}.`;
   if (!populatedLevels.includes(metadata.levels - 1))
     return `populatedLevels lacks level ${metadata.levels - 1}, full resolution.`;
   return null;

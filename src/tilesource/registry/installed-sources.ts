@@ -21,7 +21,7 @@ export async function findTileSources(
   from: string,
   { logger }: { logger?: { warn(fields: object, event: string): void } } = {},
 ): Promise<TileSourceDefinition[]> {
-  const found = new Map<string, TileSourceDefinition>();
+  const sources = new Map<string, TileSourceDefinition>();
   const start = from.startsWith('file:') ? dirname(fileURLToPath(from)) : from;
   for (const folder of await packagesAbove(start)) {
     const description = await descriptionOf(folder);
@@ -35,13 +35,13 @@ export async function findTileSources(
         if (fault !== null) throw new TypeError(fault);
         const definition = source as TileSourceDefinition;
         // The nearest package of a name is the one that modules import.
-        if (!found.has(definition.name)) found.set(definition.name, definition);
+        if (!sources.has(definition.name)) sources.set(definition.name, definition);
       }
     } catch (err) {
       logger?.warn({ err, folder }, 'TileSource:Package:Failed');
     }
   }
-  return [...found.values()];
+  return [...sources.values()];
 }
 
 async function descriptionOf(folder: string): Promise<PluginDescription | null> {

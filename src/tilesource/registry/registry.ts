@@ -173,8 +173,8 @@ export class TileSourceRegistry {
 
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
     const { sourceIgnoredNames = {} } = this.#options;
-    const given = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
-    return given === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, given);
+    const ownPatterns = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
+    return ownPatterns === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, ownPatterns);
   }
 
   /** The failure as a text for clients. Errors thrown on purpose explain themselves; others are logged. */

@@ -78,15 +78,15 @@ export interface EncodingOptions {
  * @throws BadValueError for an unknown encoding or compression.
  */
 export function parseEncoding(request: EncodingRequest): EncodingOptions {
-  const wanted = request.encoding ?? pictureDefaults.encoding;
-  const encoding = encodings.find((name) => name === wanted);
+  const requestedEncoding = request.encoding ?? pictureDefaults.encoding;
+  const encoding = encodings.find((name) => name === requestedEncoding);
   if (encoding === undefined) {
-    const hint = wanted.startsWith('pickle')
+    const hint = requestedEncoding.startsWith('pickle')
       ? ': serialized objects are not supported; use TILED to get samples'
-      : wanted === 'OMETIFF'
+      : requestedEncoding === 'OMETIFF'
         ? ': for regions only'
         : '';
-    throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
+    throw new BadValueError(`Invalid encoding "${requestedEncoding}"${hint}`);
   }
   const { jpegQuality = pictureDefaults.jpegQuality, jpegSubsampling = pictureDefaults.jpegSubsampling } = request;
   for (const [name, value] of Object.entries({ jpegQuality, jpegSubsampling })) {

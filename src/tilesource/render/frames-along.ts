@@ -13,7 +13,7 @@ export async function framesAlong(
 ): Promise<{ frame: number; place: number }[]> {
   const { [axis]: _place, ...others } = frames[frame]?.axes ?? {};
   const names = Object.keys(others);
-  const found: { frame: number; place: number }[] = [];
+  const positions: { frame: number; place: number }[] = [];
   await inRuns(
     frames.length,
     runLength,
@@ -22,11 +22,11 @@ export async function framesAlong(
         const { axes } = frames[number]!;
         const isSame = names.every((name) => axes[name] === others[name]);
         if (isSame && Object.keys(axes).every((name) => name === axis || others[name] !== undefined)) {
-          found.push({ frame: number, place: axes[axis] ?? 0 });
+          positions.push({ frame: number, place: axes[axis] ?? 0 });
         }
       }
     },
     signal,
   );
-  return found;
+  return positions;
 }

@@ -28,15 +28,15 @@ export interface PlaneOrder {
 /**
  * Orders frames by channel, z and time. If they do not fill such a grid, or also differ in another axis, each of them is a channel.
  */
-export function planeOrder({ frames: known = [] }: ImageMetadata, wanted: readonly number[]): PlaneOrder {
-  const axes = wanted.map((frame) => ({ frame, ...known[frame]?.axes }) as { frame: number } & Record<string, number>);
+export function planeOrder({ frames: allFrames = [] }: ImageMetadata, writtenFrames: readonly number[]): PlaneOrder {
+  const axes = writtenFrames.map((frame) => ({ frame, ...allFrames[frame]?.axes }) as { frame: number } & Record<string, number>);
   const values = (axis: string) => [...new Set(axes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
   const [c, z, t] = [values('C'), values('Z'), values('T')];
   const others = Object.keys(Object.assign({}, ...axes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
   const places = new Set(axes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
-  const isGrid = places.size === wanted.length && c.length * z.length * t.length === wanted.length;
+  const isGrid = places.size === writtenFrames.length && c.length * z.length * t.length === writtenFrames.length;
   if (!isGrid || others.some((name) => values(name).length > 1)) {
-    return { frames: [...wanted], lengths: { c: wanted.length, z: 1, t: 1 } };
+    return { frames: [...writtenFrames], lengths: { c: writtenFrames.length, z: 1, t: 1 } };
   }
   const place = (each: Record<string, number>) =>
     (t.indexOf(each.T ?? 0) * z.length + z.indexOf(each.Z ?? 0)) * c.length + c.indexOf(each.C ?? 0);

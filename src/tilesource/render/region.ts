@@ -110,27 +110,27 @@ export class RegionMaker {
 
   /** A rectangle of base-layer pixels scaled to exactly a size; `finish` can change it before it is encoded. */
   async exactBox(
-    wanted: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
+    options: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
     const { frame = pictureDefaults.frame, signal } = request;
     this.#renderer.checkFrame(frame);
-    checkOutputSize(wanted.output, encoding, this.#maxPixels);
+    checkOutputSize(options.output, encoding, this.#maxPixels);
     const appearance = { ...(await this.#renderer.shownAs({ ...request, ...encoding }, frame, signal)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
-    const { box, output } = wanted;
+    const { box, output } = options;
     const level = preferredLevel(populatedLevels, neededLevel(metadata, box, output));
     const window = windowAtLevel(metadata, box, level);
     const kernel = isPicked(appearance.style) ? 'nearest' : this.#usualScale(window, output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
     const background = backgroundOf(appearance);
-    if (wanted.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
+    if (options.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
     const corrupt = new CorruptTiles();
     const scaled = await this.#drawn(drawing, corrupt, signal);
     corrupt.check();
-    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { background, signal });
+    const bytes = await encodePicture(await options.finish(scaled), encoding, { background, signal });
     return { kind: 'bytes', bytes, type: encoding.type, ...withCorrupt(corrupt) };
   }
 
@@ -157,12 +157,12 @@ export class RegionMaker {
       appearance.style === null &&
       holdsSamples(encoding) &&
       !isShown({ ...metadata, bands: metadata.bandCount });
-    const wanted = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
+    const method = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
     // Picked values are those of full resolution, if that is not too large to read, because a coarser level may contain others.
-    const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
+    const isFinest = method === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
-    const kernel = wanted ?? this.#usualScale(window, plan.output, appearance, frame);
+    const kernel = method ?? this.#usualScale(window, plan.output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
   }

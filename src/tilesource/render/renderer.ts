@@ -293,7 +293,7 @@ export class Renderer {
     const name = `${frame}/${appearance.correct}`;
     const kept = this.#surveys.get(name);
     if (kept) return kept;
-    const made = await this.#surveying.join(name, (wanted) => this.#measure(frame, appearance, wanted), signal);
+    const made = await this.#surveying.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
     this.#surveys.set(name, made);
     return made;

@@ -136,8 +136,8 @@ export class StyleMemo {
   range(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
     const frames = this.#ranges.get(band) ?? new Map<number, Promise<SampleRange>>();
     this.#ranges.set(band, frames);
-    const kept = frames.get(frame);
-    if (kept) return kept;
+    const cached = frames.get(frame);
+    if (cached) return cached;
     const made = resolve();
     frames.set(frame, made);
     made.catch(() => frames.delete(frame));
@@ -149,8 +149,8 @@ export class StyleMemo {
     const number = this.#numbers.get(band) ?? this.#next++;
     this.#numbers.set(band, number);
     const key = `${number}/${dtype}/${range[0]}/${range[1]}`;
-    const kept = this.#tables.get(key);
-    if (kept) return kept;
+    const cached = this.#tables.get(key);
+    if (cached) return cached;
     const made = make();
     this.#tables.set(key, made);
     return made;
@@ -158,8 +158,8 @@ export class StyleMemo {
 
   /** The colors of two bands combined, cached for the last few pairs. */
   pair(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
-    const kept = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
-    if (kept) return kept.colors;
+    const cached = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
+    if (cached) return cached.colors;
     const colors = make();
     this.#pairs.unshift({ tables: [a, b], colors });
     this.#pairs.length = Math.min(this.#pairs.length, keptPairs);

@@ -34,9 +34,9 @@ export function parseFunctions(value: unknown): StyleFunction[] {
   return listed.map((entry) => {
     const { name, parameters = {} } = isObject(entry) ? entry : { name: entry };
     if (!isObject(parameters)) throw new BadValueError("The parameters of a style 'function' must be an object");
-    const known = typeof name === 'string' ? name.replace(library, '') : name;
-    if (known === 'medianFilter') return medianFilter(parameters);
-    if (known === 'maskPixelValues') return maskPixelValues(parameters);
+    const shortName = typeof name === 'string' ? name.replace(library, '') : name;
+    if (shortName === 'medianFilter') return medianFilter(parameters);
+    if (shortName === 'maskPixelValues') return maskPixelValues(parameters);
     throw new BadValueError(
       `Style 'function' ${shown(name)} does not exist. Allowed values: ${names.join(', ')}. No other code is run.`,
     );
@@ -156,12 +156,12 @@ async function masked(
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
   // A number is a single sample, or blue, green and red; missing bands are 255.
-  const wanted = values.map((value) => {
+  const checked = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);
   });
   const first = new Map<number, number[][]>();
-  for (const samples of wanted) first.set(samples[0]!, [...(first.get(samples[0]!) ?? []), samples]);
+  for (const samples of checked) first.set(samples[0]!, [...(first.get(samples[0]!) ?? []), samples]);
   const out = new Uint8Array(width * height * 4);
   await inRuns(
     width * height,

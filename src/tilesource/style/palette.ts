@@ -61,14 +61,14 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
 }
 
 /** Recently parsed palettes, which bands share. */
-const known = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
+const parsedPalettes = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
 function textPalette(text: string): readonly Rgba[] | null {
-  const found = known.get(text);
+  const found = parsedPalettes.get(text);
   if (found) return found;
   const color = tryParseColor(text);
   const colors = color ? [color] : namedPalette(text);
-  if (colors && colors.length > 0) known.set(text, colors);
+  if (colors && colors.length > 0) parsedPalettes.set(text, colors);
   return colors;
 }
 

@@ -26,10 +26,10 @@ export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
 export function returnBytes({ buffer, byteLength }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)
     return;
-  const kept = free.get(byteLength) ?? [];
-  if (kept.length < maxKept) kept.push(new Uint8Array(buffer));
+  const freeBytes = free.get(byteLength) ?? [];
+  if (freeBytes.length < maxKept) freeBytes.push(new Uint8Array(buffer));
   free.delete(byteLength);
-  free.set(byteLength, kept);
+  free.set(byteLength, freeBytes);
   // The length that was not used for the longest time is dropped.
   if (free.size > keptLengths) for (const oldest of free.keys()) return void free.delete(oldest);
 }

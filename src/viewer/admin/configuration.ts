@@ -13,16 +13,16 @@ type Problem = Answer<'POST large_image/config/validate'>[number];
 /** The configuration file of the server. */
 export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   let file = await request('GET', 'large_image/config', { signal });
-  const said = outcome();
+  const notice = outcome();
   const facts = fileFacts();
-  const editor = codeEditor({ label: adminTexts.configuration, onInput: () => (said.clear(), checkSoon()) });
+  const editor = codeEditor({ label: adminTexts.configuration, onInput: () => (notice.clear(), checkSoon()) });
   const problems = problemList(editor);
   const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
     name: 'restart',
     checked: file.canRestart,
     disabled: !file.canRestart,
   });
-  const checkSoon = debounced(() => signal.aborted || void check().catch(said.bad));
+  const checkSoon = debounced(() => signal.aborted || void check().catch(notice.bad));
   const begin = newestOnly();
   editor.setText(file.text);
   facts.show(file);
@@ -33,12 +33,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       facts.path,
       editor.element,
       problems.element,
-      said.element,
+      notice.element,
       actions(
-        said.button(adminTexts.check, checkAndReport),
-        said.button(adminTexts.format, format),
-        said.button(adminTexts.undoAll, load),
-        said.button(adminTexts.replace, replace, { kind: 'primary' }),
+        notice.button(adminTexts.check, checkAndReport),
+        notice.button(adminTexts.format, format),
+        notice.button(adminTexts.undoAll, load),
+        notice.button(adminTexts.replace, replace, { kind: 'primary' }),
         restart.element,
       ),
       facts.backups,
@@ -54,7 +54,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function checkAndReport() {
-    if (await check()) said.good(adminTexts.isValid);
+    if (await check()) notice.good(adminTexts.isValid);
   }
 
   /** The server would refuse the text without saying where. */
@@ -68,7 +68,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     const formatted = await request('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
     await check();
-    said.good(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
+    notice.good(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
   }
 
   async function load() {
@@ -89,15 +89,15 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     const query = { restart: isRestart, expected: file.version };
     const former = file.backups;
     const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
-    if (answer.status === 'no change') return said.good(adminTexts.noChange);
+    if (answer.status === 'no change') return notice.good(adminTexts.noChange);
     if (answer.restarted) {
-      said.good(adminTexts.restarting);
+      notice.good(adminTexts.restarting);
       await untilRestarted(started, signal);
     }
     await readFile();
     const fresh = file.backups.find((name) => !former.includes(name));
-    const kept = fresh ? ` ${adminTexts.kept(fresh)}` : '';
-    said.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${kept}`);
+    const backupText = fresh ? ` ${adminTexts.kept(fresh)}` : '';
+    notice.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${backupText}`);
   }
 
   async function explain(error: unknown): Promise<never> {

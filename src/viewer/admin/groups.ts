@@ -15,11 +15,11 @@ type Group = Documents['Group'];
 /** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'groups' });
-  const said = outcome();
+  const notice = outcome();
   const place = h('div.stack.column');
   await show();
   const create = button(commonTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
-  return [panel(commonTexts.groups, actions(create), said.element, place)];
+  return [panel(commonTexts.groups, actions(create), notice.element, place)];
 
   async function show() {
     const { entries, total } = await list('group', { query: { ...page.query, sort: 'lowerName' }, signal });
@@ -41,7 +41,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   }
 
   async function done(text: string) {
-    said.good(text);
+    notice.good(text);
     await show();
     return text;
   }
@@ -76,14 +76,14 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
 /** The members of a group, invited users, and users who ask to become members. */
 function membersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
-  const said = h('div');
+  const notice = h('div');
   const invite = checkbox(adminTexts.inviteOnly);
   const search = personSearch((found) => void act(() => add(found)), ['user']);
-  plainDialog(adminTexts.membersOf(name), search, invite.element, said, people);
+  plainDialog(adminTexts.membersOf(name), search, invite.element, notice, people);
   void act(async () => {});
 
   async function act(change: () => Promise<unknown>) {
-    fill(said);
+    fill(notice);
     try {
       await change();
       const query = { limit: 0 };
@@ -99,7 +99,7 @@ function membersDialog({ _id: id, name }: Group) {
         ...members.entries.map((user) => row(user._id, nameOf(user), '')),
       );
     } catch (error) {
-      fill(said, errorNotice(error));
+      fill(notice, errorNotice(error));
     }
   }
 

@@ -16,29 +16,29 @@ const tickedOptions = ['recurse', 'localJobs'];
 
 /** Creation of large images for whole folders, the reasons why some could not be made, and removal of incomplete ones. */
 export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
-  const refused = refusedPanel(signal);
-  await refused.load();
-  return [await folderPanel(signal, refused.load), refused.element, incompletePanel()];
+  const failedPanel = refusedPanel(signal);
+  await failedPanel.load();
+  return [await folderPanel(signal, failedPanel.load), failedPanel.element, incompletePanel()];
 }
 
 function refusedPanel(signal: AbortSignal) {
   const place = h('div');
-  const said = outcome();
-  return { load, element: panel(adminTexts.refused, said.element, place) };
+  const notice = outcome();
+  return { load, element: panel(adminTexts.refused, notice.element, place) };
 
   async function load() {
-    const asked = { query: { limit: maxRefused }, signal };
-    const found = await request('GET', 'large_image/tiles/refused', asked);
+    const query = { query: { limit: maxRefused }, signal };
+    const found = await request('GET', 'large_image/tiles/refused', query);
     const rows = found.map(({ itemId, name, reason }) => {
       const run = async () => {
         try {
           await request('POST', `item/${itemId}/tiles`);
-          said.good(browseTexts.triedAgain(1));
+          notice.good(browseTexts.triedAgain(1));
         } finally {
           await load();
         }
       };
-      const again = said.button(commonTexts.tryAgain, run, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
+      const again = notice.button(commonTexts.tryAgain, run, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), again];
     });
     const more = found.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
@@ -61,7 +61,7 @@ const counterNames = [
 ] as const;
 
 async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
-  const said = outcome();
+  const notice = outcome();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
   const createJobs = choice(adminTexts.conversionChoices);
@@ -76,7 +76,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
     const rows = counterNames.map((name) => [adminTexts.counters[name], formatCount(answer[name])]);
     fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
-    said.good(adminTexts.done(answer.totalItems, folder.name));
+    notice.good(adminTexts.done(answer.totalItems, folder.name));
     await onDone();
   };
   return panel(
@@ -84,24 +84,24 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     picker.element,
     field(adminTexts.conversionJobs, createJobs, adminTexts.conversionHint),
     h('div.checks', ...boxes.map(({ element }) => element)),
-    said.element,
+    notice.element,
     counters,
-    actions(said.button(adminTexts.createImages, create, { kind: 'primary' })),
+    actions(notice.button(adminTexts.createImages, create, { kind: 'primary' })),
   );
 }
 
 function incompletePanel() {
-  const said = outcome();
+  const notice = outcome();
   const remove = async () => {
     const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
     const words = adminTexts.removedIncomplete(removed);
-    if (message) said.bad(`${words} ${message}`);
-    else said.good(words);
+    if (message) notice.bad(`${words} ${message}`);
+    else notice.good(words);
   };
   return panel(
     adminTexts.incomplete,
     h('p.quiet-text', adminTexts.incompleteHint),
-    said.element,
-    actions(said.button(adminTexts.removeIncomplete, remove, { kind: 'danger' })),
+    notice.element,
+    actions(notice.button(adminTexts.removeIncomplete, remove, { kind: 'danger' })),
   );
 }

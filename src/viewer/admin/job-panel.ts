@@ -36,12 +36,12 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const bar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
-  const said = outcome();
+  const notice = outcome();
   const cancelJob = async () => take(await request('PUT', `job/${job._id}/cancel`));
-  const cancel = said.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
+  const cancel = notice.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
   const heading = h('header.job-heading.row.wrap', h('h3', job.title), status, creationTime(job), cancel);
   const state = h('div.job-state.row', bar, message);
-  const element = h('article.job.column', { 'data-job': job._id }, heading, state, said.element, log);
+  const element = h('article.job.column', { 'data-job': job._id }, heading, state, notice.element, log);
   take(job);
   follow();
   return element;
@@ -76,7 +76,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     if (signal.aborted) events.close();
     // The browser restores a lost connection, but not one that was refused.
     events.addEventListener('error', () => {
-      if (events.readyState === EventSource.CLOSED && !signal.aborted) said.bad(adminTexts.jobEventsLost);
+      if (events.readyState === EventSource.CLOSED && !signal.aborted) notice.bad(adminTexts.jobEventsLost);
     });
     events.addEventListener('message', ({ data: text }) => {
       const { type, data } = JSON.parse(text);
@@ -85,7 +85,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
       else if (type === 'job_removed') {
         events.close();
         cancel.hidden = true;
-        said.good(adminTexts.jobRemoved);
+        notice.good(adminTexts.jobRemoved);
       } else if (type === 'job_status') {
         take(data);
         if (isFinished(data.status)) events.close();

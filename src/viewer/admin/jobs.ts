@@ -14,15 +14,15 @@ type Row = { id: string; element: HTMLElement; status: number; show: (status: nu
 
 /** All jobs, newest first, with their current status. An opened job shows its log as it grows, and can be canceled. */
 export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
-  const said = outcome();
+  const notice = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: Row[] = [];
-  const more = said.button(adminTexts.olderJobs, () => load(entries.children.length));
+  const more = notice.button(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
-  const timer = setInterval(() => void refresh().catch(said.bad), refreshMs);
+  const timer = setInterval(() => void refresh().catch(notice.bad), refreshMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  const again = said.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
-  return [panel(adminTexts.jobs, said.element, entries, actions(again, more))];
+  const again = notice.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
+  return [panel(adminTexts.jobs, notice.element, entries, actions(again, more))];
 
   async function load(offset: number) {
     const jobs = await newest(pageSize, offset);

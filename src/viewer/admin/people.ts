@@ -13,17 +13,17 @@ import { outcome, panel, table, type Section } from './parts.js';
 /** The users: administrators make, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'people' });
-  const said = outcome();
+  const notice = outcome();
   const place = h('div.stack.column');
   const search = h('input', {
     type: 'search',
     'aria-label': adminTexts.findPeople,
     placeholder: commonTexts.search,
-    oninput: debounced(() => void show().catch(said.bad)),
+    oninput: debounced(() => void show().catch(notice.bad)),
   });
   await show();
   const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.people, actions(h('div.field.column', search), create), said.element, place)];
+  return [panel(adminTexts.people, actions(h('div.field.column', search), create), notice.element, place)];
 
   async function show() {
     const words = search.value.trim();
@@ -46,7 +46,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
   }
 
   async function done(text: string) {
-    said.good(text);
+    notice.good(text);
     await show();
     return text;
   }

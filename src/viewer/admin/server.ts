@@ -35,16 +35,16 @@ async function statePanel(signal: AbortSignal) {
     [serverFacts.uploads, formatCount(uploads.length)],
   ]);
   const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
-  const said = outcome();
-  const rescan = said.button(adminTexts.rescan, async () => {
+  const notice = outcome();
+  const rescan = notice.button(adminTexts.rescan, async () => {
     const counts = await request('POST', 'system/rescan');
-    said.good(adminTexts.rescanned(counts));
+    notice.good(adminTexts.rescanned(counts));
   });
-  return panel(adminTexts.sections[''] ?? '', facts, low, actions(rescan), said.element);
+  return panel(adminTexts.sections[''] ?? '', facts, low, actions(rescan), notice.element);
 }
 
 async function cachePanel(signal: AbortSignal) {
-  const said = outcome();
+  const notice = outcome();
   const output = h('div.stack.column');
   const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
   await load();
@@ -54,15 +54,15 @@ async function cachePanel(signal: AbortSignal) {
     const titled = (one: (typeof moments)[number]) =>
       h('div', h('h3', adminTexts[one]), reportTable(reports[one], adminTexts[one]));
     fill(output, ...moments.map(titled));
-    said.good(adminTexts.cachesCleared);
+    notice.good(adminTexts.cachesCleared);
   };
   return panel(
     adminTexts.caches,
     output,
-    said.element,
+    notice.element,
     actions(
-      said.button(commonTexts.refresh, load, { name: adminTexts.refreshCaches }),
-      said.button(adminTexts.clearCaches, clear, { kind: 'danger' }),
+      notice.button(commonTexts.refresh, load, { name: adminTexts.refreshCaches }),
+      notice.button(adminTexts.clearCaches, clear, { kind: 'danger' }),
     ),
   );
 }

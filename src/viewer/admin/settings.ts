@@ -23,7 +23,7 @@ function nameOf({ key, schema }: Definition) {
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const definitions = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
-  const said = outcome();
+  const notice = outcome();
   const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
   const starts = Object.keys(adminTexts.settingGroups);
   const groups = starts.flatMap((start, index) => {
@@ -43,7 +43,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   });
   const none = h('p.quiet-text', { role: 'status' });
   const elements = groups.map(({ element }) => element);
-  const end = h('div.settings-end.row', said.element, save);
+  const end = h('div.settings-end.row', notice.element, save);
   return [h('form.stack.column', { onsubmit: submit, novalidate: true }, find, none, ...elements, end)];
 
   /** Shows the settings whose names, keys or descriptions contain all typed words. */
@@ -64,14 +64,14 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   }
 
   async function saveAll() {
-    said.clear();
+    notice.clear();
     const changed = rows.filter((row) => row.isChanged());
     // Each setting is saved by a separate request, which can be refused.
-    let refused = 0;
-    for (const row of changed) refused += (await row.save()) ? 0 : 1;
-    const stored = adminTexts.settingsSaved(changed.length - refused);
-    if (refused === 0) said.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
-    else said.bad(`${stored} ${adminTexts.settingsRefused(refused)}`);
+    let refusedCount = 0;
+    for (const row of changed) refusedCount += (await row.save()) ? 0 : 1;
+    const stored = adminTexts.settingsSaved(changed.length - refusedCount);
+    if (refusedCount === 0) notice.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
+    else notice.bad(`${stored} ${adminTexts.settingsRefused(refusedCount)}`);
     const [first] = rows.filter((row) => row.isRefused());
     if (!first) return;
     const group = first.element.closest('details');

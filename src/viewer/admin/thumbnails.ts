@@ -25,11 +25,11 @@ export async function thumbnailsSection({ signal }: Parameters<Section>[0]): Ret
   const none = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
   const onStarted = (job: Job) => {
     if (none) none.remove();
-    const onStatus = (status: number) => void (isFinished(status) && kept.count().catch(() => undefined));
+    const onStatus = (status: number) => void (isFinished(status) && cachedFiles.count().catch(() => undefined));
     fill(list, jobPanel(job, { signal, onStatus }), ...list.children);
   };
-  const kept = await keptFilesPanel(signal);
-  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), kept.element];
+  const cachedFiles = await keptFilesPanel(signal);
+  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), cachedFiles.element];
 }
 
 function createPanel(onStarted: (job: Job) => void) {
@@ -69,7 +69,7 @@ function readSizes(text: string) {
 }
 
 async function keptFilesPanel(signal: AbortSignal) {
-  const said = outcome();
+  const notice = outcome();
   const counts = kinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const count = async () => {
     const found = await Promise.all(kinds.map((path) => request('GET', `large_image/${path}`, { signal })));
@@ -85,7 +85,7 @@ async function keptFilesPanel(signal: AbortSignal) {
         async remove() {
           const message = texts.removed(await request('DELETE', `large_image/${path}`));
           await count();
-          said.good(message);
+          notice.good(message);
           return message;
         },
       });
@@ -95,8 +95,8 @@ async function keptFilesPanel(signal: AbortSignal) {
     adminTexts.keptFiles,
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
-    said.element,
-    actions(said.button(commonTexts.refresh, count, { name: adminTexts.refreshCounts })),
+    notice.element,
+    actions(notice.button(commonTexts.refresh, count, { name: adminTexts.refreshCounts })),
   );
   return { element, count };
 }

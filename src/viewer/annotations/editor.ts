@@ -87,10 +87,10 @@ export function editAnnotation(options: EditorOptions) {
   }
 
   function removeSelected() {
-    const gone = selection.shapes;
-    if (gone.length === 0) return;
+    const deleted = selection.shapes;
+    if (deleted.length === 0) return;
     selection.select(null);
-    commit(...gone.map((before) => ({ before, after: null })));
+    commit(...deleted.map((before) => ({ before, after: null })));
   }
 
   function step(way: 'undo' | 'redo') {

@@ -86,14 +86,14 @@ export class Edits {
     for (let stored = -1; stored !== this.#changes;) {
       stored = this.#changes;
       const { annotationId } = this;
-      const kept = {
+      const unsaved = {
         annotationId,
         itemId: this.#itemId,
         version: this.#version ?? 0,
         edits: [...this.#edits],
         draft: this.#draft,
       };
-      this.#isKept = (await keep(this.#owner, kept)) && stored === this.#changes;
+      this.#isKept = (await keep(this.#owner, unsaved)) && stored === this.#changes;
     }
     tellListeners();
   }
@@ -281,9 +281,9 @@ function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Ed
   for (const [id, { before, after: stored }] of saved) {
     const edit = edits.get(id);
     // Without a change, the element is to be as it was before the saved one.
-    const wanted = edit ? edit.after : before;
-    if (wanted === stored) changes.delete(id);
-    else changes.set(id, { before: stored, after: wanted });
+    const target = edit ? edit.after : before;
+    if (target === stored) changes.delete(id);
+    else changes.set(id, { before: stored, after: target });
   }
   return changes;
 }
@@ -321,13 +321,13 @@ export function forgetEdits(annotationId: string) {
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
   let itemId: string | null = null;
   let count = 0;
-  const elsewhere = await takeKept(async (kept) => {
-    const isTaken = await editsOf(kept.annotationId).resume(kept);
-    if (isTaken) {
-      itemId = kept.itemId;
-      count += kept.edits.length + Number(kept.draft !== null);
+  const elsewhere = await takeKept(async (keptEdits) => {
+    const isResumed = await editsOf(keptEdits.annotationId).resume(keptEdits);
+    if (isResumed) {
+      itemId = keptEdits.itemId;
+      count += keptEdits.edits.length + Number(keptEdits.draft !== null);
     }
-    return isTaken;
+    return isResumed;
   });
   return { itemId, count, elsewhere };
 }

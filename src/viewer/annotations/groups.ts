@@ -51,8 +51,8 @@ export class Groups {
   }
 
   add(group: string | null, color?: string | null) {
-    const known = this.#colors.get(group);
-    if (known) return known;
+    const groupColor = this.#colors.get(group);
+    if (groupColor) return groupColor;
     const made = color ?? newColors[(this.#colors.size - 1) % newColors.length] ?? '#000000';
     this.#colors.set(group, made);
     return made;

@@ -33,12 +33,12 @@ export function reasonNotKept() {
 }
 
 /** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
-export async function keep(owner: string | null, kept: KeptEdits): Promise<boolean> {
+export async function keep(owner: string | null, edits: KeptEdits): Promise<boolean> {
   if (owner === null) return false;
-  const key = pageKey(owner, kept.annotationId);
+  const key = pageKey(owner, edits.annotationId);
   try {
     await lockPage();
-    await (kept.edits.length === 0 && !kept.draft ? del(key, database()) : set(key, kept, database()));
+    await (edits.edits.length === 0 && !edits.draft ? del(key, database()) : set(key, edits, database()));
     refusal = null;
     return true;
   } catch (error) {
@@ -61,10 +61,10 @@ export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Pro
       const found = (await entries<string, KeptEdits>(database())).filter(([key]) => key.startsWith(own));
       const isFormer = ([key]: [string, KeptEdits]) => Number(pageOf(key) === former);
       let elsewhere = 0;
-      for (const [key, kept] of found.toSorted((one, other) => isFormer(other) - isFormer(one))) {
+      for (const [key, edits] of found.toSorted((one, other) => isFormer(other) - isFormer(one))) {
         if (pageOf(key) === pageName) continue;
-        if (isOpen(pageOf(key))) elsewhere += kept.edits.length + Number(kept.draft !== null);
-        else if (await take(kept)) await del(key, database());
+        if (isOpen(pageOf(key))) elsewhere += edits.edits.length + Number(edits.draft !== null);
+        else if (await take(edits)) await del(key, database());
       }
       return elsewhere;
     });

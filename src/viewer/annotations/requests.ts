@@ -198,10 +198,10 @@ const maxFilter = 4000;
 export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
   const without = groups.filter((name) => hidden.has(name));
   if (without.length === 0) return {};
-  const [left, gone] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(without)];
-  const isShort = left.length < gone.length;
-  if ((isShort ? left : gone).length > maxFilter) return null;
-  return isShort ? { groups: left } : { without: gone };
+  const [left, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(without)];
+  const isShort = left.length < hiddenGroups.length;
+  if ((isShort ? left : hiddenGroups).length > maxFilter) return null;
+  return isShort ? { groups: left } : { without: hiddenGroups };
 }
 
 export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: number, x: number, y: number) {

@@ -331,22 +331,22 @@ export class Sheet {
   }
 
   async #ask(box: Box, share: number) {
-    const asked = { box, end: new AbortController() };
-    const { signal } = asked.end;
-    this.#asking.push(asked);
+    const pending = { box, end: new AbortController() };
+    const { signal } = pending.end;
+    this.#asking.push(pending);
     try {
       const { record } = this;
-      const found = await (box === everywhere
+      const loaded = await (box === everywhere
         ? this.options.small.load(record)
         : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
       // Heatmaps and similar elements are only drawn by the server.
-      if (found?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
-        this.#patches.add({ box, ...found });
+      if (loaded?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
+        this.#patches.add({ box, ...loaded });
         this.#refused = null;
       } else this.#refused = { covers: this.#region, share };
       this.#gather();
-      if (this.#refused) this.#overlays = found?.elements.filter(isOverlay) ?? [];
+      if (this.#refused) this.#overlays = loaded?.elements.filter(isOverlay) ?? [];
       const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
       this.#present(isPart || this.#isDense ? 'tiles' : 'shapes');
       if (this.#refused) this.options.redraw();
@@ -354,7 +354,7 @@ export class Sheet {
     } catch (error) {
       if (!signal.aborted) this.options.onError(error);
     } finally {
-      this.#asking = this.#asking.filter((other) => other !== asked);
+      this.#asking = this.#asking.filter((other) => other !== pending);
     }
   }
 

@@ -50,17 +50,17 @@ export class Sheets {
 
   /** Applies a new list of the server. */
   apply(records: AnnotationRecord[]) {
-    const kept = new Set(records.map(({ _id }) => _id));
+    const ids = new Set(records.map(({ _id }) => _id));
     for (const [id, sheet] of this.#sheets) {
-      if (kept.has(id)) continue;
+      if (ids.has(id)) continue;
       this.options.onGone(sheet);
       sheet.close();
       this.#sheets.delete(id);
     }
     for (const record of records) {
-      const known = this.#sheets.get(record._id);
-      if (!known) this.#add(record);
-      else if (known.record !== record) known.update(record);
+      const sheet = this.#sheets.get(record._id);
+      if (!sheet) this.#add(record);
+      else if (sheet.record !== record) sheet.update(record);
     }
     // Annotations that were hidden on an earlier visit of this image are added to the address.
     const isFirst = !this.#isListed;

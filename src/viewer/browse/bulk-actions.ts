@@ -23,12 +23,12 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
   const least = Math.min(...all.map(({ level }) => level));
   const only = all.length === 1 && least >= 1 ? all[0] : undefined;
   const shared = only && only.type !== 'item' && least >= 2 && only;
-  const refused = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
+  const failedItems = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
   const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
   const mayTag = least >= 1 && all.every(({ type }) => type !== 'collection');
   const isAllItems = all.every(({ type }) => type === 'item');
-  const mayRetry = refused.length > 0 && least >= 1;
+  const mayRetry = failedItems.length > 0 && least >= 1;
   const copyLabel = least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
     only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
@@ -45,7 +45,7 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
 /** Performs an action on one entry after the other. Refused entries stay in the queue, so that they can be tried again. */
 async function forAll(
   queue: Entry[],
-  { act, said, refresh }: { act: (entry: Entry) => Promise<unknown>; said: (count: number) => string } & Context,
+  { act, said: doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; said: (count: number) => string } & Context,
 ) {
   const reasons: string[] = [];
   let done = 0;
@@ -66,9 +66,9 @@ async function forAll(
   } finally {
     if (done > 0) await refresh();
   }
-  if (reasons.length === 0) return tell(said(done));
+  if (reasons.length === 0) return tell(doneText(done));
   const rest = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
-  throw new Error([...(done > 0 ? [said(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
+  throw new Error([...(done > 0 ? [doneText(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
 }
 
 function remove(all: Entry[], context: Context) {
@@ -82,10 +82,10 @@ function remove(all: Entry[], context: Context) {
 }
 
 function tryAgain(all: Entry[], context: Context) {
-  const refused = all.filter(({ doc }) => 'largeImageRefused' in doc);
+  const refusedItems = all.filter(({ doc }) => 'largeImageRefused' in doc);
   const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
-  const text = refused.map(({ doc }) => doc.name).join(', ');
-  const send = () => forAll(refused, { act, said: browseTexts.triedAgain, ...context });
+  const text = refusedItems.map(({ doc }) => doc.name).join(', ');
+  const send = () => forAll(refusedItems, { act, said: browseTexts.triedAgain, ...context });
   ask({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 

@@ -77,9 +77,9 @@ function metadataRows(meta: Metadata) {
       const isSame = Object.hasOwn(meta, key) && text === toText(meta[key]);
       now[key] = isSame ? meta[key] : isJson(text) ? JSON.parse(text) : text;
     }
-    const gone = Object.keys(meta).filter((key) => !(key in now));
+    const removedKeys = Object.keys(meta).filter((key) => !(key in now));
     const other = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(meta[key]));
-    return Object.fromEntries([...gone.map((key) => [key, null]), ...other]);
+    return Object.fromEntries([...removedKeys.map((key) => [key, null]), ...other]);
   }
 }
 

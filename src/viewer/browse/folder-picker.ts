@@ -15,10 +15,10 @@ export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
-  const said = outcome();
+  const notice = outcome();
   await go([]);
   return {
-    element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
+    element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
     /**
      * @param anywhere whether it can also be a collection, or the user's own folders
      * @throws if none is selected
@@ -55,11 +55,11 @@ export async function folderPicker(signal: AbortSignal) {
   }
 
   async function open(next: Container[]) {
-    said.clear();
+    notice.clear();
     try {
       await go(next);
     } catch (error) {
-      if (!signal.aborted) said.bad(error);
+      if (!signal.aborted) notice.bad(error);
     }
   }
 }

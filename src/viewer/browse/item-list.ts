@@ -146,13 +146,13 @@ function orderChoice(options: {
     [column, columnTitle(column)],
     [`-${column}`, browseTexts.descending(columnTitle(column))],
   ]);
-  const known = {
+  const columnTitles = {
     ...(byDefault === '' && { '': browseTexts.folderOrder }),
     ...browseTexts.sorts,
     ...Object.fromEntries(fields),
   };
   const current = sort ?? byDefault;
-  const all = current in known ? known : { ...known, [current]: columnTitle(current.replace(/^-/, '')) };
+  const all = current in columnTitles ? columnTitles : { ...columnTitles, [current]: columnTitle(current.replace(/^-/, '')) };
   const select = choice(all, current, {
     'aria-label': browseTexts.sortBy,
     onchange: () => onChoose(select.value === byDefault ? null : select.value),

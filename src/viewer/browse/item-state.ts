@@ -28,16 +28,16 @@ export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: (
   const current = stateOf(item);
   const mayWrite = changing?.mayWrite ?? false;
   if (!mayWrite && current === null) return null;
-  const said = outcome();
+  const notice = outcome();
   const since = typeof by === 'string' && typeof at === 'string' && current !== null && stateTexts.since(by, formatDate(at));
   const note = since && h('p.quiet-text', since);
   if (!mayWrite) return h('div.stack.column', h('p', current), note);
   const select = choice(options(), String(reviewState as string), { 'aria-label': stateTexts.state });
-  select.addEventListener('change', () => void save().catch(said.bad));
-  return h('div.stack.column', select, note, said.element);
+  select.addEventListener('change', () => void save().catch(notice.bad));
+  return h('div.stack.column', select, note, notice.element);
 
   async function save() {
-    said.clear();
+    notice.clear();
     await send({ item: [item._id] }, select.value);
     select.blur();
     await changing?.onSaved();

@@ -13,8 +13,8 @@ export function pageOf(
   },
 ) {
   const { parameter = 'page', size, what } = options;
-  const asked = Number(address.get(parameter) ?? 1);
-  const page = Number.isSafeInteger(asked) && asked >= 1 ? asked : 1;
+  const requestedPage = Number(address.get(parameter) ?? 1);
+  const page = Number.isSafeInteger(requestedPage) && requestedPage >= 1 ? requestedPage : 1;
   const offset = (page - 1) * size;
   return { page, query: { limit: size, offset }, links };
 

@@ -17,7 +17,7 @@ export function downloadUrl(entries: Entry[]) {
  * selects all entries between two.
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
-  const known: Map<string, Entry> = new Map();
+  const entriesById: Map<string, Entry> = new Map();
   let chosen: Set<string> = new Set();
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
@@ -27,7 +27,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
 
   function box(entry: Entry) {
     const { _id: id, name } = entry.doc;
-    known.set(id, entry);
+    entriesById.set(id, entry);
     return h('input.select', {
       type: 'checkbox',
       'aria-label': browseTexts.select(name),
@@ -72,7 +72,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   }
 
   function entries() {
-    return [...chosen].flatMap((id) => known.get(id) ?? []);
+    return [...chosen].flatMap((id) => entriesById.get(id) ?? []);
   }
 
   function actions() {

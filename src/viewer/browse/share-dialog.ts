@@ -121,8 +121,8 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   });
   dialog.classList.add('wide');
 
-  function granted(wanted: 'users' | 'groups') {
-    return grants.filter(({ kind }) => kind === wanted).map(({ grant: { id, level, flags } }) => ({ id, level, flags }));
+  function granted(listName: 'users' | 'groups') {
+    return grants.filter(({ kind }) => kind === listName).map(({ grant: { id, level, flags } }) => ({ id, level, flags }));
   }
 
   function show() {

@@ -19,7 +19,7 @@ const dayMs = 86_400_000;
 /** A dialog that makes links to the page of an image, leads to the permissions of its folder, and shows who may see the image. */
 export function shareImage({ item, folder, view }: { item: Item; folder: Folder; view: () => Partial<ViewQuery> }) {
   const path = `item/${item._id}/link` as const;
-  const said = outcome();
+  const notice = outcome();
   const result = h('div.stack.column');
   const links = h('ul.column', { 'aria-label': texts.links });
   const around = h('div.stack.column');
@@ -34,8 +34,8 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     field(texts.end, days),
     annotations.element,
     associated.element,
-    said.button(texts.make, make, { kind: 'primary' }),
-    said.element,
+    notice.button(texts.make, make, { kind: 'primary' }),
+    notice.element,
     result,
     links,
     around,
@@ -43,8 +43,8 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     who,
   );
   dialog.classList.add('wide');
-  void showLinks().catch(said.bad);
-  void showFolder().catch(said.bad);
+  void showLinks().catch(notice.bad);
+  void showFolder().catch(notice.bad);
 
   async function make() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
@@ -79,14 +79,14 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const end = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
     const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
     const words = [`${link.prefix}…`, end, used].join(' · ');
-    const revoke = said.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+    const revoke = notice.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
     return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
   }
 
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
     fill(result);
-    said.good(openInTexts.revoked);
+    notice.good(openInTexts.revoked);
     await showLinks();
   }
 

@@ -23,10 +23,10 @@ export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
     action: browseTexts.saveTags,
     async send({ add: text = '' }) {
       const settled = boxes.filter(({ input }) => !input.indeterminate);
-      const kept = settled.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
+      const checkedTags = settled.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
       const remove = settled.flatMap(({ tag, input }) => (input.checked ? [] : [tag]));
       const typed = text.split(',').map((tag) => tag.trim());
-      const lists = { resources: idsByType(entries), add: [...kept, ...typed].filter((tag) => tag !== ''), remove };
+      const lists = { resources: idsByType(entries), add: [...checkedTags, ...typed].filter((tag) => tag !== ''), remove };
       const form = Object.fromEntries(Object.entries(lists).map(([name, value]) => [name, JSON.stringify(value)]));
       await request('PUT', 'resource/tags', { form });
       await onSaved();

@@ -88,9 +88,9 @@ export class CommentsPanel {
   async open(id: string | null, { moves = true } = {}) {
     if (id === null) return this.#setOpen(null);
     try {
-      const known = this.thread(id);
-      const thread = known ?? (await loadThread(id, this.options.signal));
-      if (!known && !this.thread(thread._id)) this.#threads = [thread, ...this.#threads];
+      const listed = this.thread(id);
+      const thread = listed ?? (await loadThread(id, this.options.signal));
+      if (!listed && !this.thread(thread._id)) this.#threads = [thread, ...this.#threads];
       this.element.open = true;
       this.#setOpen(thread._id);
       this.#rows.get(thread._id)?.element.scrollIntoView({ block: 'nearest' });
@@ -167,8 +167,8 @@ export class CommentsPanel {
       if (document.hidden || this.#isWriting()) continue;
       try {
         const next = await this.#ask(this.#length());
-        const known = { entries: this.#threads, total: this.#total, marks: this.#marks };
-        if (!this.#isWriting() && !isSame(next, known)) this.#take(next);
+        const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
+        if (!this.#isWriting() && !isSame(next, previous)) this.#take(next);
       } catch (error) {
         if (isRefused(error) || (error instanceof ApiError && error.status === 401)) return;
       }
@@ -222,7 +222,7 @@ export class CommentsPanel {
   /** Shows a changed thread at once, and then what else has changed. */
   #changed = async (thread: Comment) => {
     this.#say('');
-    this.#threads = this.#threads.map((known) => (known._id === thread._id ? thread : known));
+    this.#threads = this.#threads.map((listed) => (listed._id === thread._id ? thread : listed));
     this.#show();
     await this.#reload();
   };
@@ -232,8 +232,8 @@ export class CommentsPanel {
     try {
       const listed = this.#threads.length;
       const { entries, total } = await listThreads(item._id, this.#state, listed, signal);
-      const known = new Set(this.#threads.map(({ _id }) => _id));
-      this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !known.has(_id))];
+      const ids = new Set(this.#threads.map(({ _id }) => _id));
+      this.#threads = [...this.#threads, ...entries.filter(({ _id }) => !ids.has(_id))];
       this.#total = entries.length === 0 ? this.#threads.length : total;
       this.#show();
     } catch (error) {
@@ -289,12 +289,12 @@ function activeIn(element: HTMLElement) {
 
 /** A dialog that offers all comments on an item as a file. */
 function exportDialog({ _id: id, name }: ImageItem) {
-  const said = h('div');
+  const notice = h('div');
   const stem = name.replace(/\.[^.]*$/, '');
   const download = (format: string) => () =>
     void save(apiUrl(`item/${id}/comment/export`, { format }), [stem, 'comments', format].join('.')).catch((error: unknown) =>
-      fill(said, errorNotice(error)),
+      fill(notice, errorNotice(error)),
     );
   const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));
-  plainDialog(texts.download, h('p', texts.downloadText), actions(buttons), said);
+  plainDialog(texts.download, h('p', texts.downloadText), actions(buttons), notice);
 }

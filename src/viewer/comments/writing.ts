@@ -8,22 +8,22 @@ import { nameOf } from '../session.js';
 const maxText = 5000;
 
 /** The beginning of a login before the caret. */
-const begun = /(?:^|[^\p{L}\p{N}_.@/-])@([\p{L}\p{N}._-]+)$/u;
+const mentionStart = /(?:^|[^\p{L}\p{N}_.@/-])@([\p{L}\p{N}._-]+)$/u;
 
 /** A field for a comment that suggests people while the user types `@` and the beginning of a name or login. */
 export function commentField(label: string, value = '') {
-  const found = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
+  const suggestions = h('ul.picker-list', { 'aria-label': texts.suggestions, hidden: true });
   const input = h('textarea', { name: 'text', rows: 3, maxlength: maxText, dir: 'auto', required: true });
   input.value = value;
   const begin = newestOnly();
   const suggest = debounced(() => void search());
   input.addEventListener('input', suggest);
-  const element = h('div.column.comment-field', field(label, input, texts.textHint), found);
+  const element = h('div.column.comment-field', field(label, input, texts.textHint), suggestions);
   element.addEventListener('keydown', onKey);
   return { element, input };
 
   function typed() {
-    return begun.exec(input.value.slice(0, input.selectionStart))?.[1] ?? null;
+    return mentionStart.exec(input.value.slice(0, input.selectionStart))?.[1] ?? null;
   }
 
   async function search() {
@@ -32,8 +32,8 @@ export function commentField(label: string, value = '') {
     // Servers that use the element need not have this route. Logins can be typed there.
     const { user } = words === null ? { user: [] } : await findNamed(words, ['user']).catch(() => ({ user: [] }));
     if (!isNewest() || typed() !== words) return;
-    found.hidden = user.length === 0;
-    fill(found, ...user.map((one) => h('li', suggestion(one))));
+    suggestions.hidden = user.length === 0;
+    fill(suggestions, ...user.map((one) => h('li', suggestion(one))));
     if (user.length > 0) announce(texts.people(user.length));
   }
 
@@ -49,13 +49,13 @@ export function commentField(label: string, value = '') {
   }
 
   function close() {
-    found.hidden = true;
+    suggestions.hidden = true;
     input.focus();
   }
 
   /** Arrow keys go through the suggestions, Escape closes them. */
   function onKey(event: KeyboardEvent) {
-    if (found.hidden) return;
+    if (suggestions.hidden) return;
     if (event.key === 'Escape') {
       event.stopPropagation();
       close();
@@ -64,7 +64,7 @@ export function commentField(label: string, value = '') {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step === 0) return;
     event.preventDefault();
-    const all = [input, ...found.querySelectorAll('button')];
+    const all = [input, ...suggestions.querySelectorAll('button')];
     const focused = (input.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement;
     all[Math.min(Math.max(all.indexOf(focused as never) + step, 0), all.length - 1)]?.focus();
   }

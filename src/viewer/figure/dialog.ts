@@ -22,7 +22,7 @@ type Format = keyof typeof endings;
 export interface FigureDialogOptions {
   source: FigureSource;
   /** the image that is compared with it */
-  beside: () => FigureSource | null;
+  compared: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
   /** the frames of the visible channels if there are others */
@@ -32,11 +32,11 @@ export interface FigureDialogOptions {
 
 /** A dialog that saves the view, or a box on it, as a figure or as samples. */
 export function figureDialog(options: FigureDialogOptions, chosen: { frame: Frame; entries: Entries } | null = null) {
-  const { source, beside, drawing, shown, signal } = options;
+  const { source, compared, drawing, shown, signal } = options;
   const { item, metadata, stage } = source;
   const end = new AbortController();
   const entries = chosen?.entries ?? storedEntries();
-  const other = beside();
+  const other = compared();
   const sources = other ? [source, other] : [source];
   const frame = chosen?.frame ?? frameOfView(stage);
   const seen = other ? frame : (onImage(frame, metadata) ?? frame);
@@ -82,28 +82,28 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   }
 
   async function drawBox() {
-    const kept = entered();
+    const entries = entered();
     dialog.close();
     const drawn = await chooseBox(drawing, signal);
     if (!signal.aborted)
-      figureDialog(options, drawn ? { frame: frameAt(stage, drawn), entries: kept } : chosen && { ...chosen, entries: kept });
+      figureDialog(options, drawn ? { frame: frameAt(stage, drawn), entries } : chosen && { ...chosen, entries });
   }
 
   function reopen(next: Frame | null) {
-    const kept = entered();
+    const entries = entered();
     dialog.close();
-    figureDialog(options, { frame: next ?? frameOfView(stage), entries: kept });
+    figureDialog(options, { frame: next ?? frameOfView(stage), entries });
   }
 
   async function send() {
-    const kept = entered();
-    const settings = figureSettings(kept);
+    const entries = entered();
+    const settings = figureSettings(entries);
     const leave = AbortSignal.any([signal, end.signal]);
     const made = await composeFigure(sources, frames, settings, leave);
-    const format = kept.format as Format;
+    const format = entries.format as Format;
     const file = await fileOf(made, format, settings.dpi, leave);
     leave.throwIfAborted();
-    storeEntries({ ...kept, title: '' });
+    storeEntries({ ...entries, title: '' });
     await save(file, `${name}.${endings[format]}`);
     dialog.close();
     if (made.notes.length > 0) tell(made.notes.join(' '));

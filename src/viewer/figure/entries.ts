@@ -77,11 +77,11 @@ export function sizeFrom({ width, unit, dpi }: Entries) {
 export function storedEntries(): Entries {
   try {
     const stored = JSON.parse(siteStorage.get(storageKey) ?? '{}') as Record<string, unknown>;
-    const known = Object.entries(firstEntries).map(([key, value]) => [
+    const entries = Object.entries(firstEntries).map(([key, value]) => [
       key,
       typeof stored[key] === 'string' ? stored[key] : value,
     ]);
-    return Object.fromEntries(known) as Entries;
+    return Object.fromEntries(entries) as Entries;
   } catch {
     // It is not JSON.
     return firstEntries;

@@ -19,10 +19,10 @@ export function printable(options: {
   /** the name as it is now */
   title: () => string;
   image: Shown;
-  beside?: () => Shown | null;
+  compared?: () => Shown | null;
   signal: AbortSignal;
 }) {
-  const { main, title, image, beside = () => null, signal } = options;
+  const { main, title, image, compared = () => null, signal } = options;
   const sheet = h('section.print-sheet.column', { 'aria-hidden': 'true' });
   main.append(sheet);
   addEventListener('beforeprint', show, { signal });
@@ -38,7 +38,7 @@ export function printable(options: {
 
   /** Browsers print at once after this, so the picture is made of what is on the screen. */
   function show() {
-    const second = beside();
+    const second = compared();
     const images = second ? [image, second] : [image];
     const address = factList([
       [printTexts.printed, formatDate(new Date().toISOString())],

@@ -28,7 +28,7 @@ export function samplesPart(options: {
   const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
   const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };
   const raw = { ...place, frame: frame || null, encoding: 'OMETIFF' };
-  const said = outcome();
+  const notice = outcome();
   if (Math.max(size.width, size.height) > maxSide) return h('p.quiet-text', imageTexts.saveTooLarge(maxSide));
   const samples = `${name}.ome.tif`;
   return h(
@@ -38,7 +38,7 @@ export function samplesPart(options: {
     h('p', imageTexts.saveSamples),
     action(channels ? imageTexts.allChannels : 'OME-TIFF', raw, samples),
     channels ? action(imageTexts.shownChannels, { ...raw, frameList: channels }, samples) : null,
-    said.element,
+    notice.element,
   );
 
   function action(label: string, query: Record<string, string | number | null>, file: string) {
@@ -46,6 +46,6 @@ export function samplesPart(options: {
       await save(apiUrl(`item/${itemId}/tiles/region`, query), file);
       onSaved();
     };
-    return h('div', said.button(label, run));
+    return h('div', notice.button(label, run));
   }
 }

@@ -28,10 +28,10 @@ export function channelRange(options: {
   // Arrow keys move by a sample, or by a hundredth of other ranges.
   const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
   const inputs = (['min', 'max'] as const).map((bound) => {
-    const set = ({ valueAsNumber: wanted }: HTMLInputElement) => {
+    const set = ({ valueAsNumber: entered }: HTMLInputElement) => {
       const other = valueOf(bound === 'min' ? 'max' : 'min');
-      const near = Number(significant(Math[bound](wanted, other), 6));
-      change({ [bound]: Number.isNaN(wanted) ? null : near });
+      const near = Number(significant(Math[bound](entered, other), 6));
+      change({ [bound]: Number.isNaN(entered) ? null : near });
       tell();
     };
     const label = imageTexts.boundOf[bound](name);

@@ -21,8 +21,8 @@ export function channelTone({ name, palette, gamma, invert, on }: Channel, chang
     value: significant(gamma ?? 1, 4),
     'aria-label': imageTexts.gammaOf(name),
     onchange() {
-      const wanted = power.valueAsNumber;
-      const used = Number.isNaN(wanted) ? 1 : Math.min(max, Math.max(min, wanted));
+      const entered = power.valueAsNumber;
+      const used = Number.isNaN(entered) ? 1 : Math.min(max, Math.max(min, entered));
       power.value = significant(used, 4);
       change({ gamma: used });
     },

@@ -34,9 +34,9 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
     return Array.from({ length: axis.range }, (_, index) => {
       const framedelta = index * axis.stride;
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
-      const given = hexColor(frames[framedelta]?.ChannelColor);
-      const usual = given === null ? usualColor(name) : null;
-      const made = channel(name, index, { framedelta }, given ?? usual ?? channelColors[index % channelColors.length]);
+      const fileColor = hexColor(frames[framedelta]?.ChannelColor);
+      const usual = fileColor === null ? usualColor(name) : null;
+      const made = channel(name, index, { framedelta }, fileColor ?? usual ?? channelColors[index % channelColors.length]);
       return usual === null ? made : { ...made, isGuessed: true };
     });
   }
@@ -96,13 +96,13 @@ export function writeChannels(channels: Channel[]) {
 export function readChannels(text: string, channels: Channel[]): Channel[] | null {
   const entries = new Map(text.split(',').map((entry) => [Number.parseInt(entry, 10), entry.split(':')] as const));
   if (text !== 'none' && !channels.some((_, index) => entries.has(index))) return null;
-  return channels.map((known, index) => {
+  return channels.map((channel, index) => {
     const [, color, range = '~', ...tone] = entries.get(index) ?? [];
     const [min, max] = range.split('~').map((bound) => (bound === '' || Number.isNaN(Number(bound)) ? null : Number(bound)));
     return {
-      ...known,
+      ...channel,
       on: entries.has(index),
-      color: color && /^[0-9a-f]{6}$/.test(color) ? `#${color}` : known.color,
+      color: color && /^[0-9a-f]{6}$/.test(color) ? `#${color}` : channel.color,
       min: min ?? null,
       max: max ?? null,
       ...readTone(tone),
@@ -112,17 +112,17 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
 
 /** The channels as a preset describes them. Others are switched off. */
 export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
-  return channels.map((known) => {
-    const [[key, value] = ['', 0]] = Object.entries(known.source);
+  return channels.map((channel) => {
+    const [[key, value] = ['', 0]] = Object.entries(channel.source);
     const band = bands.find(
       (entry) => (key === 'framedelta' ? (entry.framedelta ?? entry.frame ?? 0) : (entry.band ?? 1)) === value,
     );
     const palette = Array.isArray(band?.palette) ? band.palette.at(-1) : band?.palette;
     const bound = (limit: unknown) => (typeof limit === 'number' ? limit : null);
     return {
-      ...known,
+      ...channel,
       on: band !== undefined,
-      color: hexColor(palette) ?? known.color,
+      color: hexColor(palette) ?? channel.color,
       min: bound(band?.min),
       max: bound(band?.max),
       ...toneOf(band ?? {}),

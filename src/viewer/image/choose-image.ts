@@ -10,9 +10,9 @@ const offered = 100;
 
 /** A dialog that offers the other images of an item's folder, finds images by words, and accepts a link to any image. */
 export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: AbortSignal; onChosen: (id: string) => void }) {
-  const found = h('ul.picker-list', { 'aria-label': compareTexts.images });
+  const results = h('ul.picker-list', { 'aria-label': compareTexts.images });
   const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
-  const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', found));
+  const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', results));
   const begin = newestOnly();
   void search();
 
@@ -22,9 +22,13 @@ export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: Ab
       const items = await find(link.value.trim());
       if (!isNewest()) return;
       const images = items.filter((item) => item._id !== first._id && imageState(item) === 'yes');
-      fill(found, ...images.map((item) => h('li', pick(item))), images.length === 0 && h('li.quiet-text', compareTexts.nothing));
+      fill(
+        results,
+        ...images.map((item) => h('li', pick(item))),
+        images.length === 0 && h('li.quiet-text', compareTexts.nothing),
+      );
     } catch (error) {
-      if (isNewest() && !signal.aborted) fill(found, h('li.form-error', messageOf(error)));
+      if (isNewest() && !signal.aborted) fill(results, h('li.form-error', messageOf(error)));
     }
   }
 

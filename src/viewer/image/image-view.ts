@@ -46,9 +46,9 @@ interface ImageOptions {
  */
 export async function openImage(options: ImageOptions): Promise<ImageView> {
   const { element, item, metadata, query, onProblem, onRetry, signal } = options;
-  const known = channelsOf(metadata);
-  const { presets, firstShown } = await loadPresets(item, known, signal);
-  const state = new ViewState(metadata, known, firstShown);
+  const channels = channelsOf(metadata);
+  const { presets, firstShown } = await loadPresets(item, channels, signal);
+  const state = new ViewState(metadata, channels, firstShown);
   state.read(query);
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
@@ -78,7 +78,7 @@ export class ImageView {
   readonly #frames: ReturnType<typeof frameControls>;
   readonly #channels: ReturnType<typeof channelPanel>;
   readonly #lights: ReturnType<typeof lightControls>;
-  #beside: () => FigureSource | null = () => null;
+  #compared: () => FigureSource | null = () => null;
 
   constructor(private readonly parts: ImageParts) {
     const { element, metadata, query, state, problem, stage } = parts;
@@ -110,7 +110,7 @@ export class ImageView {
 
   /** Puts another image next to this one in figures. */
   showBeside(other: () => FigureSource | null) {
-    this.#beside = other;
+    this.#compared = other;
   }
 
   /** The panel with the list of annotations. */
@@ -252,7 +252,7 @@ export class ImageView {
       const { figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
       const shown = () => ({ frame: state.frame, ...state.look, some: state.someFrames });
-      figureDialog({ source: this.figure, beside: this.#beside, drawing, shown, signal });
+      figureDialog({ source: this.figure, compared: this.#compared, drawing, shown, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }

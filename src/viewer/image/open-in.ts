@@ -26,7 +26,7 @@ const dayMs = 86_400_000;
 export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
-  const said = outcome();
+  const notice = outcome();
   const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
   const list = h('ul.column', { 'aria-label': openInTexts.links });
   const days = choice({ 1: openInTexts.days(1), 7: openInTexts.days(7), 30: openInTexts.days(30) }, '7', { name: 'days' });
@@ -40,12 +40,12 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
     h('p', openInTexts.about),
     field(openInTexts.end, days),
     associated.element,
-    said.button(openInTexts.make, make, { kind: 'primary' }),
-    said.element,
+    notice.button(openInTexts.make, make, { kind: 'primary' }),
+    notice.element,
     result,
     list,
   ).classList.add('wide');
-  void showLinks().catch(said.bad);
+  void showLinks().catch(notice.bad);
 
   async function make() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
@@ -91,7 +91,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
       const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
       const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
       const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');
-      const revoke = said.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+      const revoke = notice.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
       return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
     });
     fill(list, ...(rows.length > 0 ? rows : [h('li.quiet-text', openInTexts.noLinks)]));
@@ -100,7 +100,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   async function revokeLink({ _id }: Link) {
     await request('DELETE', `link/${_id}`);
     fill(result);
-    said.good(openInTexts.revoked);
+    notice.good(openInTexts.revoked);
     await showLinks();
   }
 }

@@ -21,8 +21,8 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
     bar.style.width = `${drawn.width}px`;
     label.textContent = drawn.label;
     // A magnification that was computed from the size of a pixel is not that of an objective.
-    const known = metadata.magnificationComputed ? null : metadata.magnification;
-    magnification.textContent = formatMagnification(zoom, known);
+    const fileMagnification = metadata.magnificationComputed ? null : metadata.magnification;
+    magnification.textContent = formatMagnification(zoom, fileMagnification);
   });
   const scale = h('div.scale-bar.column', { role: 'img', 'aria-label': imageTexts.scaleBar }, label, bar);
   return h('div.scale-row.surface.raised.row.numbers.small', scale, magnification);

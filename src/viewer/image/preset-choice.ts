@@ -28,8 +28,8 @@ export function presetChoice(options: {
 
   function offer(selected = '') {
     const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
-    const known = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
-    fill(select, ...choice(known, selected).children);
+    const options = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
+    fill(select, ...choice(options, selected).children);
   }
 
   function choose() {

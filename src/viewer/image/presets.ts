@@ -3,21 +3,21 @@ import type { ImageItem } from '../browse/model.js';
 import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
-export async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
+export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
   // Links do not open the presets, and addresses with a link name the channels.
-  if (known.length === 0 || isLinked()) return { presets: [], firstShown: known };
+  if (channels.length === 0 || isLinked()) return { presets: [], firstShown: channels };
   // If one of these is missing, or the user may not read it, there are fewer presets.
-  const [settings, ofFolder, kept, internal] = await Promise.all([
+  const [settings, ofFolder, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
     folderPresets(item, signal).catch(() => []),
     request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
     request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
   ]);
   const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
-  const presets = presetsOf({ lists: [imageFramePresets, ofFolder, kept], omero: internal?.omero });
+  const presets = presetsOf({ lists: [imageFramePresets, ofFolder, itemPresets], omero: internal?.omero });
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
-  return { presets, firstShown: first ? applyPreset(first, known) : known };
+  return { presets, firstShown: first ? applyPreset(first, channels) : channels };
 }
 
 /** Where a preset is stored: for one image, or for all images in a folder and in the folders below it. */
@@ -36,8 +36,10 @@ async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Pro
 /** Stores the channels as a preset, in place of one with the same name. */
 export async function savePreset(item: ImageItem, place: PresetPlace, name: string, channels: Channel[]): Promise<Preset> {
   const path = `item/${item._id}/internal_metadata/presets` as const;
-  const kept: unknown = place === 'item' ? await request('GET', path) : await folderPresets(item);
-  const others = (Array.isArray(kept) ? (kept as (Partial<Preset> | null)[]) : []).filter((preset) => preset?.name !== name);
+  const storedPresets: unknown = place === 'item' ? await request('GET', path) : await folderPresets(item);
+  const others = (Array.isArray(storedPresets) ? (storedPresets as (Partial<Preset> | null)[]) : []).filter(
+    (preset) => preset?.name !== name,
+  );
   const style = JSON.parse(styleOf(channels)) as Pick<Preset, 'bands'>;
   const presets = [...others, { name, style }];
   if (place === 'item') await request('PUT', path, { json: presets });

@@ -28,7 +28,7 @@ export function writeProjection(projection: Projection | null) {
 /** The projection that an address describes; `null` if it is not possible for the image. */
 export function readProjection(text: string | null, axis: Axis | undefined): Projection | null {
   const [name, range = ''] = (text ?? '').split(':');
-  const method = methods.find((known) => known === name);
+  const method = methods.find((candidate) => candidate === name);
   if (method === undefined || axis === undefined) return null;
   const [from = 0, to = axis.range - 1] = range === '' ? [] : range.split('~').map(Number);
   const isValid = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to < axis.range && from <= to;
@@ -62,7 +62,7 @@ export function projectionControls(options: {
   }
 
   function choose() {
-    const method = methods.find((known) => known === select.value);
+    const method = methods.find((candidate) => candidate === select.value);
     set(method === undefined ? null : { ...(shown ?? around(plane())), method });
     onChange(shown);
   }
@@ -77,8 +77,8 @@ export function projectionControls(options: {
   /** The other bound moves too if it has to. */
   function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
     if (shown === null) return;
-    const wanted = Math.round(input.valueAsNumber) - 1;
-    const value = Number.isNaN(wanted) ? shown[bound] : Math.min(axis.range - 1, Math.max(0, wanted));
+    const plane = Math.round(input.valueAsNumber) - 1;
+    const value = Number.isNaN(plane) ? shown[bound] : Math.min(axis.range - 1, Math.max(0, plane));
     const { from, to }: Projection = { ...shown, [bound]: value };
     set(
       bound === 'from'

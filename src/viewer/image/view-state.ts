@@ -17,15 +17,15 @@ export class ViewState {
   /** @param firstShown the channels that an address without any stands for */
   constructor(
     private readonly metadata: ImageMetadata,
-    private readonly known: Channel[],
+    private readonly allChannels: Channel[],
     private readonly firstShown: Channel[],
   ) {
-    const [first] = known;
+    const [first] = allChannels;
     this.isMixed = first !== undefined && 'framedelta' in first.source;
   }
 
   get hasChannels() {
-    return this.known.length > 0;
+    return this.allChannels.length > 0;
   }
 
   /** Takes everything from an address. */
@@ -41,7 +41,7 @@ export class ViewState {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
     const position = axis ? positionOf(axis, this.frame) : 0;
     if (axis) this.frame = frameAt(axis, this.frame, 0);
-    const read = text === null ? null : readChannels(text, this.known);
+    const read = text === null ? null : readChannels(text, this.allChannels);
     if (read) return read;
     if (position === 0) return this.firstShown;
     return this.firstShown.map((channel, index) => ({ ...channel, on: index === position }));
@@ -78,7 +78,7 @@ export class ViewState {
 
   /** Where the samples of the visible channels are; empty for images that have no channels, or only one. */
   get samples() {
-    if (this.known.length < 2) return [];
+    if (this.allChannels.length < 2) return [];
     const shown = this.channels.filter(({ on }) => on);
     return shown.map((channel) => {
       const { name, source } = channel;

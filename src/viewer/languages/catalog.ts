@@ -105,11 +105,11 @@ function isSupported(tag: string) {
 function merged(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;
-  const given = translated as Record<string, unknown>;
+  const translatedArea = translated as Record<string, unknown>;
   const both = Object.entries(original as object).map(([key, text]) => [
     key,
-    Object.hasOwn(given, key) ? merged(text, given[key]) : text,
+    Object.hasOwn(translatedArea, key) ? merged(text, translatedArea[key]) : text,
   ]);
   // Tables such as that of the names of settings may have more rows than in English.
-  return Object.fromEntries([...Object.entries(given), ...both]);
+  return Object.fromEntries([...Object.entries(translatedArea), ...both]);
 }

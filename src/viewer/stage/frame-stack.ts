@@ -56,9 +56,9 @@ export class FrameStack {
   }
 
   #image(frame: string): Promise<TiledImage> {
-    const known = this.#images.get(frame);
+    const frameImage = this.#images.get(frame);
     this.#images.delete(frame);
-    const image = known ?? this.#add(frame);
+    const image = frameImage ?? this.#add(frame);
     this.#images.set(frame, image);
     image.catch(() => this.#images.delete(frame));
     return image;
@@ -87,9 +87,9 @@ export class FrameStack {
     for (const [old, oldImage] of this.#images) {
       if (this.#images.size <= keptFrames || old === frame) break;
       this.#images.delete(old);
-      const gone = await oldImage;
-      this.#added = this.#added.filter((added) => added !== gone);
-      this.viewer.world.removeItem(gone);
+      const oldFrame = await oldImage;
+      this.#added = this.#added.filter((added) => added !== oldFrame);
+      this.viewer.world.removeItem(oldFrame);
     }
     if (savesData()) return;
     for (const next of likely) {

@@ -234,31 +234,31 @@ function readKey(key: string): [frame: number, look: Look] {
 }
 
 function listenToPointer(viewer: Viewer, listener: PointerListener) {
-  let taken = false;
+  let isTaken = false;
   /** Once a pen has been used, it draws, and fingers move the view: a hand rests on the screen. */
   let hasPen = false;
   viewer.addHandler('canvas-press', ({ position, originalEvent }) => {
     const { pointerType } = originalEvent as PointerEvent;
     hasPen ||= pointerType === 'pen';
     (viewer.canvas as HTMLElement).focus({ preventScroll: true });
-    taken = !(hasPen && pointerType === 'touch') && listener.press(position);
+    isTaken = !(hasPen && pointerType === 'touch') && listener.press(position);
   });
   viewer.addHandler('canvas-pinch', () => {
-    if (taken) listener.cancel();
-    taken = false;
+    if (isTaken) listener.cancel();
+    isTaken = false;
   });
   viewer.addHandler('canvas-drag', (event) => {
-    if (!taken) return;
+    if (!isTaken) return;
     event.preventDefaultAction = true;
     listener.drag(event.position);
   });
   viewer.addHandler('canvas-drag-end', (event) => {
-    if (taken) event.preventDefaultAction = true;
+    if (isTaken) event.preventDefaultAction = true;
   });
   const withShift = ({ originalEvent }: { originalEvent: Event }) => (originalEvent as MouseEvent).shiftKey;
-  viewer.addHandler('canvas-release', (event) => taken && listener.release(event.position, withShift(event)));
+  viewer.addHandler('canvas-release', (event) => isTaken && listener.release(event.position, withShift(event)));
   viewer.addHandler('canvas-click', (event) => {
-    if (!taken && event.quick) listener.click(event.position, withShift(event));
+    if (!isTaken && event.quick) listener.click(event.position, withShift(event));
   });
   viewer.addHandler('canvas-double-click', (event) => {
     if (listener.doubleClick(event.position)) event.preventDefaultAction = true;

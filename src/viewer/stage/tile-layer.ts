@@ -35,7 +35,7 @@ export function tileLayer(
   let opacity = 1;
   let shown: TileUrl | null = null;
   /** The most recently visible tiles by address, so that returning to them needs no request. */
-  const known: Map<string, ImageBitmap> = new Map();
+  const bitmaps: Map<string, ImageBitmap> = new Map();
   const layer = new CellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
   return {
     show(url, share) {
@@ -86,10 +86,10 @@ export function tileLayer(
   /** A tile at its size on the screen, so that it need not be scaled in each frame. A tile that is displayed much enlarged keeps its size. */
   async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
-      const picture = known.get(url) ?? (await requestPicture(url, signal));
-      known.delete(url);
-      known.set(url, picture);
-      for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest);
+      const picture = bitmaps.get(url) ?? (await requestPicture(url, signal));
+      bitmaps.delete(url);
+      bitmaps.set(url, picture);
+      for (const oldest of bitmaps.keys()) if (bitmaps.size > maxKnown) bitmaps.delete(oldest);
       const seen = [right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio)) as [number, number];
       const isSmall = seen[0] > maxEnlarged * picture.width;
       const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : seen;

@@ -15,7 +15,7 @@ const concurrentUploads = 2;
 const lookDelays = [500, 2000, 8000];
 
 /** Functions that check refused items again, whose missing parts may be among the other files. */
-const refused: (() => void)[] = [];
+const refusals: (() => void)[] = [];
 
 const waiting: (() => Promise<void>)[] = [];
 let running = 0;
@@ -54,15 +54,15 @@ function tell(folderId: string, kind: 'folder' | 'item') {
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const made: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
-    add({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, begun: {} });
+    add({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
 
   /** The folder at a path below the target, which is created once if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
-    const known = made.get(key);
-    if (known) return known;
+    const row = made.get(key);
+    if (row) return row;
     const making = makeFolder(path.slice(0, -1), name);
     made.set(key, making);
     making.catch(() => made.delete(key));
@@ -87,7 +87,7 @@ export async function offerUnfinished() {
     const element = unfinishedRow(upload, {
       onFile(file) {
         leave(uploadId);
-        add({ target: () => Promise.resolve(folderId), place, file, begun: { uploadId } });
+        add({ target: () => Promise.resolve(folderId), place, file, started: { uploadId } });
       },
       onDiscard() {
         leave(uploadId);
@@ -109,7 +109,7 @@ function leave(uploadId: string) {
 }
 
 /** Adds a file to the list, and uploads it in its turn. */
-function add(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'begun'>) {
+function add(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'started'>) {
   const row = uploadRow(options.file, options.place);
   rows.append(row.element);
   row.start = () => {
@@ -137,7 +137,7 @@ function next() {
 
 function showCount() {
   const open = running + waiting.length;
-  if (open === 0) for (const look of refused.splice(0)) setTimeout(look, lookDelays[0]);
+  if (open === 0) for (const look of refusals.splice(0)) setTimeout(look, lookDelays[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
   const close = open === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
@@ -151,22 +151,22 @@ async function run(options: {
   place: string;
   file: File;
   /** state for another attempt */
-  begun: UploadOptions['begun'];
+  started: UploadOptions['started'];
   row: ReturnType<typeof uploadRow>;
   /** cancels the upload */
   signal: AbortSignal;
 }) {
-  const { target, place, file, begun, row, signal } = options;
+  const { target, place, file, started, row, signal } = options;
   try {
     signal.throwIfAborted();
     const folderId = await target();
     const former = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
-    if (former && begun.uploadId === undefined) {
-      begun.uploadId = former.uploadId;
+    if (former && started.uploadId === undefined) {
+      started.uploadId = former.uploadId;
       leave(former.uploadId);
     }
     const onProgress: UploadOptions['onProgress'] = (progress) => row.progress(progress);
-    const itemId = await uploadFile({ folderId, place, file, begun, onProgress, signal });
+    const itemId = await uploadFile({ folderId, place, file, started, onProgress, signal });
     row.end('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
     tell(folderId, 'item');
@@ -203,5 +203,5 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
   const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));
-  if (running + waiting.length > 0) refused.push(again);
+  if (running + waiting.length > 0) refusals.push(again);
 }

@@ -31,8 +31,8 @@ export async function keepUpload(upload: UnfinishedUpload) {
 /** Forgets an upload, which has ended. */
 export async function forgetUpload(uploadId: string) {
   await quietly(async () => {
-    const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, kept]) =>
-      kept.uploadId === uploadId ? [key] : [],
+    const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, upload]) =>
+      upload.uploadId === uploadId ? [key] : [],
     );
     for (const key of keys) await del(key, database());
   });
@@ -42,25 +42,25 @@ export async function forgetUpload(uploadId: string) {
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
   const own = pagePrefix();
   if (own === null) return [];
-  const taken = await quietly(() =>
+  const takenUploads = await quietly(() =>
     withPages(async (isOpen) => {
       const found: UnfinishedUpload[] = [];
-      for (const [key, kept] of await entries<string, UnfinishedUpload>(database())) {
+      for (const [key, upload] of await entries<string, UnfinishedUpload>(database())) {
         if (!key.startsWith(own) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
         // If the storage is full, the former record stays.
-        const isKept = await quietly(async () => (await set(pageKey(own, kept.uploadId), kept, database()), true));
+        const isKept = await quietly(async () => (await set(pageKey(own, upload.uploadId), upload, database()), true));
         if (isKept) await del(key, database());
-        found.push(kept);
+        found.push(upload);
       }
       return found;
     }),
   );
   const uploads = [];
-  for (const kept of taken ?? []) {
-    const { uploadId } = kept;
+  for (const upload of takenUploads ?? []) {
+    const { uploadId } = upload;
     try {
       const { offset } = await request('GET', 'file/offset', { query: { uploadId } });
-      uploads.push({ ...kept, sent: offset });
+      uploads.push({ ...upload, sent: offset });
     } catch (error) {
       // The upload was finished or discarded, or the server has swept it.
       if (error instanceof ApiError && error.status >= 400 && error.status < 500) await forgetUpload(uploadId);

@@ -23,7 +23,7 @@ export interface UploadOptions {
   place: string;
   file: File;
   /** the upload on the server, kept here after a temporary error: the next attempt continues it */
-  begun: { uploadId?: string };
+  started: { uploadId?: string };
   onProgress: (progress: Progress) => void;
   /** cancels the upload, which the server then discards */
   signal: AbortSignal;
@@ -39,24 +39,24 @@ type Received = Answer<'POST file/chunk'>;
  * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
-  const { begun, folderId, place, file } = options;
-  const isKnown = begun.uploadId === undefined;
-  if (begun.uploadId === undefined) {
+  const { started, folderId, place, file } = options;
+  const isKnown = started.uploadId === undefined;
+  if (started.uploadId === undefined) {
     const made = await begin(options);
     // The server makes an empty file at once.
     if (file.size === 0) return itemOf(made);
-    begun.uploadId = made._id;
+    started.uploadId = made._id;
     const { name, size, lastModified } = file;
     await keepUpload({ uploadId: made._id, folderId, place, name, size, lastModified });
   }
-  const { uploadId } = begun;
+  const { uploadId } = started;
   try {
     const itemId = await sendChunks(uploadId, isKnown, options);
     await forgetUpload(uploadId);
     return itemId;
   } catch (error) {
     if (isPassing(error)) throw error;
-    delete begun.uploadId;
+    delete started.uploadId;
     await discardUpload(uploadId);
     throw error;
   }

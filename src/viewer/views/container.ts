@@ -32,8 +32,8 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
         signal,
       }),
     ]);
-  const found = await load();
-  const [container, path, folders] = found;
+  const contents = await load();
+  const [container, path, folders] = contents;
   signal.throwIfAborted();
   const place = 'login' in container ? null : container;
   const name = 'login' in container ? nameOf(container) : container.name;
@@ -76,7 +76,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   fill(main, page);
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
   // Each upload changes the sizes of its parent folders, which are not shown.
-  const haveChanged = async () => !isSame(found, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
+  const haveChanged = async () => !isSame(contents, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
   return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }
 

@@ -18,17 +18,17 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const onlyUnread = route.query.get('unread') === '1';
   const query = { ...page.query, unread: onlyUnread || null };
   const load = () => list('comment/inbox', { query, signal });
-  const found = await load();
+  const results = await load();
   signal.throwIfAborted();
   void askUnread();
-  const said = outcome();
+  const notice = outcome();
   const box = checkbox(texts.onlyUnread, { checked: onlyUnread });
   box.input.addEventListener('change', () => goTo(routeHash('inbox', '', { unread: box.input.checked ? 1 : null })));
   const mark = (comment: InboxComment) => async () => {
     await markRead({ ids: [comment._id] }, comment.unread);
     await refresh();
   };
-  const rows = found.entries.map((comment) => {
+  const rows = results.entries.map((comment) => {
     const { item, mentions, author, unread } = comment;
     const isMention = mentions.some(({ id }) => id === currentUser()?._id);
     const words = (isMention ? texts.inboxMentioned : texts.inboxAnswered)(personName(author));
@@ -39,7 +39,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       h('p.break', words, link),
       byline(comment),
       commentText(comment),
-      actions(said.button(label, mark(comment))),
+      actions(notice.button(label, mark(comment))),
     );
     row.classList.toggle('current', unread);
     return row;
@@ -55,11 +55,11 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     main,
     h(
       'div.page.column.inbox',
-      h('div.page-heading.row.wrap.between', h('h1', texts.inbox), actions(box.element, said.button(texts.markAllRead, all))),
-      said.element,
-      found.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
-      page.links(found.total),
+      h('div.page-heading.row.wrap.between', h('h1', texts.inbox), actions(box.element, notice.button(texts.markAllRead, all))),
+      notice.element,
+      results.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
+      page.links(results.total),
     ),
   );
-  return { title: texts.inbox, hasChanged: async () => !isSame(found, await load()) };
+  return { title: texts.inbox, hasChanged: async () => !isSame(results, await load()) };
 }

@@ -12,12 +12,12 @@ async function invitation(id: string, refresh: () => Promise<void>) {
   const group = await request('GET', `group/${id}`).catch(() => null);
   // The group was removed meanwhile.
   if (group === null) return null;
-  const said = outcome();
+  const notice = outcome();
   const answer = (label: string, method: 'POST' | 'DELETE') =>
-    said.button(label, async () => {
+    notice.button(label, async () => {
       await request(method, `group/${id}/member`);
       await refresh();
     });
   const buttons = actions(answer(accountTexts.join, 'POST'), answer(accountTexts.decline, 'DELETE'));
-  return h('div.notice.stack.column.surface', h('p', accountTexts.invitedTo(group.name)), said.element, buttons);
+  return h('div.notice.stack.column.surface', h('p', accountTexts.invitedTo(group.name)), notice.element, buttons);
 }

@@ -138,7 +138,7 @@ async function openedImage(
   const near = () => ({ ...seen, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, list, view: near, signal }));
   compared.update(route.query);
-  printable({ main, title: () => item.name, image, beside: compared.second, signal });
+  printable({ main, title: () => item.name, image, compared: compared.second, signal });
   return {
     get title() {
       return item.name;
@@ -153,7 +153,7 @@ async function openedImage(
 
 /** The facts of the item of an open image, before the technical ones. They are updated in place, so that the view stays. */
 function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
-  let known = item;
+  let lastItem = item;
   let shown: HTMLElement[] = [];
   show();
   return { hasChanged };
@@ -168,9 +168,9 @@ function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical
   /** Shows a new name and new metadata. @returns whether there are other changes, which need another view */
   async function hasChanged() {
     const next = await request('GET', `item/${item._id}`, { signal });
-    if (isSame(known, next) || signal.aborted) return false;
-    if (!isSame(known.largeImage, next.largeImage) || known.folderId !== next.folderId) return true;
-    known = next;
+    if (isSame(lastItem, next) || signal.aborted) return false;
+    if (!isSame(lastItem.largeImage, next.largeImage) || lastItem.folderId !== next.folderId) return true;
+    lastItem = next;
     Object.assign(item, { meta: {} }, next);
     title.textContent = item.name;
     heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
@@ -211,13 +211,13 @@ function aboutItem(item: Item, changing: { mayWrite: boolean; onSaved: () => Pro
 /** The reason why a file is not shown as an image, and an action. */
 function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
-  const said = outcome();
-  const retry = said.button(commonTexts.tryAgain, async () => {
+  const notice = outcome();
+  const retry = notice.button(commonTexts.tryAgain, async () => {
     await request('POST', `item/${item._id}/tiles`);
     await refresh();
   });
   const text = h('p', browseTexts.notShown(item.largeImageRefused));
-  return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
+  return h('div.notice.notice-warning.surface', { role: 'status' }, text, notice.element, mayWrite && retry);
 }
 
 async function fileSection(item: Item, signal: AbortSignal) {

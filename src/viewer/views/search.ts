@@ -104,10 +104,10 @@ async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   const ids = ({ entries }: Listed<{ _id: string }>) => entries.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
-  const known: Record<string, string> = { ...paths.folder, ...paths.item };
+  const pathsById: Record<string, string> = { ...paths.folder, ...paths.item };
   // The kind of the root and the name itself are removed. Slashes and backslashes in a name are escaped with a backslash.
   const steps = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
-  return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
+  return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
 }
 
 function sections(words: string, found: Found, paths: Record<string, string>) {

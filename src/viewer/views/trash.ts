@@ -13,9 +13,9 @@ import { browseTexts } from '../texts.js';
 export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: browseTexts.trash });
   const load = () => list('trash', { query: page.query, signal });
-  const found = await load();
+  const results = await load();
   signal.throwIfAborted();
-  const { entries, total } = found;
+  const { entries, total } = results;
   const empty = button(browseTexts.emptyTrash, emptyAll, { picture: 'trash', kind: 'danger' });
   const rows = entries.map(row);
   const content =
@@ -32,7 +32,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       page.links(total),
     ),
   );
-  return { title: browseTexts.trash, hasChanged: async () => !isSame(found, await load()) };
+  return { title: browseTexts.trash, hasChanged: async () => !isSame(results, await load()) };
 
   function row(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;

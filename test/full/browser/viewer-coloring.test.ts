@@ -192,7 +192,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     const numbers = (text: string | null | undefined) => (text?.match(/[\da-f]{2}/g) ?? []).map((digits) => parseInt(digits, 16));
     const groups = around.map(({ group }) => numbers(group === 'tumor' ? tumor : stroma));
     await colorsAre('tiles have the colors of groups', groups);
-    await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Heat map of their number' });
+    await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Heat map of the count' });
     await until('colors of groups are gone', async () => (await legend().getByLabel('Color by').inputValue()) === '');
     await legend().getByText('Shapes per million pixels').waitFor();
     expect(coloringOf()).toEqual({ palette: 'magma', heat: 'number' });

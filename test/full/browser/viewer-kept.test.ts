@@ -216,7 +216,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     const upload = page.locator('.upload');
     await isOffered();
     await upload.locator('input').setInputFiles(other);
-    await upload.getByText('This is another file.').waitFor();
+    await upload.getByText('This is a different file.').waitFor();
     continues.isAllowed = true;
     await upload.locator('input').setInputFiles(path);
     await upload.getByText('Uploaded', { exact: true }).waitFor();

@@ -54,11 +54,11 @@ describe.skipIf(executablePath === null)('the state of an image', { timeout: 300
     await dialog.getByLabel('State').selectOption({ label: 'Done' });
     await dialog.getByRole('button', { name: 'Save state' }).click();
     await page.getByText('State saved.').waitFor();
-    await page.getByLabel('Show items in the state').selectOption({ label: 'Done' });
+    await page.getByLabel('Show items in this state').selectOption({ label: 'Done' });
     await until('only b is shown', async () => (await names()).join() === 'b');
     expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('reviewState:done');
     expect(await violationsOf(page)).toEqual([]);
-    await page.getByLabel('Show items in the state').selectOption({ label: 'Any state' });
+    await page.getByLabel('Show items in this state').selectOption({ label: 'Any state' });
     await until('both are shown', async () => (await names()).join() === 'a.tif,b');
     expect(complaints).toEqual([]);
   });

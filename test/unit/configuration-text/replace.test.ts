@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { harmlessLogger } from '../../../src/core/host/logger.js';
+import { nonThrowingLogger } from '../../../src/core/host/logger.js';
 import { Configuration } from '../../../src/features/configuration/configuration.js';
 import { configPath, readConfigFile, replaceConfig } from '../../../src/features/configuration/replace.js';
 import { BadParameterError, LargeImageError } from '../../../src/errors.js';
@@ -99,7 +99,7 @@ describe('replaceConfig', () => {
 
   it('writes nothing of a text that does not validate', async () => {
     await writeOld();
-    const configuration = new Configuration({ path, env: {}, brand: 'service', logger: harmlessLogger(undefined) });
+    const configuration = new Configuration({ path, env: {}, brand: 'service', logger: nonThrowingLogger(undefined) });
     const replaced = configuration.replace('[a]\nb = foo\n', { restart: false });
     await expect(replaced).rejects.toThrow(BadParameterError);
     await expect(replaced).rejects.toThrow('Invalid config file');

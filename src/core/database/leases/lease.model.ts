@@ -84,8 +84,8 @@ export class LeaseModel {
   /** Takes a lease over from an owner that has ended. @returns false if the lease has changed since it was read. */
   async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
     const { owner: former, beat } = seen;
-    const taken = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
-    return taken.matchedCount > 0;
+    const update = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
+    return update.matchedCount > 0;
   }
 
   /** Returns a lease. @returns false if it was taken over or revoked. */

@@ -216,11 +216,11 @@ export class AnnotationModel {
     };
     let count = 0;
     for (const id of keepers) {
-      const given = change.access.users.find((entry) => entry.id === id);
-      const others = change.access.users.filter((entry) => entry !== given);
+      const ownEntry = change.access.users.find((entry) => entry.id === id);
+      const others = change.access.users.filter((entry) => entry !== ownEntry);
       for (const level of [1, 2] as const) {
-        if (level <= (given?.level ?? 0)) continue;
-        const users = [...others, { id, level, flags: given?.flags ?? [] }];
+        if (level <= (ownEntry?.level ?? 0)) continue;
+        const users = [...others, { id, level, flags: ownEntry?.flags ?? [] }];
         const which = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
         count += await set(which, { ...change.access, users });
       }
@@ -318,8 +318,8 @@ export class AnnotationModel {
   async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
-      const asked = { 'elements.references': { $in: [...part] } };
-      const query = { $and: [await this.#visible(filter), asked] } as QueryFilter<StoredAnnotation>;
+      const refersToPart = { 'elements.references': { $in: [...part] } };
+      const query = { $and: [await this.#visible(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
       const found = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
       for (const id of part) if (found.has(id)) referenced.add(id);
     }

@@ -114,8 +114,8 @@ const get = defineRoute({
     const level = await permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { sent });
     const replyHeaders = annotationHeaders(tag);
-    const known = answerConditional(headers, tag, replyHeaders);
-    if (known !== null) return known;
+    const unchanged = answerConditional(headers, tag, replyHeaders);
+    if (unchanged !== null) return unchanged;
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
     const waiting = { queue: reading, caller };
@@ -144,8 +144,8 @@ const format = defineRoute({
     const shown = await overlayImages.readable(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
     const replyHeaders = annotationHeaders(tag);
-    const known = answerConditional(headers, tag, replyHeaders);
-    if (known !== null) return known;
+    const unchanged = answerConditional(headers, tag, replyHeaders);
+    if (unchanged !== null) return unchanged;
     const write = async () => {
       const sizes: [string, OverlaySize | null][] = [];
       for (const itemId of shown.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);

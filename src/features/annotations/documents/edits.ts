@@ -93,9 +93,9 @@ export class AnnotationEdits {
   ): Promise<{ annotation: AnnotationRecord; changed: ChangedElements }> {
     let changed: ChangedElements;
     const apply: MergedChange['apply'] = async (current, editing) => {
-      const wanted = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
+      const edit = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
       const writing = { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError };
-      changed = await editing.change(current.elements, wanted, writing);
+      changed = await editing.change(current.elements, edit, writing);
       return { elements: await this.#withReferences(current.elements, changed, editing, request) };
     };
     const annotation = await this.writer.merge(request, { ids, apply });

@@ -39,8 +39,8 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
   const list = `[${textOf(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;
   const { elements, pointsOf } = parsers[input.format](list);
   const head = input.head === null ? {} : (JSON.parse(textOf(bufferOf(input.head))) as AnnotationHead);
-  const known = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
-  const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => known.of(element) };
+  const sizes = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
+  const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => sizes.of(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
   // This is not a `Buffer`, because bytes that are transferred must fill their buffer.
   return { text: new TextEncoder().encode(text), written };

@@ -50,8 +50,8 @@ const get = defineRoute({
   async handle({ granted: item, query, caller, headers, signal }, { annotations }) {
     const listed = () => annotations.lists.ofItem(item.id, caller, query.ids);
     const tag = await tagOfAll(annotations, listed(), caller);
-    const known = answerConditional(headers, tag, annotationHeaders(tag));
-    if (known !== null) return known;
+    const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
+    if (unchanged !== null) return unchanged;
     let sent: AnnotationRecord | undefined;
     const began = (annotation: AnnotationRecord) => (sent = annotation);
     const chunks = listChunks(annotations, listed(), { caller, signal, began });

@@ -82,10 +82,10 @@ export class AnnotationLifecycle {
       };
     });
     const made = await this.#insertMissing(annotations);
-    const wanted = new Set(made.map(({ elements }) => elements.family));
+    const families = new Set(made.map(({ elements }) => elements.family));
     // The annotation existed already, so no annotation refers to the elements that were stored now.
     for (const { elements } of incoming)
-      if (elements !== null && !wanted.has(elements.family)) this.writer.tidy([elements.family]);
+      if (elements !== null && !families.has(elements.family)) this.writer.tidy([elements.family]);
     for (const annotation of made) this.options.followers.written(annotation.elements);
     return made;
   }

@@ -126,8 +126,8 @@ export class MergedChanges {
         this.#latest.delete(id);
         const isPast = performance.now() > deadline;
         if (!(error instanceof Superseded) || isPast) {
-          const told = isPast ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
-          for (const { reject } of changes) reject(told);
+          const reported = isPast ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
+          for (const { reject } of changes) reject(reported);
           return;
         }
         await pause(Math.random() * pauseMs);
@@ -140,15 +140,15 @@ export class MergedChanges {
   /** The newest known version, after changes whose callers may not make them were refused; `null` if all were refused. */
   async #admit(id: string, changes: Waiting[]): Promise<AnnotationRecord | null> {
     const newest = (): AnnotationRecord | null => {
-      const known = changes.map(({ admitted }) => admitted);
+      const admittedChanges = changes.map(({ admitted }) => admitted);
       const latest = this.#latest.get(id);
-      return [...known, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
+      return [...admittedChanges, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
         (best, record) => (best === null || record.version > best.version ? record : best),
         null,
       );
     };
     const current = newest();
-    const refused = new Set<Waiting>();
+    const rejected = new Set<Waiting>();
     const now = performance.now();
     await Promise.all(
       changes.map(async (change) => {
@@ -159,12 +159,12 @@ export class MergedChanges {
           change.admitted = await change.admit();
           change.admittedAt = performance.now();
         } catch (error) {
-          refused.add(change);
+          rejected.add(change);
           change.reject(error);
         }
       }),
     );
-    for (let i = changes.length - 1; i >= 0; i -= 1) if (refused.has(changes[i]!)) changes.splice(i, 1);
+    for (let i = changes.length - 1; i >= 0; i -= 1) if (rejected.has(changes[i]!)) changes.splice(i, 1);
     return changes.length === 0 ? null : newest();
   }
 
@@ -176,7 +176,7 @@ export class MergedChanges {
     const { model, store } = this.options;
     const outcomes: Outcome[] = [];
     let last = current;
-    let kept: Promise<void> | undefined;
+    let writing: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.ids ?? []);
       const versions = model.nextVersions(changes.length);
@@ -195,10 +195,10 @@ export class MergedChanges {
           outcomes.push({ error });
           continue;
         }
-        if (kept === undefined) {
-          kept = this.writing.keepFormer(current);
+        if (writing === undefined) {
+          writing = this.writing.keepFormer(current);
           // The waiting caller gets the error; a failure before it takes precedence.
-          kept.catch(() => undefined);
+          writing.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
         const changed = { ...last, ...made, updated: new Date(), updatedId, version: (await versions) + i };
@@ -212,7 +212,7 @@ export class MergedChanges {
     }
     const made = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
     const written = await write.commit(async () => {
-      await kept;
+      await writing;
       const replaced = await this.writing.replace(current, last);
       await this.writing.keepBetween(made.slice(0, -1).map(({ changed }) => changed));
       return replaced;

@@ -266,9 +266,9 @@ export class MongoElementRecords implements ElementRecords {
     return result.matchedCount > 0;
   }
 
-  async endClaim(family: string, claim: string, gone: boolean): Promise<void> {
+  async endClaim(family: string, claim: string, isEmpty: boolean): Promise<void> {
     const filter = { _id: this.#id(family), claim };
-    if (gone) await this.#families.deleteOne(filter);
+    if (isEmpty) await this.#families.deleteOne(filter);
     else await this.#families.updateOne(filter, { $set: { sweeping: null, claim: null } });
   }
 

@@ -222,14 +222,14 @@ const merge = defineRoute({
   errors,
   authorize: mayChange,
   handle(input, { annotations }) {
-    const { elementId: wanted } = input.params;
+    const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
-      const element = (await editing.find(stored, [wanted], { signal: input.signal })).get(wanted);
-      if (element === undefined) throw notFound(wanted);
+      const element = (await editing.find(stored, [elementId], { signal: input.signal })).get(elementId);
+      if (element === undefined) throw notFound(elementId);
       const merged = (await mergePatch(element, input.body, input.signal)) as Json;
-      return { put: [{ ...merged, id: wanted }] };
+      return { put: [{ ...merged, id: elementId }] };
     };
-    return change(annotations, requestOf(input), { ids: [wanted], changes });
+    return change(annotations, requestOf(input), { ids: [elementId], changes });
   },
 });
 
@@ -263,13 +263,13 @@ const remove = defineRoute({
   errors,
   authorize: mayChange,
   handle(input, { annotations }) {
-    const { elementId: wanted } = input.params;
+    const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
-      const found = await editing.find(stored, [wanted], { signal: input.signal });
-      if (!found.has(wanted)) throw notFound(wanted);
-      return { remove: [wanted] };
+      const found = await editing.find(stored, [elementId], { signal: input.signal });
+      if (!found.has(elementId)) throw notFound(elementId);
+      return { remove: [elementId] };
     };
-    return change(annotations, requestOf(input), { ids: [wanted], changes });
+    return change(annotations, requestOf(input), { ids: [elementId], changes });
   },
 });
 

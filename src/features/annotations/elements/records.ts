@@ -84,7 +84,7 @@ export interface ElementRecords extends StoredRecords {
   /** Reports that the sweeper is alive. @returns false if the claim is lost; the sweeper must stop at once. */
   renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
   /** Ends a sweep; if `gone`, the family is removed too. */
-  endClaim(family: string, claim: string, gone: boolean): Promise<void>;
+  endClaim(family: string, claim: string, isEmpty: boolean): Promise<void>;
 
   /** All documents of one kind in a family. `of` is the record that needs the document, because a long pack takes several. */
   sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; of: string }>;

@@ -50,7 +50,7 @@ export async function sweepFamilies(
     if (!(await records.claim(family, claim, { now, ended, sweepStale: new Date(now.getTime() - sweepStaleMs) }))) continue;
     step('elements-sweep:claimed');
     if (families !== undefined) report.families += 1;
-    let gone = false;
+    let isEmpty = false;
     try {
       // Documents are read after the claim, because from then on no document can be added.
       const used = await usedRecords(records, await elementsOf(family));
@@ -58,9 +58,9 @@ export async function sweepFamilies(
         signal?.throwIfAborted();
         return records.renewClaim(family, claim, new Date());
       });
-      gone = used.window.size === 0;
+      isEmpty = used.window.size === 0;
     } finally {
-      await records.endClaim(family, claim, gone);
+      await records.endClaim(family, claim, isEmpty);
       step('elements-sweep:ended');
     }
   }

@@ -91,8 +91,8 @@ export class AnnotationBatches {
     const stale: string[] = [];
     for (const batch of await this.#named()) {
       const state = await this.#state(batch);
-      const begun = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
-      const isLeft = hasEnded(batch) || begun < now - staleMs;
+      const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
+      const isLeft = hasEnded(batch) || started < now - staleMs;
       if (state === 'aborted' || (state === null && isLeft)) stale.push(batch);
     }
     return stale;

@@ -52,7 +52,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Removes old versions of annotations, and leftovers of writes whose process was killed. */
 export class AnnotationCleanup {
   /** Running cleanups that clients have requested, by their parameters. */
-  readonly #asked = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
+  readonly #pendingReports = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
   readonly #oneAtATime = pLimit(1);
   readonly #closing = sharedAbortController();
 
@@ -78,7 +78,7 @@ export class AnnotationCleanup {
    */
   async oldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
-    const { report, work } = this.#asked.get(key) ?? this.#begin(key, query);
+    const { report, work } = this.#pendingReports.get(key) ?? this.#begin(key, query);
     return inTime<OldVersionsReport>(
       work.then(() => report),
       {
@@ -91,16 +91,16 @@ export class AnnotationCleanup {
   #begin(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
     const report = newReport(query);
     const { signal } = this.#closing;
-    const work = this.#oneAtATime(() => this.#old({ ...query, signal }, report)).finally(() => this.#asked.delete(key));
-    const asked = { report, work };
-    this.#asked.set(key, asked);
-    return asked;
+    const work = this.#oneAtATime(() => this.#old({ ...query, signal }, report)).finally(() => this.#pendingReports.delete(key));
+    const pending = { report, work };
+    this.#pendingReports.set(key, pending);
+    return pending;
   }
 
   /** Stops the cleanups that clients have requested. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
-    await Promise.allSettled([...this.#asked.values()].map(({ work }) => work));
+    await Promise.allSettled([...this.#pendingReports.values()].map(({ work }) => work));
   }
 
   /** Adds to a report while it runs. */

@@ -51,8 +51,8 @@ const list = defineRoute({
     if (annotation === null) return Reply.json([], { headers: privately });
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
-    const known = answerConditional(headers, tag, annotationHeaders(tag));
-    if (known !== null) return known;
+    const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
+    if (unchanged !== null) return unchanged;
     const [[field, direction] = ['_version', -1] as const] = sort;
     const order = { field, direction, limit, offset };
     const show = (version: AnnotationVersion) => withoutElements(versionView(version, annotation));

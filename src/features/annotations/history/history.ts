@@ -78,10 +78,10 @@ export class AnnotationHistory {
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
     const { model, store } = this.options;
     const current = await this.writer.loadForChange(request, { deletedToo: true });
-    const wanted = version ?? (await this.#versionBefore(current));
-    if (wanted === current.version && current.active) return current;
+    const number = version ?? (await this.#versionBefore(current));
+    if (number === current.version && current.active) return current;
     const find = async (): Promise<AnnotationState | null> =>
-      wanted === current.version ? current : model.former.find(current.id, wanted);
+      number === current.version ? current : model.former.find(current.id, number);
     const former = await find();
     if (former === null) throw noVersion();
     let reverted: AnnotationRecord;

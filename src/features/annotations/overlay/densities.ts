@@ -181,8 +181,8 @@ export class AnnotationDensities {
   }
 
   async #countSmall(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
-    const known = this.#small.get(stored.content);
-    if (known !== undefined) return known;
+    const cached = this.#small.get(stored.content);
+    if (cached !== undefined) return cached;
     const counter = new DensityCounter();
     const colors = new GroupColorCounter();
     for await (const marks of this.options.store.marks(stored, { ...(signal && { signal }) })) {

@@ -170,13 +170,13 @@ export class AnnotationDensityModel {
   async keepOnly(family: string, windowsNow: () => Promise<ReadonlySet<string>>): Promise<number> {
     const listed = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
     const windows = await windowsNow();
-    const gone = listed.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
+    const unreferenced = listed.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
     // Summaries are removed first: a window without its summary has no densities, but one without some blocks would have wrong ones.
-    gone.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
-    for (let start = 0; start < gone.length; start += batch) {
-      await this.#documents.deleteMany({ _id: { $in: gone.slice(start, start + batch) } });
+    unreferenced.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
+    for (let start = 0; start < unreferenced.length; start += batch) {
+      await this.#documents.deleteMany({ _id: { $in: unreferenced.slice(start, start + batch) } });
     }
-    return gone.length;
+    return unreferenced.length;
   }
 }
 

@@ -35,7 +35,7 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
     onClose(() => densities.close());
     followers.add({
       written: (elements) => densities.prepare(elements),
-      sweep: async (...asked) => ({ annotationDensities: await densities.sweep(...asked) }),
+      sweep: async (...sweepArguments) => ({ annotationDensities: await densities.sweep(...sweepArguments) }),
     });
     const overlay = new AnnotationOverlay({ store: annotations.store, densities, drawer });
     const overlays = new AnnotationTiles({

@@ -67,8 +67,8 @@ export class AnnotationOverlay {
     for (const [group, color, count] of await this.options.densities.groups(stored, options)) {
       const isMost = count > (most.get(group) ?? 0);
       if (isMost) most.set(group, count);
-      const known = groups.get(group);
-      groups.set(group, { color: isMost || !known ? color : known.color, count: count + (known?.count ?? 0) });
+      const existing = groups.get(group);
+      groups.set(group, { color: isMost || !existing ? color : existing.color, count: count + (existing?.count ?? 0) });
     }
     return groups;
   }
@@ -216,7 +216,7 @@ export class AnnotationOverlay {
     });
   }
 
-  async #storedDensities(stored: StoredElements, view: View, wanted: number, options: Options): Promise<DensityTile[]> {
+  async #storedDensities(stored: StoredElements, view: View, viewLevel: number, options: Options): Promise<DensityTile[]> {
     const { densities } = this.options;
     const tiles: DensityTile[] = [];
     const summaries = await densities.summaries(stored, options);
@@ -224,8 +224,8 @@ export class AnnotationOverlay {
     const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of summaries.entries()) {
       // At this level, no element of the window is small enough to be counted, or the window is outside the view.
-      if (levels === null || wanted < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
-      const level = Math.min(wanted, levels.coarsest);
+      if (levels === null || viewLevel < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
+      const level = Math.min(viewLevel, levels.coarsest);
       const side = densityTile * blockTiles * 2 ** level;
       const { columns, rows } = partsOf(view, side);
       for (const row of rows) for (const column of columns) addresses.push({ window, level, column, row });

@@ -13,7 +13,7 @@ interface OverlayContext {
   overlays: AnnotationTiles;
 }
 
-type Asked = Pick<RouteRequest, 'caller'> & { params: { id: string } };
+type AnnotationRequest = Pick<RouteRequest, 'caller'> & { params: { id: string } };
 
 const defineRoute = routeDefiner<OverlayContext>();
 
@@ -94,7 +94,7 @@ const shared = {
     'busy',
   ],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404, 'corrupt-tile': 404 },
-  authorize: ({ params, caller }: Asked, { overlays }: OverlayContext) => overlays.load(params.id, caller),
+  authorize: ({ params, caller }: AnnotationRequest, { overlays }: OverlayContext) => overlays.load(params.id, caller),
 } as const;
 
 /**
@@ -103,15 +103,15 @@ const shared = {
  */
 async function answerTile(
   { overlays }: OverlayContext,
-  asked: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },
+  input: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },
   request: AnnotationTileRequest,
 ): Promise<Reply> {
-  const tile = await overlays.tile(asked.granted, request);
+  const tile = await overlays.tile(input.granted, request);
   const tag = entityTag(tile.key);
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
-  const unchanged = answerConditional(asked.headers, tag, headers);
+  const unchanged = answerConditional(input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { bytes, type } = await tile.make(asked);
+  const { bytes, type } = await tile.make(input);
   return Reply.content(bytes, type, { headers });
 }
 
@@ -144,7 +144,7 @@ const png = defineRoute({
     }),
   },
   returns: { types: ['image/png'] },
-  handle: (asked, services) => answerTile(services, asked, tileRequest('png', asked)),
+  handle: (input, services) => answerTile(services, input, tileRequest('png', input)),
 });
 
 const vector = defineRoute({
@@ -157,7 +157,7 @@ const vector = defineRoute({
   params: tilePath,
   query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },
-  handle: (asked, services) => answerTile(services, asked, tileRequest('mvt', asked)),
+  handle: (input, services) => answerTile(services, input, tileRequest('mvt', input)),
 });
 
 const integer = { type: 'integer' };

@@ -82,7 +82,7 @@ export interface AnnotationTilesOptions {
 export interface AnnotationTile {
   /** Key in caches. Tiles with different bytes have different keys. */
   key: string;
-  make(asked: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
+  make(requester: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
 }
 
 /** Tiles of annotations, which cover exactly the tiles of the item's image. */
@@ -124,12 +124,12 @@ export class AnnotationTiles {
       groupColors,
     };
     // The key contains the groups of the request, because the list of visible ones may be much longer.
-    const asked = [request.groups, request.without].map((names) =>
+    const groupFilters = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
     const coloring = request.coloring !== undefined && isColoring(request.coloring) ? request.coloring : null;
     const gain = kind === 'png' ? (style.gain ?? null) : 0;
-    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, gain, coloring, [...groupColors]];
+    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, groupFilters, gain, coloring, [...groupColors]];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
     const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
@@ -150,20 +150,20 @@ export class AnnotationTiles {
       return { ...style, coloring: opened };
     };
     const draw = async (prepared: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
-      const made = await (kind === 'png'
+      const tile = await (kind === 'png'
         ? overlay.png(elements, view, prepared, { signal })
         : overlay.vector(elements, view, prepared, { signal }));
-      await tiles.set(key, made);
-      return made;
+      await tiles.set(key, tile);
+      return tile;
     };
     return {
       key,
       make: async (by) => {
         const enqueue = enqueueFor(this.options.drawing, by);
         const enqueueFirst = enqueueFor(this.#preparing, by);
-        const work = async (wanted: AbortSignal) => {
-          const prepared = coloring === null ? style : await enqueueFirst(() => prepare(wanted), wanted);
-          return enqueue(() => draw(prepared, wanted), wanted);
+        const work = async (sharedSignal: AbortSignal) => {
+          const prepared = coloring === null ? style : await enqueueFirst(() => prepare(sharedSignal), sharedSignal);
+          return enqueue(() => draw(prepared, sharedSignal), sharedSignal);
         };
         return (await tiles.get(key)) ?? this.#drawing.join(key, work, by.signal);
       },

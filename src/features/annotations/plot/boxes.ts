@@ -35,12 +35,12 @@ export class ElementBoxes {
   take(box: ReadonlyMap<CommonKey, number>): RowKey | null {
     const [x0, y0, x1, y1] = sides.map((side) => box.get(side));
     if (x0 === undefined || y0 === undefined || x1 === undefined || y1 === undefined) return null;
-    const wanted = [x0, y0, x1, y1];
+    const boxSides = [x0, y0, x1, y1];
     let nearest: { entry: Entry; distance: number } | null = null;
     for (const dx of [-cellSize, 0, cellSize]) {
       for (const dy of [-cellSize, 0, cellSize]) {
         for (const entry of (this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
-          const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - wanted[at]!)));
+          const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - boxSides[at]!)));
           if (distance > tolerance || (nearest !== null && nearest.distance <= distance)) continue;
           nearest = { entry, distance };
         }

@@ -101,9 +101,9 @@ class Collection {
 
   async #findItems(): Promise<PlotItem[]> {
     const { records, access } = this.options;
-    const { item, adjacent, annotations: wanted } = this.request;
+    const { item, adjacent, annotations: requested } = this.request;
     const own = await this.#annotationsOf(item);
-    const first = wanted === 'all' ? own : own.filter(({ id }) => wanted.includes(id));
+    const first = requested === 'all' ? own : own.filter(({ id }) => requested.includes(id));
     const items: PlotItem[] = [{ item, annotations: first }];
     if (adjacent === 'none' || item.folderId === '') return items;
     const filter = await access.filter(this.asking.caller, 'item', 0);
@@ -112,15 +112,15 @@ class Collection {
     for (const other of await records.itemsBeside(item, options)) {
       this.asking.signal.throwIfAborted();
       const all = await this.#annotationsOf(other);
-      items.push({ item: other, annotations: wanted === 'all' ? all : latestByName(all, names) });
+      items.push({ item: other, annotations: requested === 'all' ? all : latestByName(all, names) });
     }
     return items;
   }
 
   async #annotationsOf(item: ItemRecord): Promise<AnnotationRecord[]> {
-    const { annotations: wanted, sources } = this.request;
+    const { annotations: requested, sources } = this.request;
     const needed = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
-    if (!needed || (wanted !== 'all' && wanted.length === 0)) return [];
+    if (!needed || (requested !== 'all' && requested.length === 0)) return [];
     const found: AnnotationRecord[] = [];
     for await (const annotation of this.options.annotations.lists.ofItem(item.id, this.asking.caller)) found.push(annotation);
     return found;

@@ -81,9 +81,9 @@ export class PlotTable {
    * @throws BadValueError if the answer could have too many values.
    */
   rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
-    const asked = new Set(keys);
+    const requestedKeys = new Set(keys);
     const columns = this.columns()
-      .filter(({ key }) => asked.has(key))
+      .filter(({ key }) => requestedKeys.has(key))
       .map((column, index) => ({ ...column, index }));
     const values = columns.length * this.#rows.size;
     if (values > maxValues) {

@@ -226,10 +226,10 @@ export async function elementRows(
   const shaped = places.starts.length;
   if (shaped === 0)
     throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
-  const found = { rows, skipped: rows - shaped };
-  if (isSorted) return { file: 'elements', ...found };
+  const result = { rows, skipped: rows - shaped };
+  if (isSorted) return { file: 'elements', ...result };
   await sortRows(directory, beginning, places, orders);
-  return { file: 'sorted', ...found };
+  return { file: 'sorted', ...result };
 }
 
 /** Ids of another form come from other programs and are kept as measurements. */

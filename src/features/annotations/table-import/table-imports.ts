@@ -217,7 +217,7 @@ class Patch {
   async *elements(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const isFound = new Uint8Array(count);
-    let found = 0;
+    let matched = 0;
     let batch: AnnotationElement[] = [];
     const patched = async function* (this: Patch) {
       const positions: number[] = [];
@@ -228,7 +228,7 @@ class Patch {
         if (at < 0) continue;
         positions.push(at);
         isFound[at] = 1;
-        found += 1;
+        matched += 1;
       }
       const cells = await this.cellsOf(positions);
       let next = 0;
@@ -243,9 +243,9 @@ class Patch {
       if (batch.length === elementsAtOnce) yield* patched();
     }
     yield* patched();
-    if (found === count) return;
+    if (matched === count) return;
     const unknown: string[] = [];
     for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (isFound[i] === 0) unknown.push(idAt(ids.words, i));
-    throw unknownIds(unknown, count - found);
+    throw unknownIds(unknown, count - matched);
   }
 }

@@ -90,8 +90,8 @@ export class TableBlocks {
 
   /** Packs as the columns of a segment. */
   async #segmentOf(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
-    const known = this.#loose.get(packs.id);
-    if (known !== undefined) return known;
+    const cached = this.#loose.get(packs.id);
+    if (cached !== undefined) return cached;
     const { input, transfer } = handedOver(await packs.load(signal));
     const made = await this.threads.run('segmentOf', input, { what: 'The table', signal, transfer });
     this.#loose.set(packs.id, made);
@@ -119,14 +119,14 @@ async function loaded(
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
   const wanted = storedColumns(header, columns);
-  const found = await load(wanted, signal);
+  const loadedBlocks = await load(wanted, signal);
   const transfer: ArrayBuffer[] = [];
   const block: BlockInput = {
     window,
     rows: header.rows,
     live,
     columns: wanted.map(({ name, kind }, i) => {
-      const bytes = new Uint8Array(found[i]!);
+      const bytes = new Uint8Array(loadedBlocks[i]!);
       transfer.push(bytes.buffer);
       return { name, kind, bytes };
     }),

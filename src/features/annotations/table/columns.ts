@@ -19,16 +19,16 @@ const numberEnding = '#number';
 
 /** The columns of a table from what is in its segments, and whether elements have further names. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
-  const found = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
+  const kinds = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
   let isCut = false;
   for (const header of headers) {
     if (header.isCut === true) isCut = true;
     for (const { name, kind, isBoolean = false } of header.columns) {
       if (!name.startsWith('/')) continue;
-      let seen = found.get(name);
+      let seen = kinds.get(name);
       if (seen === undefined) {
         seen = { numbers: false, texts: false, onlyBooleans: true };
-        found.set(name, seen);
+        kinds.set(name, seen);
       }
       if (kind === 'number') seen.numbers = true;
       else {
@@ -41,12 +41,12 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
   const columns: TableColumn[] = baseColumns.map((name) => {
     return { name, type: name === 'id' ? 'id' : texts.has(name) ? 'text' : 'number', source: name, isMixed: false };
   });
-  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of found) {
+  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of kinds) {
     const isMixed = numbers && hasTexts;
     const type = !hasTexts ? 'number' : onlyBooleans && !numbers ? 'boolean' : 'text';
     columns.push({ name, type, source: name, isMixed });
     const second = `${name}${numberEnding}`;
-    if (isMixed && !found.has(second)) columns.push({ name: second, type: 'number', source: name, isMixed: false });
+    if (isMixed && !kinds.has(second)) columns.push({ name: second, type: 'number', source: name, isMixed: false });
   }
   if (columns.length > maxColumns) isCut = true;
   return { columns: columns.slice(0, maxColumns), isCut };

@@ -164,9 +164,9 @@ export function mayMatch(filter: TableFilter | null, limits: Limits): boolean {
     case 'or':
       return filter.parts.some((part) => mayMatch(part, limits));
     case 'number': {
-      const found = limits(filter.column.source);
-      if (found === null) return false;
-      return filter.gte <= found.high && filter.lte >= found.low;
+      const bounds = limits(filter.column.source);
+      if (bounds === null) return false;
+      return filter.gte <= bounds.high && filter.lte >= bounds.low;
     }
     case 'box': {
       const [left, top, right, bottom] = filter.box;

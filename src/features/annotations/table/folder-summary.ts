@@ -48,14 +48,14 @@ function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: stri
 
 /** The columns of a table, and those that only other tables of the question have, in which its elements have no values. */
 function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuestion): ColumnNames {
-  const known = new Map(names.columns.map((column) => [column.name, column]));
+  const columnsByName = new Map(names.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {
-    if (!known.has(name)) known.set(name, { name, type, source: name, isMixed: false });
+    if (!columnsByName.has(name)) columnsByName.set(name, { name, type, source: name, isMixed: false });
   };
   for (const name of columns) add(name, 'number');
   if (by !== undefined) add(by, 'text');
   for (const [name, type] of columnsIn(filter)) add(name, type);
-  return new ColumnNames([...known.values()]);
+  return new ColumnNames([...columnsByName.values()]);
 }
 
 /** Sums up the tables of images, one annotation after the other. */

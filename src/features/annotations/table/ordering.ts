@@ -30,9 +30,9 @@ export function select({
   // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.select(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
-  const found = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
-  if (rows.length <= most) return found;
-  const keys = orderedKeys([found], descending);
+  const ordering = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
+  if (rows.length <= most) return ordering;
+  const keys = orderedKeys([ordering], descending);
   const last = placeAt(most - 1, { sorted: keys.slice().sort(), keys, orders });
   const first = new Uint32Array(most);
   let count = 0;
@@ -41,9 +41,9 @@ export function select({
     if (key < last.key || (key === last.key && (orders[i] as number) <= last.order)) first[count++] = i;
   }
   return {
-    ...found,
+    ...ordering,
     rows: first.map((i) => rows[i] as number),
-    keys: valuesAt(found.keys, first),
+    keys: valuesAt(ordering.keys, first),
     orders: valuesAt(orders, first),
   };
 }
@@ -96,18 +96,18 @@ export function page({
   const sorted = keys.slice().sort();
   const from = placeAt(offset, { sorted, keys, orders });
   const to = placeAt(end - 1, { sorted, keys, orders });
-  const found: { key: number; order: number; block: number; row: number }[] = [];
+  const entries: { key: number; order: number; block: number; row: number }[] = [];
   at = 0;
   for (const [number, { rows }] of blocks.entries()) {
     for (let i = 0; i < rows.length; i += 1, at += 1) {
       const [key, order] = [keys[at] as number, orders[at] as number];
       if (key < from.key || key > to.key || (key === from.key && order < from.order) || (key === to.key && order > to.order))
         continue;
-      found.push({ key, order, block: number, row: rows[i] as number });
+      entries.push({ key, order, block: number, row: rows[i] as number });
     }
   }
-  found.sort((a, b) => (a.key === b.key ? a.order - b.order : a.key - b.key));
-  return { total, rows: found.map(({ block, row }) => ({ block, row })) };
+  entries.sort((a, b) => (a.key === b.key ? a.order - b.order : a.key - b.key));
+  return { total, rows: entries.map(({ block, row }) => ({ block, row })) };
 }
 
 /** The keys of the rows of all blocks, one after the other, as numbers that grow in the order of the page. Rows without a value come last. */

@@ -25,7 +25,7 @@ export class ShapeTexts {
   /** Pack and row of the element at a position, from 1. */
   readonly #packAt = new Uint32Array(windowPositions);
   readonly #rowAt = new Uint32Array(windowPositions);
-  readonly #known = new Map<string, Line>();
+  readonly #lines = new Map<string, Line>();
   readonly #numbers = new NumberReader();
   #block = new Uint8Array(0);
   #used = 0;
@@ -74,14 +74,14 @@ export class ShapeTexts {
     if (points === null) return null;
     const before = text.toString('utf8', start, from);
     const rest = `${before.startsWith('{"id":"') ? `{${before.slice(idLength)}` : before}0${text.toString('utf8', points.end, end)}`;
-    let line = this.#known.get(rest);
+    let line = this.#lines.get(rest);
     if (line === undefined) {
       const element = JSON.parse(rest) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
       // The key can be one in `user`.
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;
-      if (this.#known.size < maxKnown) this.#known.set(rest, line);
+      if (this.#lines.size < maxKnown) this.#lines.set(rest, line);
     }
     return lineShape(line, points, this.#take);
   }

@@ -39,12 +39,12 @@ export function lineShape(
   const isRing = line.type === 'polyline' && line.closed === true && count >= 9;
   const positions = numbers.subarray(0, isRing ? count + 3 : count);
   const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [positions] };
-  let known = knownProperties.get(line);
-  if (known === undefined) {
-    known = {};
-    knownProperties.set(line, known);
+  let parsedLine = knownProperties.get(line);
+  if (parsedLine === undefined) {
+    parsedLine = {};
+    knownProperties.set(line, parsedLine);
   }
-  const properties = (known[geometry.type] ??= { json: propertiesOf(line, geometry) });
+  const properties = (parsedLine[geometry.type] ??= { json: propertiesOf(line, geometry) });
   return { wkb: wkbOf(geometry, take), numbers: null, properties: properties.json };
 }
 
@@ -60,9 +60,9 @@ function propertiesOf(element: AnnotationElement, { type }: ElementGeometry): st
   for (const name in element) {
     const value = (element as unknown as Record<string, unknown>)[name];
     if (inColumns.has(name) || isImplied(name, value, type)) continue;
-    const kept = name === 'label' ? styleOf(value as Record<string, unknown>) : value;
-    if (kept === null) continue;
-    properties[name] = kept;
+    const style = name === 'label' ? styleOf(value as Record<string, unknown>) : value;
+    if (style === null) continue;
+    properties[name] = style;
     isEmpty = false;
   }
   return isEmpty ? null : JSON.stringify(properties);

@@ -137,15 +137,15 @@ export function histogram({
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
   const size = axes.reduce((product, { bins }) => product * bins, 1);
-  const found = new Map<number, CategoryCounts>();
+  const categories = new Map<number, CategoryCounts>();
   const columns = axes.map(({ column }) => block.numbers(column.source));
   for (const row of block.select(filter)) {
     const category = indexOf(row);
-    let into = found.get(category);
+    let into = categories.get(category);
     if (into === undefined) {
       into = { value: values[category] as Cell, counts: new Uint32Array(size), nulls: 0, outside: 0 };
-      found.set(category, into);
-      if (found.size > maxCategories) break;
+      categories.set(category, into);
+      if (categories.size > maxCategories) break;
     }
     let bin = 0;
     for (let i = 0; i < axes.length; i += 1) {
@@ -160,7 +160,7 @@ export function histogram({
     else if (bin === isOutside) into.outside += 1;
     else into.counts[bin]! += 1;
   }
-  return [...found.values()];
+  return [...categories.values()];
 }
 
 /** Maximum number of categories. */
@@ -204,15 +204,15 @@ export function summarize({
 }: BlockRows & { columns: TableColumn[]; by: TableColumn | null }): CategoryMoments[] {
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
-  const found = new Map<number, CategoryMoments>();
+  const categories = new Map<number, CategoryMoments>();
   const numbers = columns.map(({ source }) => block.numbers(source));
   for (const row of block.select(filter)) {
     const category = indexOf(row);
-    let into = found.get(category);
+    let into = categories.get(category);
     if (into === undefined) {
       into = { value: values[category] as Cell, count: 0, columns: columns.map(noMoments) };
-      found.set(category, into);
-      if (found.size > maxCategories) break;
+      categories.set(category, into);
+      if (categories.size > maxCategories) break;
     }
     into.count += 1;
     for (let i = 0; i < numbers.length; i += 1) {
@@ -227,7 +227,7 @@ export function summarize({
       if (value > moments.max) moments.max = value;
     }
   }
-  return [...found.values()];
+  return [...categories.values()];
 }
 
 /** The moments of two sets of values together. */

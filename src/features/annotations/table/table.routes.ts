@@ -89,8 +89,8 @@ async function answer(
   const level = await annotations.permissions.shownLevel(annotation, caller);
   const tag = annotationTag(annotation, level, { route, sent });
   const replyHeaders = annotationHeaders(tag);
-  const known = answerConditional(headers, tag, replyHeaders);
-  if (known !== null) return known;
+  const unchanged = answerConditional(headers, tag, replyHeaders);
+  if (unchanged !== null) return unchanged;
   const work = async () => make(await blocks.open(annotation.elements, signal));
   const value = await annotations.reading.run(work, { signal, caller: callerName(caller) });
   return Reply.json({ _version: annotation.version, ...value }, { headers: replyHeaders });
@@ -330,8 +330,8 @@ function fileRoute({ extension, type, summary: said, description, write }: FileF
       const level = await annotations.permissions.shownLevel(annotation, caller);
       const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });
       const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, extension) };
-      const known = answerConditional(headers, tag, replyHeaders);
-      if (known !== null) return known;
+      const unchanged = answerConditional(headers, tag, replyHeaders);
+      if (unchanged !== null) return unchanged;
       const open = async () => {
         const table = await blocks.open(annotation.elements, signal);
         const asked = question(table, query.filter, signal);

@@ -74,8 +74,8 @@ export class Tables {
 
   /** Describes all columns. */
   async describe({ table, signal }: Omit<TableQuestion, 'filter'>): Promise<ColumnDescription[]> {
-    const known = this.#descriptions.get(table.content);
-    if (known !== undefined) return known;
+    const cached = this.#descriptions.get(table.content);
+    if (cached !== undefined) return cached;
     const { columns } = table.names;
     const rows = table.blocks.reduce((sum, { header }) => sum + header.rows, 0);
     const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rows))));
@@ -108,9 +108,9 @@ export class Tables {
     const rows: Cell[][] = page.rows.map(() => []);
     const ofBlocks = new Map<number, { row: number; at: number }[]>();
     for (const [at, { block, row }] of page.rows.entries()) {
-      const known = ofBlocks.get(block);
-      if (known === undefined) ofBlocks.set(block, [{ row, at }]);
-      else known.push({ row, at });
+      const cached = ofBlocks.get(block);
+      if (cached === undefined) ofBlocks.set(block, [{ row, at }]);
+      else cached.push({ row, at });
     }
     await mapConcurrently([...ofBlocks], atOnce, async ([number, wanted]) => {
       const { block, transfer } = await blocks[number]!.load(columns, signal);

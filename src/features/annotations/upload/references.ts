@@ -41,7 +41,7 @@ export type ResolveItem = (name: string) => Promise<string | null>;
  * annotations.
  */
 export class OverlayReferences {
-  readonly #known = new Map<string, string | null>();
+  readonly #ids = new Map<string, string | null>();
   readonly #field: string;
 
   constructor(
@@ -53,7 +53,7 @@ export class OverlayReferences {
 
   /** Names without an item. */
   get unresolved(): string[] {
-    return [...this.#known].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
+    return [...this.#ids].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
   /** Replaces identifiers in elements with ids; returns the same list if there are no identifiers. */
@@ -79,13 +79,13 @@ export class OverlayReferences {
   }
 
   async #itemOf(name: string): Promise<string | null> {
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    if (this.#known.size >= maxIdentifiers) {
+    const cached = this.#ids.get(name);
+    if (cached !== undefined) return cached;
+    if (this.#ids.size >= maxIdentifiers) {
       throw new BadParameterError(`A file may refer to at most ${maxIdentifiers} items.`);
     }
     const itemId = await this.resolve(name);
-    this.#known.set(name, itemId);
+    this.#ids.set(name, itemId);
     return itemId;
   }
 }

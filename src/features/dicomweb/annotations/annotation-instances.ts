@@ -10,7 +10,7 @@ import { SharedWork } from '../../../tilesource/process/shared-work.js';
 import type { AnnotationServices } from '../../annotations/annotation-services.js';
 import type { AnnotationRecord } from '../../annotations/documents/annotation-record.js';
 import { elementHeader, itemHeader } from '../answers/part10.js';
-import type { Asked } from '../answers/slides.js';
+import type { CallerContext } from '../answers/slides.js';
 import type { StreamedFile } from '../answers/streamed-file.js';
 import {
   attributeOf,
@@ -71,7 +71,7 @@ export class AnnotationInstances {
     await Promise.all(removed);
   }
 
-  async metadata(instance: AnnotationInstance, root: string, asked: Asked): Promise<DicomJson> {
+  async metadata(instance: AnnotationInstance, root: string, asked: CallerContext): Promise<DicomJson> {
     const spool = await this.#spool(instance.annotation, asked);
     const groups = spool.groups.map((group, index) =>
       toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
@@ -82,7 +82,7 @@ export class AnnotationInstances {
   }
 
   /** A long value by its name in the metadata. @throws NotFoundError */
-  async value({ annotation }: AnnotationInstance, name: string, asked: Asked): Promise<StreamedFile> {
+  async value({ annotation }: AnnotationInstance, name: string, asked: CallerContext): Promise<StreamedFile> {
     const spool = await this.#spool(annotation, asked);
     const [what, first = '', second] = name.split('-');
     const group = spool.groups[Number(first)];
@@ -98,7 +98,7 @@ export class AnnotationInstances {
   }
 
   /** The file of an annotation. */
-  async file(instance: AnnotationInstance, asked: Asked): Promise<StreamedFile> {
+  async file(instance: AnnotationInstance, asked: CallerContext): Promise<StreamedFile> {
     const { annotation, uid } = instance;
     const spool = await this.#spool(annotation, asked);
     const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
@@ -112,7 +112,7 @@ export class AnnotationInstances {
     return this.#fileOf(annotation, segments, asked);
   }
 
-  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], asked: Asked): StreamedFile {
+  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], asked: CallerContext): StreamedFile {
     const pieces: { from: Segment; offset: number; length: number }[] = [];
     const starts = [0];
     for (const from of segments) {
@@ -146,10 +146,10 @@ export class AnnotationInstances {
     };
   }
 
-  async #spool(annotation: AnnotationRecord, asked: Asked): Promise<Kept> {
+  async #spool(annotation: AnnotationRecord, asked: CallerContext): Promise<Kept> {
     const key = `${annotation.id} ${annotation.elements.content}`;
-    const known = this.#spools.get(key);
-    if (known !== undefined) return known;
+    const spool = this.#spools.get(key);
+    if (spool !== undefined) return spool;
     return this.#making.join(
       key,
       async (signal) => {

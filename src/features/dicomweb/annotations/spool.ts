@@ -166,8 +166,8 @@ export class Spool {
   #groupOf(element: AnnotationElement, type: GraphicType): OpenGroup {
     const name = element.group ?? null;
     const key = `${type} ${name ?? ''}`;
-    const known = this.#groups.get(key);
-    if (known !== undefined) return known;
+    const group = this.#groups.get(key);
+    if (group !== undefined) return group;
     if (this.#groups.size >= maxGroups) {
       throw new LargeImageError(
         'too-large',

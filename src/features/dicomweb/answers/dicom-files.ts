@@ -5,7 +5,7 @@ import type { DicomFile, DicomJson } from '../../../tilesource/tile-source.js';
 import type { Images } from '../../images/images.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import type { FileInstance } from '../images/locator.js';
-import type { Asked } from './slides.js';
+import type { CallerContext } from './slides.js';
 import type { StreamedFile } from './streamed-file.js';
 
 /** Number of bytes of a file that are read at a time. */
@@ -15,7 +15,7 @@ const pieceBytes = 2 ** 18;
 export class DicomFiles {
   constructor(private readonly parts: { images: Images; queue: WorkQueue }) {}
 
-  #use<R>({ item, uid }: FileInstance, { caller, signal }: Asked, use: (file: DicomFile) => Promise<R> | R): Promise<R> {
+  #use<R>({ item, uid }: FileInstance, { caller, signal }: CallerContext, use: (file: DicomFile) => Promise<R> | R): Promise<R> {
     const work = () =>
       this.parts.images.useOpened(
         item,
@@ -30,45 +30,45 @@ export class DicomFiles {
   }
 
   /** Transfer syntaxes of the frames, the stored one first, and their number. */
-  forms(instance: FileInstance, asked: Asked): Promise<{ syntaxes: string[]; frames: number }> {
-    return this.#use(instance, asked, ({ transferSyntax, frames, isEncapsulated }) => ({
+  forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frames: number }> {
+    return this.#use(instance, context, ({ transferSyntax, frames, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
       frames,
     }));
   }
 
-  metadata(instance: FileInstance, root: string, asked: Asked): Promise<DicomJson> {
-    return this.#use(instance, asked, async (file) => ({
-      ...(await file.json(`${root}/bulkdata`, asked.signal)),
+  metadata(instance: FileInstance, root: string, context: CallerContext): Promise<DicomJson> {
+    return this.#use(instance, context, async (file) => ({
+      ...(await file.json(`${root}/bulkdata`, context.signal)),
       '00083002': { vr: 'UI', Value: [file.transferSyntax] },
     }));
   }
 
   /** A long value by its name in the metadata; `null` if there is none. */
-  value(instance: FileInstance, name: string, asked: Asked): Promise<Uint8Array | null> {
-    return this.#use(instance, asked, (file) => file.value(name.split('.'), asked.signal));
+  value(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
+    return this.#use(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
   /** A frame, from 0, as stored or decoded. */
-  frame(instance: FileInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
-    return this.#use(instance, asked, async (file) => {
-      if (syntax === file.transferSyntax) return file.frame(number, asked.signal);
-      const { data } = await file.decoded(number, asked.signal);
+  frame(instance: FileInstance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
+    return this.#use(instance, context, async (file) => {
+      if (syntax === file.transferSyntax) return file.frame(number, context.signal);
+      const { data } = await file.decoded(number, context.signal);
       return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     });
   }
 
   /** The file, unchanged. */
-  async file(instance: FileInstance, asked: Asked): Promise<StreamedFile> {
-    const size = await this.#use(instance, asked, (file) => file.size);
+  async file(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
+    const size = await this.#use(instance, context, (file) => file.size);
     const count = Math.ceil(size / pieceBytes);
     return {
       head: Buffer.alloc(0),
       count,
       startOf: (piece) => Math.min(size, piece * pieceBytes),
       piece: (piece) =>
-        this.#use(instance, asked, (file) =>
-          file.bytes(piece * pieceBytes, Math.min(pieceBytes, size - piece * pieceBytes), asked.signal),
+        this.#use(instance, context, (file) =>
+          file.bytes(piece * pieceBytes, Math.min(pieceBytes, size - piece * pieceBytes), context.signal),
         ),
       tail: Buffer.alloc(0),
     };

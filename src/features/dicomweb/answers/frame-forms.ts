@@ -43,12 +43,12 @@ export interface FrameForm {
  * @throws LargeImageError `not-acceptable`
  */
 export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
-  for (const { type, multipart, syntax: wanted } of accepted) {
+  for (const { type, multipart, syntax: acceptedSyntax } of accepted) {
     const anything = type === '*/*';
     // The standard sends frames as parts; a single media type requests the frame alone.
     const asParts = multipart || anything || type === 'multipart/*';
     if (!asParts && !isSingle) continue;
-    const syntax = syntaxes.find((each) => isWanted(each, type, wanted));
+    const syntax = syntaxes.find((each) => isWanted(each, type, acceptedSyntax));
     if (syntax === undefined) continue;
     const own = frameType(syntax);
     return { syntax, type: own, rootType: type.includes('*') ? own : type, multipart: asParts };
@@ -57,10 +57,10 @@ export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly str
   return notAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
 }
 
-function isWanted(syntax: string, type: string, wanted: string | null): boolean {
-  if (wanted !== null && wanted !== '*')
-    return syntax === wanted && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
+function isWanted(syntax: string, type: string, acceptedSyntax: string | null): boolean {
+  if (acceptedSyntax !== null && acceptedSyntax !== '*')
+    return syntax === acceptedSyntax && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
   // Bytes of any syntax: the client recognizes them by their content.
-  if (type === 'application/octet-stream' && wanted === '*') return true;
+  if (type === 'application/octet-stream' && acceptedSyntax === '*') return true;
   return matchesType(type, frameType(syntax)) || type === 'multipart/*';
 }

@@ -5,7 +5,7 @@ import { transferSyntaxes } from '../format/dataset.js';
 import type { Instance } from '../images/locator.js';
 import { frameSyntaxes } from '../images/structure.js';
 import type { DicomFiles } from './dicom-files.js';
-import type { Asked, Slides } from './slides.js';
+import type { CallerContext, Slides } from './slides.js';
 import type { StreamedFile } from './streamed-file.js';
 
 /** UIDs of an instance. */
@@ -28,16 +28,16 @@ export interface InstanceForms {
 export class Instances {
   constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
 
-  metadata(instance: Instance, root: string, asked: Asked): Promise<DicomJson> {
+  metadata(instance: Instance, root: string, context: CallerContext): Promise<DicomJson> {
     const { slides, files, annotations } = this.parts;
-    if (instance.kind === 'slide') return slides.metadata(instance, root, asked);
-    return instance.kind === 'file' ? files.metadata(instance, root, asked) : annotations.metadata(instance, root, asked);
+    if (instance.kind === 'slide') return slides.metadata(instance, root, context);
+    return instance.kind === 'file' ? files.metadata(instance, root, context) : annotations.metadata(instance, root, context);
   }
 
-  async forms(instance: Instance, asked: Asked): Promise<InstanceForms> {
+  async forms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
     if (instance.kind === 'annotation') return { files: [transferSyntaxes.explicitLittle], frames: [], frameCount: 0 };
     if (instance.kind === 'file') {
-      const { syntaxes, frames } = await this.parts.files.forms(instance, asked);
+      const { syntaxes, frames } = await this.parts.files.forms(instance, context);
       return { files: syntaxes.slice(0, 1), frames: syntaxes, frameCount: frames };
     }
     const { plan, record } = instance;
@@ -45,16 +45,16 @@ export class Instances {
   }
 
   /** A frame, from 0. @throws LargeImageError `not-acceptable` for an instance without frames. */
-  frame(instance: Instance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
+  frame(instance: Instance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { slides, files } = this.parts;
-    if (instance.kind === 'slide') return slides.frame(instance, number, syntax, asked);
-    if (instance.kind === 'file') return files.frame(instance, number, syntax, asked);
+    if (instance.kind === 'slide') return slides.frame(instance, number, syntax, context);
+    if (instance.kind === 'file') return files.frame(instance, number, syntax, context);
     throw new LargeImageError('not-found', 'Annotations have no frames.');
   }
 
-  file(instance: Instance, syntax: string, asked: Asked): Promise<StreamedFile> {
+  file(instance: Instance, syntax: string, context: CallerContext): Promise<StreamedFile> {
     const { slides, files, annotations } = this.parts;
-    if (instance.kind === 'slide') return slides.file(instance, syntax, asked);
-    return instance.kind === 'file' ? files.file(instance, asked) : annotations.file(instance, asked);
+    if (instance.kind === 'slide') return slides.file(instance, syntax, context);
+    return instance.kind === 'file' ? files.file(instance, context) : annotations.file(instance, context);
   }
 }

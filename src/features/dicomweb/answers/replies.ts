@@ -14,8 +14,8 @@ export function acceptedBy({ headers, sent }: AcceptRequest): Accepted[] {
 }
 
 /** Bytes alone, or as the only part of a multipart answer, as the client accepts. @throws LargeImageError `not-acceptable` */
-export function bytesReply(asked: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
-  const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
+export function bytesReply(request: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
+  const form = acceptedBy(request).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   if (!form.multipart) return Reply.content(bytes, type);
   const boundary = newBoundary();
@@ -23,10 +23,15 @@ export function bytesReply(asked: AcceptRequest, bytes: Uint8Array, type = 'appl
 }
 
 /** A streamed file, or the requested range of it. @throws UnsatisfiableRangeError */
-export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFile, type: string, headers: ReplyHeaders): Reply {
+export function fileReply(
+  request: Pick<RouteRequest, 'headers'>,
+  file: StreamedFile,
+  type: string,
+  headers: ReplyHeaders,
+): Reply {
   const size = sizeOf(file);
   if (size === null) return Reply.stream(bytesOf(file), type, { headers });
-  const range = requestedRange(asked.headers, { size, tag: null });
+  const range = requestedRange(request.headers, { size, tag: null });
   const { start, end } = range ?? { start: 0, end: size };
   return Reply.stream(bytesOf(file, start, end), type, {
     status: range === null ? 200 : 206,
@@ -35,12 +40,12 @@ export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFi
 }
 
 /** A streamed long value, alone or as the only part of a multipart answer. @throws LargeImageError `not-acceptable` */
-export function bulkReply(asked: AcceptRequest, file: StreamedFile): Reply {
+export function bulkReply(request: AcceptRequest, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
-  const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
+  const form = acceptedBy(request).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   const headers = { 'Cache-Control': 'private, no-cache' };
-  if (!form.multipart) return fileReply(asked, file, type, headers);
+  if (!form.multipart) return fileReply(request, file, type, headers);
   const boundary = newBoundary();
   return fileReply({ headers: {} }, asPart(file, type, boundary), multipartType(type, boundary), headers);
 }

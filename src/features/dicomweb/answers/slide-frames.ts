@@ -22,14 +22,14 @@ const storedLevels = new WeakMap<Source, Map<string, Promise<StoredLevel | null>
 
 /** The stored level of a frame, looked up once while the image is open. */
 export function storedLevelOf(source: Source, level: number, frame: number): Promise<StoredLevel | null> {
-  let known = storedLevels.get(source);
-  if (known === undefined) storedLevels.set(source, (known = new Map()));
+  let levels = storedLevels.get(source);
+  if (levels === undefined) storedLevels.set(source, (levels = new Map()));
   const key = `${level}/${frame}`;
-  let found = known.get(key);
+  let found = levels.get(key);
   if (found === undefined) {
     found = (async () => (await source.storedLevel?.({ level, frame })) ?? null)();
-    known.set(key, found);
-    found.catch(() => known.delete(key));
+    levels.set(key, found);
+    found.catch(() => levels.delete(key));
   }
   return found;
 }

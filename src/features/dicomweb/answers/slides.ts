@@ -17,7 +17,7 @@ import { makeFrame, placeOf, storedLevelOf, type SampleRange } from './slide-fra
 import type { StreamedFile } from './streamed-file.js';
 
 /** The caller, and the signal that cancels the work. */
-export interface Asked {
+export interface CallerContext {
   caller: Caller | null;
   readonly signal: AbortSignal;
 }
@@ -30,9 +30,9 @@ export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
   /** All attributes except the samples, for frames in the default transfer syntax. */
-  async metadata(instance: SlideInstance, root: string, asked: Asked): Promise<DicomJson> {
+  async metadata(instance: SlideInstance, root: string, context: CallerContext): Promise<DicomJson> {
     const [syntax] = frameSyntaxes(instance.record.facts, instance.plan);
-    const details = await this.#details(instance, syntax!, asked);
+    const details = await this.#details(instance, syntax!, context);
     const all = slideAttributes(instance.record, instance.series, instance.plan, details);
     return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
   }
@@ -48,11 +48,11 @@ export class Slides {
   }
 
   /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the tile cache if possible. */
-  async frame(instance: SlideInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
+  async frame(instance: SlideInstance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
-    const ranges = await this.#ranges(instance, asked.signal);
+    const ranges = await this.#ranges(instance, context.signal);
     const made = await images.made(
       key,
       (signal) =>
@@ -64,17 +64,17 @@ export class Slides {
           }),
           signal,
         ),
-      { asked, queue },
+      { requester: context, queue },
     );
     return made.bytes;
   }
 
   /** The file of an instance. @throws LargeImageError `not-acceptable` if it is not available in the transfer syntax. */
-  async file(instance: SlideInstance, syntax: string, asked: Asked): Promise<StreamedFile> {
+  async file(instance: SlideInstance, syntax: string, context: CallerContext): Promise<StreamedFile> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const { facts } = record;
-    const details = await this.#details(instance, syntax, asked);
+    const details = await this.#details(instance, syntax, context);
     const frames = plan.tiles * plan.paths.length;
     const bitsAllocated = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
     const bytes = plan.shown.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
@@ -84,8 +84,8 @@ export class Slides {
         `The samples are ${frames * bytes} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
-    const waiting = { signal: asked.signal, caller: callerName(asked.caller), patient: true };
-    const ranges = await this.#ranges(instance, asked.signal);
+    const waiting = { signal: context.signal, caller: callerName(context.caller), patient: true };
+    const ranges = await this.#ranges(instance, context.signal);
     return part10({
       classUid: slideClass,
       instanceUid: plan.uid,
@@ -94,18 +94,18 @@ export class Slides {
       frames,
       frameBytes: bytes,
       bitsAllocated,
-      lengthOf: syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#lengths(instance, asked.signal) : null,
+      lengthOf: syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#lengths(instance, context.signal) : null,
       frame: (number) =>
         queue.run(
           () =>
             images.useOpened(
               item,
-              ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: asked.signal }, number, syntax),
-              asked.signal,
+              ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: context.signal }, number, syntax),
+              context.signal,
             ),
           waiting,
         ),
-      signal: asked.signal,
+      signal: context.signal,
     });
   }
 
@@ -125,7 +125,7 @@ export class Slides {
     return (number) => levels[Math.floor(number / plan.tiles)]!.lengthOf(number % plan.tiles);
   }
 
-  async #details(instance: SlideInstance, syntax: string, { signal }: Asked): Promise<SlideDetails> {
+  async #details(instance: SlideInstance, syntax: string, { signal }: CallerContext): Promise<SlideDetails> {
     return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
   }
 

@@ -37,8 +37,8 @@ const attributes = new Map<string, { tag: string; vr: string }>();
 
 /** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for unknown keywords. */
 export function attributeOf(keyword: string): { tag: string; vr: string } | null {
-  const known = attributes.get(keyword);
-  if (known !== undefined) return known;
+  const attribute = attributes.get(keyword);
+  if (attribute !== undefined) return attribute;
   const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
   if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
   const found = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };

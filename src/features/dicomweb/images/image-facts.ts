@@ -112,11 +112,11 @@ async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): 
   const found: DicomJson[] = [];
   for (const file of files) {
     const all = await file.json('', signal);
-    const kept = Object.fromEntries(Object.entries(all).filter(([tag]) => searchedTags.has(tag)));
-    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => kept[tag]?.Value?.[0]);
+    const searched = Object.fromEntries(Object.entries(all).filter(([tag]) => searchedTags.has(tag)));
+    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => searched[tag]?.Value?.[0]);
     if (!study || !series || !instance) return { reason: 'Its files lack the identifiers of study, series or instance.' };
-    kept['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
-    found.push(kept);
+    searched['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
+    found.push(searched);
     if (isSliceOver()) await nextSlice(signal);
   }
   return { files: found };

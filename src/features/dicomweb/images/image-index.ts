@@ -119,7 +119,7 @@ export class ImageIndex {
    *
    * @returns `null` if the item has no image, or it cannot be opened.
    */
-  async current(item: ItemRecord, known?: ImageRecord | null): Promise<ImageRecord | null> {
+  async current(item: ItemRecord, loadedRecord?: ImageRecord | null): Promise<ImageRecord | null> {
     const { core, model, settings } = this.parts;
     const { records } = core;
     const { fileId } = item.largeImage ?? {};
@@ -129,7 +129,7 @@ export class ImageIndex {
     }
     const mapping = await this.#mapping(settings);
     const state = await this.stateOf(item);
-    const former = known === undefined ? await model.get(item.id) : known;
+    const former = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
     const names = { state, mapping: mapping.name, changed: item.changed };
     if (former !== null && stateName(former) === stateName(names)) return former;
     const file = await records.findFile(fileId);
@@ -307,8 +307,8 @@ export class ImageIndex {
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.idsAfter(after, pageSize);
       signal.throwIfAborted();
-      const kept = new Set([...(await core.records.existingItems(ids)), ...(await core.hidden.among(ids))]);
-      await model.remove(ids.filter((id) => !kept.has(id)));
+      const remaining = new Set([...(await core.records.existingItems(ids)), ...(await core.hidden.among(ids))]);
+      await model.remove(ids.filter((id) => !remaining.has(id)));
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;
     }

@@ -68,7 +68,7 @@ const goneText = 'There is no such study, series or instance. If its image was r
 
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
-  readonly #known = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
+  readonly #byAddress = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
   readonly #series = new LRUCache<string, SeriesPlan[]>({ max: maxPlanned });
 
   constructor(
@@ -86,9 +86,9 @@ export class ImageLocator {
     }
     const found: Instance[] = [];
     let denied: unknown = null;
-    for (const known of await this.#records(address)) {
+    for (const record of await this.#records(address)) {
       try {
-        const image = await this.#readable(known, asker);
+        const image = await this.#readable(record, asker);
         if (image !== null && image.record.study === address.study) found.push(...(await this.#ofImage(image, address, asker)));
       } catch (error) {
         if (!(error instanceof AccessDeniedError)) throw error;
@@ -118,7 +118,7 @@ export class ImageLocator {
   }
 
   async #of(uid: string): Promise<ImageRecord[]> {
-    const found = this.#known.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
+    const found = this.#byAddress.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
     const { records } = found instanceof Promise ? await found : found;
     if (records.length > 0) return records;
     // It may be an image that has just been added.
@@ -127,12 +127,12 @@ export class ImageLocator {
   }
 
   /** @throws AccessDeniedError */
-  async #readable(known: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
+  async #readable(located: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
     const { images, index } = this.parts;
     try {
-      const item = await images.load(known.id, caller);
+      const item = await images.load(located.id, caller);
       if (!shows(item)) return null;
-      const record = (await index.isCurrent(item, known)) ? known : await index.current(item, known);
+      const record = (await index.isCurrent(item, located)) ? located : await index.current(item, located);
       return record === null || record.reason !== null ? null : { item, record };
     } catch (error) {
       if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;
@@ -148,32 +148,32 @@ export class ImageLocator {
     const { series, instance } = address;
     const fits = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
     const { facts, dicom } = record;
-    const found: Instance[] = [];
+    const instances: Instance[] = [];
     for (const file of dicom?.files ?? []) {
       const [seriesUid, uid] = [valueText(file, '0020000E'), valueText(file, '00080018')] as const;
       if (fits(seriesUid, uid) && (!isAssociatedFile(file) || (await asker.showsAssociated(item))))
-        found.push({ kind: 'file', item, record, seriesUid, uid });
+        instances.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
       for (const each of this.#seriesOf(record, facts)) {
         if (series !== undefined && each.uid !== series) continue;
         for (const plan of each.instances) {
           if (fits(each.uid, plan.uid) && (plan.shown.kind === 'level' || (await asker.showsAssociated(item))))
-            found.push({ kind: 'slide', item, record: record as never, series: each, plan });
+            instances.push({ kind: 'slide', item, record: record as never, series: each, plan });
         }
         if (isSliceOver()) await nextSlice();
       }
     }
-    if (found.length > 0 && series !== undefined) return found;
-    return [...found, ...(await this.#annotations({ item, record }, fits, asker))];
+    if (instances.length > 0 && series !== undefined) return instances;
+    return [...instances, ...(await this.#annotations({ item, record }, fits, asker))];
   }
 
   #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
     // Equal states mean equal facts and UIDs.
     const key = `${record.id} ${record.state}`;
-    const known = this.#series.get(key) ?? seriesOf(record.base, facts);
-    this.#series.set(key, known);
-    return known;
+    const series = this.#series.get(key) ?? seriesOf(record.base, facts);
+    this.#series.set(key, series);
+    return series;
   }
 
   async #annotations(

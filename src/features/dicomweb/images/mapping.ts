@@ -68,8 +68,8 @@ function moment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const [, year, month, day, hour, minute, second = '00'] = parts;
   const date = year === undefined ? '' : `${year}${month}${day}`;
   const time = hour === undefined ? '' : `${hour}${minute}${second}`;
-  const wanted = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
+  const formatted = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
   const isDate = date === '' || (Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31);
   const isTime = time === '' || (Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60);
-  return wanted !== '' && isDate && isTime ? wanted : null;
+  return formatted !== '' && isDate && isTime ? formatted : null;
 }

@@ -13,7 +13,7 @@ export function meets(dataset: DicomJson, matches: readonly Match[], fuzzy: bool
 function meetsOne(dataset: DicomJson, { path, vr, values }: Match, fuzzy: boolean): boolean {
   if (values.length === 0) return true;
   const found = elementsAt(dataset, path).flatMap(({ Value = [] }) => Value.map(textOfValue));
-  return found.some((text) => values.some((wanted) => fits(text, wanted, vr, fuzzy)));
+  return found.some((text) => values.some((pattern) => fits(text, pattern, vr, fuzzy)));
 }
 
 function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): DicomJsonElement[] {
@@ -25,15 +25,15 @@ function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): Dico
   );
 }
 
-function fits(text: string, wanted: string, vr: string, fuzzy: boolean): boolean {
-  if (ranged.has(vr)) return inRange(text, wanted);
-  if (vr === 'PN') return fitsName(foldedName(text), foldedName(wanted), fuzzy);
-  if (!/[*?]/.test(wanted))
+function fits(text: string, pattern: string, vr: string, fuzzy: boolean): boolean {
+  if (ranged.has(vr)) return inRange(text, pattern);
+  if (vr === 'PN') return fitsName(foldedName(text), foldedName(pattern), fuzzy);
+  if (!/[*?]/.test(pattern))
     return (
-      text === wanted ||
-      (text !== '' && Number(text) === Number(wanted) && /^[\d.+-]+$/.test(wanted) && vr !== 'UI' && isNumber(vr))
+      text === pattern ||
+      (text !== '' && Number(text) === Number(pattern) && /^[\d.+-]+$/.test(pattern) && vr !== 'UI' && isNumber(vr))
     );
-  return fitsPattern(text, wanted);
+  return fitsPattern(text, pattern);
 }
 
 function isNumber(vr: string): boolean {
@@ -41,11 +41,11 @@ function isNumber(vr: string): boolean {
 }
 
 /** With fuzzy matching, each word need only match the start of a word of the name. */
-function fitsName(name: string, wanted: string, fuzzy: boolean): boolean {
-  if (!fuzzy) return /[*?]/.test(wanted) ? fitsPattern(name, wanted) : name === wanted;
-  if (fitsPattern(name, wanted)) return true;
+function fitsName(name: string, pattern: string, fuzzy: boolean): boolean {
+  if (!fuzzy) return /[*?]/.test(pattern) ? fitsPattern(name, pattern) : name === pattern;
+  if (fitsPattern(name, pattern)) return true;
   const words = name.split(/[\s^=,]+/);
-  return wanted
+  return pattern
     .split(/[\s^=,*?]+/)
     .filter((word) => word !== '')
     .every((word) => words.some((each) => each.startsWith(word)));
@@ -55,9 +55,9 @@ function fitsName(name: string, wanted: string, fuzzy: boolean): boolean {
  * Whether a date or time equals the requested one, or is within the range. A shorter end of a range includes everything that begins
  * with it.
  */
-function inRange(text: string, wanted: string): boolean {
+function inRange(text: string, pattern: string): boolean {
   const clean = text.replaceAll(':', '');
-  const [from = '', to] = wanted.replaceAll(':', '').split('-');
+  const [from = '', to] = pattern.replaceAll(':', '').split('-');
   if (to === undefined) return clean === from;
   return clean !== '' && (from === '' || clean >= from) && (to === '' || clean.slice(0, to.length) <= to);
 }

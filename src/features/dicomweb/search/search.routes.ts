@@ -27,7 +27,7 @@ export function requireJson(headers: { accept?: string | undefined }, sent: Read
 }
 
 async function answer(
-  asked: Pick<
+  request: Pick<
     RouteInput<Parameters, Parameters, 'none', Asker>,
     'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'granted'
   >,
@@ -35,17 +35,17 @@ async function answer(
   level: SearchLevel,
   { study, series }: { study?: string; series?: string } = {},
 ): Promise<Reply> {
-  requireJson(asked.headers, asked.sent);
+  requireJson(request.headers, request.sent);
   for (const uid of [study, series])
     if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID consists of at most 64 digits and dots.');
   const { rows, hasMore } = await search.search({
     level,
-    query: parseSearch(asked.url),
+    query: parseSearch(request.url),
     ...(study !== undefined && { study }),
     ...(series !== undefined && { series }),
-    root: serviceRoot(asked),
-    asker: asked.granted,
-    signal: asked.signal,
+    root: serviceRoot(request),
+    asker: request.granted,
+    signal: request.signal,
   });
   const headers = {
     'Content-Type': dicomJson,
@@ -63,7 +63,7 @@ const one = (path: string, level: SearchLevel, summary: string) =>
     returns,
     errors,
     authorize: askerOf,
-    handle: (asked, services) => answer(asked, services, level),
+    handle: (request, services) => answer(request, services, level),
   });
 
 const studies = one('/dicomweb/studies', 'studies', 'Search studies: images as DICOM (QIDO-RS).');
@@ -80,7 +80,7 @@ const ofStudy = (path: string, level: SearchLevel, summary: string) =>
     returns,
     errors,
     authorize: askerOf,
-    handle: (asked, services) => answer(asked, services, level, { study: asked.params.study }),
+    handle: (request, services) => answer(request, services, level, { study: request.params.study }),
   });
 
 const seriesOfStudy = ofStudy('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
@@ -95,7 +95,7 @@ const instancesOfSeries = defineRoute({
   returns,
   errors,
   authorize: askerOf,
-  handle: (asked, services) => answer(asked, services, 'instances', asked.params),
+  handle: (request, services) => answer(request, services, 'instances', request.params),
 });
 
 /** Routes that search (QIDO-RS). */

@@ -108,8 +108,8 @@ export class ImageSearch {
   async #othersOf(group: readonly Image[], request: SearchRequest): Promise<Image[]> {
     const { study, base } = group[0]!.record;
     if (study === uidOf(base, 'study')) return [];
-    const known = new Set(group.map(({ record }) => record.id));
-    const records = (await this.parts.model.ofUid(study, null, maxScanned)).filter(({ id }) => !known.has(id));
+    const ids = new Set(group.map(({ record }) => record.id));
+    const records = (await this.parts.model.ofUid(study, null, maxScanned)).filter(({ id }) => !ids.has(id));
     const filter = await this.parts.access.filter(request.asker.caller, 'item', 0);
     const others: Image[] = [];
     for await (const image of this.#readable(records, request, filter)) others.push(image);
@@ -189,11 +189,13 @@ export class ImageSearch {
     const ids = records.map(({ id }) => id);
     const [found, counts] = await Promise.all([host.findItems(ids, filter), this.parts.annotations.lists.countsOf(ids, caller)]);
     const items = new Map(found.map((item) => [item.id, item]));
-    for (const known of records) {
-      const item = items.get(known.id);
+    for (const imageRecord of records) {
+      const item = items.get(imageRecord.id);
       if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
       // Most records are current, which is found out without a query.
-      const record = (await index.isOfItem(item, known)) ? known : await index.current(item, known).catch(ignoreUnreadable);
+      const record = (await index.isOfItem(item, imageRecord))
+        ? imageRecord
+        : await index.current(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
       const isWhole = await asker.showsAssociated(item);
       const more = (counts.get(item.id) ?? 0) > 0 ? await this.#annotationRows(record, caller) : [];

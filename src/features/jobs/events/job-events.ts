@@ -117,16 +117,16 @@ async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promi
   let logCount = job.logCount;
   for (;;) {
     // Entries may be added between two queries, so a few more are requested, and the counters tell which are new.
-    const asked = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
-    const tail = await store.readLogTail(job.id, asked);
+    const entryLimit = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
+    const tail = await store.readLogTail(job.id, entryLimit);
     if (tail === null) return null;
     if (tail.logEpoch !== seen.logEpoch) {
-      if (asked === allEntries) return { ...tail, overwrite: true };
+      if (entryLimit === allEntries) return { ...tail, overwrite: true };
       job = { ...job, logEpoch: tail.logEpoch };
       continue;
     }
     const first = tail.logCount - tail.entries.length;
-    if (first > seen.logCount && tail.entries.length === asked) {
+    if (first > seen.logCount && tail.entries.length === entryLimit) {
       logCount = tail.logCount;
       continue;
     }

@@ -49,7 +49,7 @@ export interface JobDefinition<D = Record<string, unknown>> {
 
 /** Log entry for an error: its message if it was written for users, otherwise only that there was an error. */
 export function failureText(error: unknown): string {
-  const known = error instanceof LargeImageError ? error : outageOf(error);
-  if (known !== null) return `${known.message}\n`;
+  const knownError = error instanceof LargeImageError ? error : outageOf(error);
+  if (knownError !== null) return `${knownError.message}\n`;
   return 'The job has failed unexpectedly; the log of the server says why.\n';
 }

@@ -115,8 +115,8 @@ export class JobRecovery {
     } else {
       const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
       const text = `The process that ran this job ended before the job.${times}\n`;
-      const ended = await jobs.change(job, conditions, { status: jobStatus.error, owner: null, log: [text] });
-      if (ended !== null) logger?.error(fields, 'Job:OwnerGone');
+      const changed = await jobs.change(job, conditions, { status: jobStatus.error, owner: null, log: [text] });
+      if (changed !== null) logger?.error(fields, 'Job:OwnerGone');
     }
   }
 

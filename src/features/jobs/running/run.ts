@@ -277,7 +277,7 @@ export class JobRun {
 }
 
 /** Resolves after a time, when the signal is aborted, or when the function passed to `begun` is called. */
-function pause(ms: number, signal?: AbortSignal, begun?: (end: () => void) => void): Promise<void> {
+function pause(ms: number, signal?: AbortSignal, onStart?: (end: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const end = () => {
@@ -287,6 +287,6 @@ function pause(ms: number, signal?: AbortSignal, begun?: (end: () => void) => vo
     };
     const timer = setTimeout(end, ms);
     signal?.addEventListener('abort', end);
-    begun?.(end);
+    onStart?.(end);
   });
 }

@@ -97,8 +97,8 @@ export class JobRunner implements JobStarter {
     if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
     if (this.#definitions.has(name)) throw new Error(`A job "${name}" is already defined.`);
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
-    const taken = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
-    if (taken !== undefined) throw new Error(`Agenda already has a job "${taken}": give this runner another prefix.`);
+    const duplicate = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
+    if (duplicate !== undefined) throw new Error(`Agenda already has a job "${duplicate}": give this runner another prefix.`);
     // The data comes from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#open();

@@ -33,7 +33,7 @@ const base = defineRoute({
   returns: { types: ['application/ld+json'] },
   errors,
   authorize: mayReadImage,
-  handle: (asked) => Reply.redirect(`${iiifRoot(asked)}/${identifierOf(asked.params.identifier)}/info.json`),
+  handle: (input) => Reply.redirect(`${iiifRoot(input)}/${identifierOf(input.params.identifier)}/info.json`),
 });
 
 const info = defineRoute({
@@ -44,10 +44,10 @@ const info = defineRoute({
   returns: { schema: imageInformationSchema, types: jsonLdTypes },
   errors,
   authorize: mayReadImage,
-  async handle(asked, { images, records }) {
-    const { params, granted: item, headers } = asked;
+  async handle(input, { images, records }) {
+    const { params, granted: item, headers } = input;
     const { frame } = params.identifier;
-    const root = iiifRoot(asked);
+    const root = iiifRoot(input);
     const facts = await images.use(item, (image) => {
       // This throws if the frame does not exist, so that there is no description of it either.
       image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
@@ -90,14 +90,14 @@ const picture = defineRoute({
   headers: pictureHeaders,
   errors: [...errors, 'bad-value', 'busy'],
   authorize: mayReadImage,
-  async handle(asked, services) {
-    const { params, granted: item } = asked;
+  async handle(input, services) {
+    const { params, granted: item } = input;
     const { identifier, ...request } = params;
     const { frame } = identifier;
     const plan = await services.images.use(item, (image) => image.iiifPlan(request, frame));
-    const canonical = `${iiifRoot(asked)}/${identifierOf(identifier)}/${plan.canonical}`;
+    const canonical = `${iiifRoot(input)}/${identifierOf(identifier)}/${plan.canonical}`;
     const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
-    const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, asked, extraHeaders };
+    const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, input, extraHeaders };
     const answer = plan.output.width * plan.output.height <= keptPixels ? replyFromTileCache : replyFreshlyMade;
     return answer(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
   },

@@ -28,9 +28,9 @@ const ofItem = defineRoute({
   returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: mayReadImage,
-  async handle(asked, services) {
-    const image = await presented(services, asked.granted);
-    return jsonLd(asked.headers, presentationContext, itemManifest(iiifRoot(asked), image));
+  async handle(input, services) {
+    const image = await presented(services, input.granted);
+    return jsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));
   },
 });
 
@@ -53,11 +53,11 @@ const collection = defineRoute({
   returns: { schema: collectionSchema, types: jsonLdTypes },
   errors: folderErrors,
   authorize: mayReadFolder,
-  async handle(asked, services) {
-    const { granted: folder, caller } = asked;
+  async handle(input, services) {
+    const { granted: folder, caller } = input;
     const items = await readableImages(services, folder, caller);
     const folders = await readableFolders(services, folder, caller);
-    return jsonLd(asked.headers, presentationContext, folderCollection(iiifRoot(asked), folder, { folders, items }));
+    return jsonLd(input.headers, presentationContext, folderCollection(iiifRoot(input), folder, { folders, items }));
   },
 });
 
@@ -70,18 +70,18 @@ const ofFolder = defineRoute({
   returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: folderErrors,
   authorize: mayReadFolder,
-  async handle(asked, services) {
-    const { granted: folder, caller, signal } = asked;
+  async handle(input, services) {
+    const { granted: folder, caller, signal } = input;
     const items = await readableImages(services, folder, caller);
     const images: PresentedImage[] = [];
-    const enqueue = enqueueFor(services.queues.pictures, asked);
+    const enqueue = enqueueFor(services.queues.pictures, input);
     for (const item of items.slice(0, maxCanvases)) {
       const readable = () => services.images.load(item.id, caller);
       const image = await enqueue(async () => presented(services, await readable(), signal)).catch(unreadable);
       if (image !== null) images.push(image);
     }
     const left = Math.max(0, items.length - maxCanvases);
-    return jsonLd(asked.headers, presentationContext, folderManifest(iiifRoot(asked), folder, images, left));
+    return jsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, left));
   },
 });
 

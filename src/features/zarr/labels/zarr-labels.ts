@@ -92,12 +92,12 @@ export class ZarrLabels {
     const kind = isObjects ? 'objects' : 'groups';
     const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.side}/${level}/${row}/${column}`;
     const { turn, signal } = request;
-    const make = async (wanted: AbortSignal) => {
-      const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: wanted });
+    const make = async (sharedSignal: AbortSignal) => {
+      const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: sharedSignal });
       return { bytes: bytes === null ? new Uint8Array(0) : await compressed(bytes), type: 'application/octet-stream' };
     };
-    const asked = { caller: turn, signal };
-    return replyWithChunk(request, key, async () => (await images.made(key, make, { asked, queue: queues.elements })).bytes);
+    const requester = { caller: turn, signal };
+    return replyWithChunk(request, key, async () => (await images.made(key, make, { requester, queue: queues.elements })).bytes);
   }
 
   async #load(id: string, item: ItemRecord, { caller }: StoreRequest): Promise<AnnotationRecord> {
@@ -144,8 +144,8 @@ export class ZarrLabels {
   }
 
   #ranksOf(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
-    const known = this.#ranks.get(elements.content);
-    if (known !== undefined) return known;
+    const cached = this.#ranks.get(elements.content);
+    if (cached !== undefined) return cached;
     // The chunk is made for all requests that wait for it, so the signal of the first does not cancel it.
     signal.throwIfAborted();
     const making = ranksOf(this.options.annotations.store, elements);
@@ -155,8 +155,8 @@ export class ZarrLabels {
   }
 
   async #groupsOf(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
-    const known = this.#groups.get(elements.content);
-    if (known !== undefined) return known;
+    const cached = this.#groups.get(elements.content);
+    if (cached !== undefined) return cached;
     const counted = await this.options.overlay.groups(elements, { signal });
     const groups = elements.groups.map((name) => ({ name, color: counted.get(name)?.color ?? '#000000' }));
     this.#groups.set(elements.content, groups);

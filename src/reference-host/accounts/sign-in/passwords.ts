@@ -61,11 +61,11 @@ class Lane {
 
   run<T>(hashOne: () => Promise<T>, around: Around<T> = (make) => make()): Promise<T> {
     return this.#limit(async () => {
-      const begun = performance.now();
+      const started = performance.now();
       try {
         return await around(() => this.#hash(hashOne));
       } finally {
-        this.#averageMs += ((performance.now() - begun) / concurrency - this.#averageMs) / 8;
+        this.#averageMs += ((performance.now() - started) / concurrency - this.#averageMs) / 8;
       }
     });
   }
@@ -99,11 +99,11 @@ export class PasswordHasher {
    */
   async isRight(
     password: string,
-    kept: string | null,
+    storedHash: string | null,
     { lane, around }: { lane: HashLane; around?: Around<boolean> },
   ): Promise<boolean> {
-    const isPossible = kept !== null && password.length <= maxLength;
-    const check = async () => (isPossible ? verify(kept, password) : this.#hash('').then(() => false));
+    const isPossible = storedHash !== null && password.length <= maxLength;
+    const check = async () => (isPossible ? verify(storedHash, password) : this.#hash('').then(() => false));
     this.#lanes[lane].requireCapacity(patience[lane]);
     return this.#lanes[lane].run(check, around);
   }

@@ -78,8 +78,8 @@ export class SignInLimits {
     const pair = pairKey(name, network);
     const forPair = await this.#failures('login-and-network', pair);
     this.#refuseExhausted(forPair);
-    const known = await this.#known().get(pair);
-    const lane = known === null ? 'stranger' : 'known';
+    const knownPair = await this.#known().get(pair);
+    const lane = knownPair === null ? 'stranger' : 'known';
     // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);
     const others =
@@ -91,23 +91,23 @@ export class SignInLimits {
       around: (check) => this.#counted(budgets, check),
     });
     if (user === null || !isRight) return null;
-    const isRemembered = known !== null && known.msBeforeNext > rememberAgainMs;
+    const isRemembered = knownPair !== null && knownPair.msBeforeNext > rememberAgainMs;
     if (!isRemembered) await this.remember([name, user.login, user.email], address);
     return user;
   }
 
   /** Takes one attempt from each budget while the password is checked, and gives it back unless the password is wrong. */
   async #counted(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
-    const taken: Budget[] = [];
+    const spent: Budget[] = [];
     try {
-      const takings = await Promise.allSettled(budgets.map(async (budget) => taken.push(await this.#take(budget))));
+      const takings = await Promise.allSettled(budgets.map(async (budget) => spent.push(await this.#take(budget))));
       for (const taking of takings) if (taking.status === 'rejected') throw taking.reason;
       if (!(await isRight())) return false;
     } catch (error) {
-      await Promise.all(taken.map(giveBack));
+      await Promise.all(spent.map(giveBack));
       throw error;
     }
-    await Promise.all(taken.map((budget) => (budget.counted === 'login-and-network' ? forget(budget) : giveBack(budget))));
+    await Promise.all(spent.map((budget) => (budget.counted === 'login-and-network' ? forget(budget) : giveBack(budget))));
     return true;
   }
 

@@ -74,8 +74,8 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
           });
         }
       }
-      const given = headers['girder-authorization'] ?? headers.authorization;
-      const { login, password } = parseBasic(Array.isArray(given) ? given[0] : given);
+      const authorization = headers['girder-authorization'] ?? headers.authorization;
+      const { login, password } = parseBasic(Array.isArray(authorization) ? authorization[0] : authorization);
       const user = await signIn(context, { name: login, password, address });
       return replyToSignIn(context, input, user);
     },

@@ -177,18 +177,18 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
 /**
  * Sets a user's password and ends all of the user's tokens.
  *
- * @param known hash of the old password, if the caller has proved to know it; it must not have changed since
+ * @param currentHash hash of the old password, if the caller has proved to know it; it must not have changed since
  * @returns the changed user; `null` if there is no such user, or the old password has changed
  */
 export async function setPassword(
   context: HostContext,
   userId: Types.ObjectId,
   password: string,
-  known?: string | null,
+  currentHash?: string | null,
 ): Promise<UserDocument | null> {
   checkPasswordRule(password);
   const set = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
-  const filter = { _id: userId, ...(known !== undefined && { passwordHash: known }) };
+  const filter = { _id: userId, ...(currentHash !== undefined && { passwordHash: currentHash }) };
   const changed = await context.models.user
     .findOneAndUpdate(filter, { $set: set }, { returnDocument: 'after' })
     .lean<UserDocument>();

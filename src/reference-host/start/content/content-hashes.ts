@@ -84,13 +84,13 @@ async function contentsOf({ size, storage: { path, modified } }: FileInPlace, si
       const whole = createHash('sha256');
       const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(pieceBytes, size ?? 0)));
       for (let position = 0; ;) {
-        const begun = performance.now();
+        const started = performance.now();
         const count = await fill(handle, buffer, position);
         if (count === 0) break;
         position += count;
         // It is computed in a thread, so the event loop is not occupied.
         whole.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
-        await pause(idleShare * (performance.now() - begun), undefined, { ref: false, signal });
+        await pause(idleShare * (performance.now() - started), undefined, { ref: false, signal });
       }
       return (await isSame()) ? whole.digest('base64url') : null;
     } finally {

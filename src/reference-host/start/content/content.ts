@@ -58,14 +58,14 @@ async function addFile(
   const { models } = context;
   const { folder, itemName, creatorId } = file;
   const path = await realpath(file.path);
-  const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
-  const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
+  const existing = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
+  const itemIds = existing.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
   const there =
     itemIds.length === 0
       ? null
       : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id }).setOptions(withTrashed);
   if (there !== null) {
-    for (const each of known) await refreshFileInPlace(context, each);
+    for (const each of existing) await refreshFileInPlace(context, each);
     return there._id;
   }
   // An item of this name whose file no longer exists, because the data folder has moved, is the same item.

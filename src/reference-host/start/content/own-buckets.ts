@@ -174,10 +174,10 @@ function addToTree(trees: Map<string, ListedTree>, folder: string, object: Liste
 async function markMissing(context: HostContext, { bucket, prefix }: BucketPrefix, seen: ReadonlySet<string>): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
   const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
-  const gone: Types.ObjectId[] = [];
+  const missing: Types.ObjectId[] = [];
   for await (const { itemId, storage } of files) {
-    if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) gone.push(itemId);
+    if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) missing.push(itemId);
   }
-  await setMissing(context, gone, new Date());
-  return gone.length;
+  await setMissing(context, missing, new Date());
+  return missing.length;
 }

@@ -59,9 +59,9 @@ interface Walk extends OwnFilesOptions {
  * start with a dot are left out, except those of Zarr, and so are links to visited folders, and links that lead out of these paths.
  * Single files go into the folder `Files`, folders keep their names.
  */
-export async function* ownFiles(paths: readonly string[], given: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
+export async function* ownFiles(paths: readonly string[], walkOptions: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
   const roots = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
-  const options: Walk = { ...given, roots: new Set(roots), seen: new Set() };
+  const options: Walk = { ...walkOptions, roots: new Set(roots), seen: new Set() };
   for (const path of paths) {
     options.signal?.throwIfAborted();
     try {

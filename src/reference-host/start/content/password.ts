@@ -5,11 +5,11 @@ import { join } from 'node:path';
 /** The password of `admin` in the data folder. If there is none, it is generated and written (readable by its owner only). */
 export async function storedPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
   const path = join(dataDirectory, 'admin-password');
-  const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const fileText = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
-  if (kept.trim().length >= 6) return { password: kept.trim(), path };
+  if (fileText.trim().length >= 6) return { password: fileText.trim(), path };
   const password = randomBytes(12).toString('base64url');
   const file = await open(path, 'w', 0o600);
   try {

@@ -73,7 +73,7 @@ export class Rescans {
   }
 
   async #look(): Promise<void> {
-    const begun = Date.now();
+    const started = Date.now();
     try {
       this.options.found(await this.rescan());
     } catch (error) {
@@ -81,7 +81,7 @@ export class Rescans {
     }
     await this.#watch();
     if (this.options.signal.aborted) return;
-    this.#schedule(Math.max(everyMs, (Date.now() - begun) * idleShare));
+    this.#schedule(Math.max(everyMs, (Date.now() - started) * idleShare));
   }
 
   #schedule(delayMs: number): void {

@@ -69,7 +69,7 @@ export class ServedFiles {
       name: 'Local files',
       description: 'Files of this machine, served in place.',
     });
-    const known = await knownFiles(context);
+    const filesByPath = await knownFiles(context);
     const fresh: OwnFile[] = [];
     const seen = new Set<string>();
     const folders = new Set<string>();
@@ -93,7 +93,7 @@ export class ServedFiles {
       if (seen.has(own.path)) continue;
       seen.add(own.path);
       counts.files += 1;
-      const files = known.get(own.path);
+      const files = filesByPath.get(own.path);
       if (files === undefined) {
         fresh.push(own);
         continue;
@@ -111,13 +111,13 @@ export class ServedFiles {
     this.folders = folders;
     this.#uncompared = uncompared;
     await setMissing(context, back, null);
-    const gone = await goneFiles(known, seen, signal);
+    const missing = await goneFiles(filesByPath, seen, signal);
     for await (const { files, isMoved } of inTurns(displaced)) {
-      if (isMoved) for (const file of files) gone.add(file);
+      if (isMoved) for (const file of files) missing.add(file);
     }
-    await this.#register(context, collection, { fresh, gone, counts }, signal);
-    counts.missing = gone.size;
-    await setMissing(context, gone.itemIds(), new Date());
+    await this.#register(context, collection, { fresh, missing, counts }, signal);
+    counts.missing = missing.size;
+    await setMissing(context, missing.itemIds(), new Date());
     return counts;
   }
 
@@ -125,7 +125,7 @@ export class ServedFiles {
   async #register(
     context: HostContext,
     collection: CollectionDocument,
-    { fresh, gone, counts }: { fresh: readonly OwnFile[]; gone: GoneFiles; counts: ScanCounts },
+    { fresh, missing, counts }: { fresh: readonly OwnFile[]; missing: GoneFiles; counts: ScanCounts },
     signal: AbortSignal,
   ): Promise<void> {
     const { creatorId } = this.options;
@@ -144,11 +144,11 @@ export class ServedFiles {
     const renamed: Renamed[] = [];
     for await (const own of inTurns(fresh)) {
       signal.throwIfAborted();
-      const moved = await this.#attempt([own], async () => gone.take(factsOf(own)), signal);
+      const moved = await this.#attempt([own], async () => missing.take(factsOf(own)), signal);
       if (moved === undefined) report(1);
       else if (moved === null) others.push(own);
       else {
-        const copies = gone.takeAt(moved.storage.path);
+        const copies = missing.takeAt(moved.storage.path);
         if (moved.storage.path === own.path) await this.#replaced(context, own, [moved, ...copies], counts);
         else {
           renamed.push(...(await follow(context, { moved, copies }, own, await folderOf(own.folders))));
@@ -160,7 +160,7 @@ export class ServedFiles {
     await nameAgain(context, renamed);
     const byFolder = new Map<string, OwnFile[]>();
     for await (const own of inTurns(others)) {
-      const replaced = gone.takeAt(own.path);
+      const replaced = missing.takeAt(own.path);
       if (replaced.length > 0) {
         await this.#replaced(context, own, replaced, counts);
         report(1);
@@ -243,15 +243,15 @@ export class ServedFiles {
 /** All files on this machine that have items, by their paths. */
 async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFile[]>> {
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
-  const known = new Map<string, KnownFile[]>();
+  const byPath = new Map<string, KnownFile[]>();
   const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
   for await (const file of eachInSlices<KnownFile>(files.lean())) {
     const { path } = file.storage;
-    const others = known.get(path);
-    if (others === undefined) known.set(path, [file]);
+    const others = byPath.get(path);
+    if (others === undefined) byPath.set(path, [file]);
     else others.push(file);
   }
-  return known;
+  return byPath;
 }
 
 /** Updates the record of a file. @returns 1 if its content has changed; 0 also if it was removed again */
@@ -275,7 +275,7 @@ async function goneFiles(
   seen: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GoneFiles> {
-  const gone = new GoneFiles();
+  const missing = new GoneFiles();
   for await (const [path, files] of inTurns(known)) {
     if (seen.has(path)) continue;
     signal.throwIfAborted();
@@ -283,9 +283,9 @@ async function goneFiles(
       () => false,
       ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
     );
-    if (isGone) for (const file of files) gone.add(file);
+    if (isGone) for (const file of files) missing.add(file);
   }
-  return gone;
+  return missing;
 }
 
 function factsOf({ path, stats }: OwnFile) {

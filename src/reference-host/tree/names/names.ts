@@ -42,11 +42,11 @@ export async function claimName(
   if (other.ownerId.equals(ownerId)) return null;
   const isRecent = Date.now() - other.created.getTime() < abandonedAfterMs && (await life.isAlive(other.process));
   if (isRecent || (await ownsName(context, other, parentId, name))) return other.ownerType;
-  const taken = await models.nameClaim.findOneAndUpdate(
+  const formerClaim = await models.nameClaim.findOneAndUpdate(
     { _id, ownerId: other.ownerId, created: other.created },
     { $set: { ownerType, ownerId, process: life.id, created: claim.created } },
   );
-  return taken === null ? other.ownerType : null;
+  return formerClaim === null ? other.ownerType : null;
 }
 
 async function ownsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {
@@ -83,10 +83,10 @@ export async function releaseNames({ models }: HostContext, ownerIds: readonly T
 /** Takes a name, or the first free one of `name (1)`, `name (2)`, … @returns the name that was taken. */
 export async function claimFreeName(context: HostContext, request: NameRequest, name: string): Promise<string> {
   if ((await claimName(context, request, name)) === null) return name;
-  const taken = await numberedNames(context, request.parentId, name);
+  const takenNames = await numberedNames(context, request.parentId, name);
   for (let count = 1; ; count++) {
     const numbered = `${name} (${count})`;
-    if (!taken.has(numbered) && (await claimName(context, request, numbered)) === null) return numbered;
+    if (!takenNames.has(numbered) && (await claimName(context, request, numbered)) === null) return numbered;
   }
 }
 

@@ -100,10 +100,10 @@ export async function runInChild(
   });
   const kill = () => child.kill('SIGKILL');
   signal?.addEventListener('abort', kill, { once: true });
-  const ended = new AbortController();
+  const endController = new AbortController();
   const runPass = async (pass: VipsPass): Promise<void> => {
     const send = (message: PassMessage) => child.send(message, () => undefined);
-    const until = signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]);
+    const until = signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]);
     const progress = (done: number) => void send({ kind: 'progress', done });
     await runInChild({ kind: 'vips', pass }, { progress }, { signal: until, threads: pass.threads }).then(
       () => send({ kind: 'done' }),
@@ -113,8 +113,12 @@ export async function runInChild(
   const answerTo = async ({ id, question }: Extract<ChildMessage, { kind: 'ask' }>): Promise<void> => {
     const send = (message: AnswerMessage) => child.connected && child.send(message, () => undefined);
     if (source === undefined) return;
-    await answer(source, question, signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal])).then(
-      (given) => send({ kind: 'answer', id, answer: given }),
+    await answer(
+      source,
+      question,
+      signal === undefined ? endController.signal : AbortSignal.any([signal, endController.signal]),
+    ).then(
+      (result) => send({ kind: 'answer', id, answer: result }),
       (error: unknown) => send({ kind: 'answer', id, failure: failureOf(error) }),
     );
   };
@@ -153,7 +157,7 @@ export async function runInChild(
   } finally {
     signal?.removeEventListener('abort', kill);
     // Stops a pass or an answer that the ended child no longer needs.
-    ended.abort();
+    endController.abort();
   }
 }
 

@@ -51,16 +51,16 @@ function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<v
 function asker(): (question: Question) => Promise<Answer> {
   const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
-    const asked = waiting.get(message.id);
+    const question = waiting.get(message.id);
     waiting.delete(message.id);
-    if ('failure' in message) asked?.reject(errorOf(message.failure));
-    else asked?.resolve(message.answer);
+    if ('failure' in message) question?.reject(errorOf(message.failure));
+    else question?.resolve(message.answer);
   });
-  let asked = 0;
+  let questionCount = 0;
   return (question) =>
     new Promise((resolve, reject) => {
-      waiting.set((asked += 1), { resolve, reject });
-      void send({ kind: 'ask', id: asked, question });
+      waiting.set((questionCount += 1), { resolve, reject });
+      void send({ kind: 'ask', id: questionCount, question });
     });
 }
 

@@ -63,10 +63,10 @@ export async function answer({ source }: OpenedSource, question: Question, signa
 
 /** A tile source whose image is read by another process. */
 export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
-  const expected = async <T extends Answer>(question: Question, is: (given: Answer) => given is T): Promise<T> => {
-    const given = await ask(question);
-    if (!is(given)) throw new TileSourceError(`A ${question.method} could not be read.`);
-    return given;
+  const expected = async <T extends Answer>(question: Question, is: (answer: Answer) => answer is T): Promise<T> => {
+    const reply = await ask(question);
+    if (!is(reply)) throw new TileSourceError(`A ${question.method} could not be read.`);
+    return reply;
   };
   return {
     metadata: image.metadata,

@@ -57,8 +57,8 @@ export async function attachmentRange(file: CziBytes, { position }: Attachment):
 export function partOfFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
   return {
     size: length,
-    read: (at, wanted, options) =>
-      reader.read(offset + Math.min(at, length), Math.max(0, Math.min(wanted, length - at)), options),
+    read: (at, byteCount, options) =>
+      reader.read(offset + Math.min(at, length), Math.max(0, Math.min(byteCount, length - at)), options),
     close: () => Promise.resolve(),
   };
 }

@@ -165,7 +165,7 @@ async function ofFrames(
     axis,
     positions: new Map(values.map((value, position) => [value, position])),
   }));
-  const found = new Map<number, Map<number, Reductions>>();
+  const byDownsampling = new Map<number, Map<number, Reductions>>();
   for (const [index, block] of blocks.entries()) {
     if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
     let [frame, stride] = [0, 1];
@@ -174,31 +174,31 @@ async function ofFrames(
       frame += (value === undefined ? 0 : (ofAxis.get(value) ?? 0)) * stride;
       stride *= ofAxis.size;
     }
-    const scenes = found.get(frame) ?? new Map<number, Reductions>();
+    const scenes = byDownsampling.get(frame) ?? new Map<number, Reductions>();
     const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
     const scale = scaleOf(block);
     const group = reductions.get(scale);
     if (group === undefined) reductions.set(scale, [block]);
     else group.push(block);
-    found.set(frame, scenes.set(block.scene, reductions));
+    byDownsampling.set(frame, scenes.set(block.scene, reductions));
   }
-  return found;
+  return byDownsampling;
 }
 
 /** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError if they form no image. */
-export async function layOut(found: SubBlocks): Promise<CziLayout> {
-  const extents = await extentsOf(found.blocks);
+export async function layOut(subBlocks: SubBlocks): Promise<CziLayout> {
+  const extents = await extentsOf(subBlocks.blocks);
   const origin = { left: extents.image.left, top: extents.image.top };
   const scenes = new Map(
     [...extents.scenes].toSorted(([a], [b]) => a - b).map(([scene, extent]) => [scene, boxOf(extent, origin)]),
   );
-  const axes = axesOf(found);
+  const axes = axesOf(subBlocks);
   const sceneFrames = scenes.size > 1 && (await scenesOverlap(extents.base));
   if (sceneFrames) axes.set(sceneAxis, [...scenes.keys()]);
   const count = [...axes.values()].reduce((product, values) => product * values.length, 1);
   if (count > maxFrames) throw new TileSourceError(`The CZI has ${count} planes; at most ${maxFrames} are supported.`);
   const used = [...axes].filter(([, values]) => values.length > 1);
-  const blocks = await ofFrames(found, axes);
+  const blocks = await ofFrames(subBlocks, axes);
   const frames = Array.from({ length: count }, (_, frame) => {
     const reductions = [...(blocks.get(frame)?.values() ?? [])];
     return { axes: positionOf(used, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };

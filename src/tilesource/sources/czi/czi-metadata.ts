@@ -73,9 +73,9 @@ function numberText(value: number): string {
 }
 
 function readMagnification(information: XmlElement): number | null {
-  const wanted = attribute(at(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
+  const objectiveId = attribute(at(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
   const objectives = children(at(information, 'Instrument', 'Objectives'), 'Objective');
-  const chosen = objectives.find((objective) => attribute(objective, 'Id') === wanted) ?? objectives[0];
+  const chosen = objectives.find((objective) => attribute(objective, 'Id') === objectiveId) ?? objectives[0];
   return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
 }
 

@@ -49,19 +49,19 @@ export class CziPixels {
     signal: AbortSignal | undefined,
   ): Promise<Raster | null> {
     const { left, top, width, height } = box;
-    const wanted = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
-    const [block, ...others] = blocks.filter((each) => meet(this.#boxOf(each), wanted));
+    const imageBox = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
+    const [block, ...others] = blocks.filter((each) => meet(this.#boxOf(each), imageBox));
     if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
     const own = this.#boxOf(block);
     const isThere =
-      own.left === wanted.left && own.top === wanted.top && block.storedWidth >= width && block.storedHeight >= height;
+      own.left === imageBox.left && own.top === imageBox.top && block.storedWidth >= width && block.storedHeight >= height;
     if (!isThere) return null;
     // A sub-block that is one tile is not needed by any other tile.
     const isTile = block.storedWidth === width && block.storedHeight === height;
     const raster =
       isTile && isQuicklyDecoded(block)
         ? await readBlock(this.file, block, null, signal)
-        : (await this.#picture(block, stored, wanted, signal)).raster;
+        : (await this.#picture(block, stored, imageBox, signal)).raster;
     return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
   }
 
@@ -71,21 +71,21 @@ export class CziPixels {
     { scale, box }: { scale: number; box: Box },
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const wanted = {
+    const imageBox = {
       left: box.left * scale,
       top: box.top * scale,
       width: box.width * scale,
       height: box.height * scale,
     };
-    if (!meet(group.box, wanted)) return;
-    const met = group.blocks.filter((block) => meet(this.#boxOf(block), wanted));
+    if (!meet(group.box, imageBox)) return;
+    const met = group.blocks.filter((block) => meet(this.#boxOf(block), imageBox));
     if (met.length > maxBlocks) {
       throw new TileSourceError(`${met.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`);
     }
     for (let start = 0; start < met.length; start += concurrency) {
       signal?.throwIfAborted();
       const some = met.slice(start, start + concurrency);
-      const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, wanted, signal)));
+      const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, imageBox, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
         const blockBox = this.#boxOf(some[index]!);
         paint(target, raster, {
@@ -101,7 +101,7 @@ export class CziPixels {
   async #picture(
     block: SubBlock,
     scale: number,
-    wanted: Box,
+    imageBox: Box,
     signal: AbortSignal | undefined,
   ): Promise<{ raster: Raster; top: number }> {
     if (!hasPlainRows(block)) {
@@ -109,8 +109,8 @@ export class CziPixels {
       return { raster: await this.blocks.read(name, (all) => readBlock(this.file, block, null, all), signal), top: 0 };
     }
     const { top } = this.#boxOf(block);
-    const first = Math.max(0, Math.floor((wanted.top - top) / scale));
-    const end = Math.min(block.storedHeight, Math.ceil((wanted.top + wanted.height - top) / scale));
+    const first = Math.max(0, Math.floor((imageBox.top - top) / scale));
+    const end = Math.min(block.storedHeight, Math.ceil((imageBox.top + imageBox.height - top) / scale));
     const rows: Rows = { top: Math.min(first, block.storedHeight - 1), height: Math.max(1, end - first) };
     return { raster: await readBlock(this.file, block, rows, signal), top: rows.top };
   }

@@ -56,9 +56,9 @@ export class CziBytes {
 
   /** @throws TileSourceError if this is not the start of a CZI file. */
   async header(): Promise<CziHeader> {
-    const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
-    const view = await this.exactly(0, wanted, 'the file header');
-    if (segmentName(view) !== 'ZISRAWFILE' || wanted < segmentHeaderBytes + fileHeaderBytes) {
+    const length = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
+    const view = await this.exactly(0, length, 'the file header');
+    if (segmentName(view) !== 'ZISRAWFILE' || length < segmentHeaderBytes + fileHeaderBytes) {
       throw new OtherFormatError('Not a CZI file: it does not start with the segment ZISRAWFILE.');
     }
     const at = segmentHeaderBytes;

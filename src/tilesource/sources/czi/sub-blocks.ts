@@ -122,8 +122,8 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   const viewOf = async (offset: number, length: number): Promise<number> => {
     if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
     if (offset < window.start || offset + length > window.start + window.view.byteLength) {
-      const wanted = Math.min(windowBytes, end - offset);
-      window = { start: offset, view: await file.exactly(offset, wanted, 'the directory of sub-blocks', signal) };
+      const length = Math.min(windowBytes, end - offset);
+      window = { start: offset, view: await file.exactly(offset, length, 'the directory of sub-blocks', signal) };
     }
     return offset - window.start;
   };

@@ -131,7 +131,7 @@ class DicomTileSource implements TileSource {
 
   #frame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
     const name = `${this.#instances.indexOf(instance)}/${frame}`;
-    return this.#blocks.read(name, (wanted) => readFrame(instance, frame, wanted), signal);
+    return this.#blocks.read(name, (sharedSignal) => readFrame(instance, frame, sharedSignal), signal);
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {

@@ -195,7 +195,7 @@ export class DicomInstance {
   }
 
   async #byScanning(first: number, frames: number): Promise<FrameRanges> {
-    const found: Range[] = [];
+    const ranges: Range[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
     let offset = first;
     for (;;) {
@@ -211,18 +211,18 @@ export class DicomInstance {
       if (tag !== itemTag)
         throw new TileSourceError(`Corrupt DICOM: the fragments of ${this.name} end at byte ${offset} without an end marker.`);
       const length = window.view.getUint32(at + 4, true);
-      found.push({ offset: offset + 8, length });
-      if (found.length > maxFragments)
+      ranges.push({ offset: offset + 8, length });
+      if (ranges.length > maxFragments)
         throw new TileSourceError(`${this.name} has more than ${maxFragments} fragments and no offset table.`);
       offset += 8 + length;
     }
     if (frames === 1) return (frame) => (frame === 0 ? { offset: first, length: offset - first, hasTags: true } : undefined);
-    if (found.length !== frames) {
+    if (ranges.length !== frames) {
       throw new TileSourceError(
-        `Corrupt DICOM: ${this.name} has ${frames} frames in ${found.length} fragments and no offset table.`,
+        `Corrupt DICOM: ${this.name} has ${frames} frames in ${ranges.length} fragments and no offset table.`,
       );
     }
-    return (frame) => found[frame];
+    return (frame) => ranges[frame];
   }
 }
 

@@ -58,15 +58,15 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
 /** Reads the header of a box; `null` if too few bytes are left for one. */
 function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
   if (head.length < 8) return null;
-  const given = head.readUInt32BE(0);
+  const shortLength = head.readUInt32BE(0);
   const type = head.toString('latin1', 4, 8);
   let headBytes = 8;
-  let length = given;
-  if (given === 1) {
+  let length = shortLength;
+  if (shortLength === 1) {
     if (head.length < 16) return null;
     headBytes = 16;
     length = Number(head.readBigUInt64BE(8));
-  } else if (given === 0) length = end - offset;
+  } else if (shortLength === 0) length = end - offset;
   if (length < headBytes || !Number.isSafeInteger(length)) {
     throw new TileSourceError(`Corrupt JPEG 2000 file: the box at byte ${offset} claims ${length} bytes.`);
   }

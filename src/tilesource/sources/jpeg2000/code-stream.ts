@@ -107,22 +107,22 @@ export class CodeStream {
    * @throws TileSourceError if there is no tile-part at its position.
    */
   async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const wanted: { stretch: Stretch; tile: number; index: number }[] = [];
+    const tileParts: { stretch: Stretch; tile: number; index: number }[] = [];
     const across = range.right - range.left;
     for (let row = range.top; row < range.bottom; row++) {
       for (let column = range.left; column < range.right; column++) {
         const tile = row * this.columns + column;
         const index = (row - range.top) * across + column - range.left;
-        for (const stretch of this.#parts.get(tile) ?? []) wanted.push({ stretch, tile, index });
+        for (const stretch of this.#parts.get(tile) ?? []) tileParts.push({ stretch, tile, index });
       }
     }
-    if (wanted.length === 0) return null;
-    const total = wanted.reduce((sum, { stretch }) => sum + stretch.length, 0);
+    if (tileParts.length === 0) return null;
+    const total = tileParts.reduce((sum, { stretch }) => sum + stretch.length, 0);
     if (total > maxCutBytes) {
       throw new TileSourceError(`Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are read.`);
     }
     const parts: Buffer[] = [this.#header(range)];
-    for (const { stretch, tile, index } of wanted) {
+    for (const { stretch, tile, index } of tileParts) {
       const bytes = await exactly(this.#reader, stretch, 'a tile-part', signal);
       if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
         throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${stretch.offset} is no part of tile ${tile}.`);
@@ -195,8 +195,8 @@ async function walkedParts(reader: ByteReader, { offset, length }: Stretch, sign
     signal?.throwIfAborted();
     const head = await exactly(reader, { offset: at, length: sotBytes }, 'a tile-part', signal);
     if (head.readUInt16BE(0) !== markers.sot) break;
-    const given = head.readUInt32BE(6);
-    const partLength = given === 0 ? end - at : given;
+    const length = head.readUInt32BE(6);
+    const partLength = length === 0 ? end - at : length;
     if (partLength < sotBytes + 2) throw new TileSourceError(`Corrupt JPEG 2000 file: a tile-part of ${partLength} bytes.`);
     if (parts.length >= maxTileParts) throw tooManyParts();
     parts.push({ tile: head.readUInt16BE(4), offset: at, length: Math.min(partLength, end - at) });

@@ -21,7 +21,7 @@ export interface Shape {
 }
 
 /** A part of a level, in pixels of the level. */
-export interface Wanted {
+export interface TilePart {
   box: Box;
   /** How many times the full resolution is halved to get the level. */
   reduce: number;
@@ -37,7 +37,7 @@ export class CodeStreamPixels {
     private readonly name: string,
   ) {}
 
-  async read({ box, reduce }: Wanted, keep: boolean, signal?: AbortSignal): Promise<Raster> {
+  async read({ box, reduce }: TilePart, keep: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
     const scale = 2 ** reduce;
     // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.
@@ -51,7 +51,7 @@ export class CodeStreamPixels {
     const result = createRaster({ ...this.shape, width: box.width, height: box.height });
     const draw = async (part: TileRange, isKept: boolean): Promise<void> => {
       const extent = this.stream.extent(part);
-      const read = (wanted: AbortSignal | undefined): Promise<Raster> => this.#decode(part, reduce, wanted);
+      const read = (sharedSignal: AbortSignal | undefined): Promise<Raster> => this.#decode(part, reduce, sharedSignal);
       const key = `${this.name}/${reduce}/${part.left}/${part.top}`;
       const raster = isKept ? await this.blocks.read(key, read, signal) : await read(signal);
       blit(result, raster, { left: Math.ceil(extent.left / scale) - left, top: Math.ceil(extent.top / scale) - top });

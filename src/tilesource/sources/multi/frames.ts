@@ -141,9 +141,9 @@ class FrameTable {
     const there = this.#byAxes.get(name) ?? { key, parts: [] };
     there.parts.push(part);
     this.#byAxes.set(name, there);
-    const beside = this.#byFrame.get(frame);
-    if (beside === undefined) this.#byFrame.set(frame, [part]);
-    else beside.push(part);
+    const samePosition = this.#byFrame.get(frame);
+    if (samePosition === undefined) this.#byFrame.set(frame, [part]);
+    else samePosition.push(part);
     this.#lastFrame = Math.max(this.#lastFrame, frame);
     this.#lastZ = Math.max(this.#lastZ, key[this.#axes.indexOf('z')]!);
   }

@@ -112,7 +112,7 @@ async function matchingFiles(
 }
 
 /** The file at a path, or of the item that the path names; `null` if there is no such file. */
-async function found(path: string, folder: SourceFolder): Promise<FolderFile | null> {
+async function findMember(path: string, folder: SourceFolder): Promise<FolderFile | null> {
   const id = itemPath.exec(path)?.[1];
   if (id === undefined) return folder.file(path);
   if (folder.item === undefined) throw new TileSourceError(`The source "${path}" is not allowed: there are no items here.`);
@@ -138,22 +138,22 @@ export async function findMembers(
     return itemPath.test(path) ? path : plainPath(basePath, path);
   });
   const fitting = await matchingFiles(description, folder, { axes, signal });
-  const wanted = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
+  const entries = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];
     return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: written(entry, at, groups, axes) }));
   });
-  if (wanted.length > maxSources)
-    throw new TileSourceError(`The image has ${wanted.length} sources; at most ${maxSources} are supported.`);
-  const distinct = [...new Set(wanted.map(({ path }) => path))];
+  if (entries.length > maxSources)
+    throw new TileSourceError(`The image has ${entries.length} sources; at most ${maxSources} are supported.`);
+  const distinct = [...new Set(entries.map(({ path }) => path))];
   if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
-  const looked = await mapConcurrently(distinct, concurrency, async (path) => [path, await found(path, folder)] as const);
+  const looked = await mapConcurrently(distinct, concurrency, async (path) => [path, await findMember(path, folder)] as const);
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files of the image are missing', missing);
   // A file that matched a pattern may have been removed meanwhile.
-  return wanted.flatMap(({ path, entry }) => {
+  return entries.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;
     return file === null ? [] : [{ entry, file, isItem: itemPath.test(path) }];
   });

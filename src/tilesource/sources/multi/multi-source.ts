@@ -146,10 +146,10 @@ class MultiTileSource implements TileSource {
       const some = parts.slice(from, from + concurrency);
       const read = await mapConcurrently(some, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        const wanted = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
+        const memberPart = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
         const own = corrupt && new CorruptTiles();
         const options = { ...(signal && { signal }), ...(own && { corrupt: own }) };
-        const part = await this.#named(member, () => readPart(target, window, wanted, options));
+        const part = await this.#named(member, () => readPart(target, window, memberPart, options));
         if (own) {
           corrupt.mergeOther(own, {
             box: partOfTile(this.metadata, address).box,
@@ -239,7 +239,7 @@ class MultiTileSource implements TileSource {
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { name, description, ...rest } = this.#description;
     const files = new Map(this.#members.map((member) => [member.file.id, member]));
-    const told = await mapConcurrently([...files.values()].slice(0, maxDescribed), concurrency, ({ file, entry }) =>
+    const internal = await mapConcurrently([...files.values()].slice(0, maxDescribed), concurrency, ({ file, entry }) =>
       file.borrow(
         async ({ source, sourceName }) => ({
           path: file.name,
@@ -257,7 +257,7 @@ class MultiTileSource implements TileSource {
         frames: this.#frames.parts.length,
       },
       sources: rest.sources,
-      sourceFiles: told,
+      sourceFiles: internal,
     };
   }
 

@@ -18,7 +18,7 @@ interface Window {
 }
 
 /** A frame of a source that should be drawn. */
-interface Wanted {
+interface MemberPart {
   member: MultiMember;
   frame: number;
   /** Whether its color profile is applied. */
@@ -51,7 +51,7 @@ function around({ scale, left, top }: Window, within: Edges): Point[] {
 }
 
 /** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
-function density({ member: { placement } }: Wanted, window: Window, within: Edges): { least: number; most: number } {
+function density({ member: { placement } }: MemberPart, window: Window, within: Edges): { least: number; most: number } {
   const { scale, left, top } = window;
   const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
   if (placement.affine !== null) {
@@ -67,7 +67,7 @@ function density({ member: { placement } }: Wanted, window: Window, within: Edge
 }
 
 /** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
-function covered({ member: { placement } }: Wanted, window: Window, { width, height }: Raster): Edges {
+function covered({ member: { placement } }: MemberPart, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
   const slack = placement.affine === null ? margin : 0;
   return {
@@ -99,12 +99,12 @@ function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen:
 export async function readPart(
   target: Raster,
   window: Window,
-  wanted: Wanted,
+  part: MemberPart,
   { signal, corrupt }: Pick<TileOptions, 'corrupt' | 'signal'>,
 ): Promise<Drawing | null> {
-  const { member, frame, corrected } = wanted;
+  const { member, frame, corrected } = part;
   const { facts, placement, entry, file } = member;
-  const within = covered(wanted, window, target);
+  const within = covered(part, window, target);
   if (within.right <= within.left || within.bottom <= within.top) return null;
   const points = around(window, within).map(placement.toSource);
   const seen = {
@@ -114,7 +114,7 @@ export async function readPart(
     bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
   };
   if (!(seen.right > seen.left && seen.bottom > seen.top)) return null;
-  const { least, most } = density(wanted, window, within);
+  const { least, most } = density(part, window, within);
   const finest = facts.levels - 1;
   const powers = Math.floor(Math.log2(least) + tolerance);
   let level = finest - Math.max(0, powers);
@@ -138,7 +138,7 @@ export async function readPart(
     ...window,
     within,
     samples: most / scale > 1 + tolerance ? samplesOfShrunk : 1,
-    change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: wanted.white }, entry),
+    change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: part.white }, entry),
   };
 }
 

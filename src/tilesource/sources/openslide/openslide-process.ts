@@ -36,8 +36,8 @@ class Library {
     } catch {
       throw new Error(notInstalled('koffi'));
     }
-    const given = process.env.OPENSLIDE_LIBRARY;
-    const names = given === undefined || given === '' ? libraryNames : [given];
+    const libraryPath = process.env.OPENSLIDE_LIBRARY;
+    const names = libraryPath === undefined || libraryPath === '' ? libraryNames : [libraryPath];
     for (const name of names) {
       try {
         const library = this.#koffi.load(name);
@@ -163,7 +163,7 @@ class Library {
 
 /** Maximum size of an answer whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
 const keptBytes = 2 ** 21;
-let kept = new Uint8Array(0);
+let unread = new Uint8Array(0);
 
 /**
  * Zeros for the pixels of one answer, which is copied when it is sent. If each answer had new memory, some fifty megabytes of
@@ -171,8 +171,8 @@ let kept = new Uint8Array(0);
  */
 function memoryFor(length: number): Uint8Array {
   if (length > keptBytes) return new Uint8Array(length);
-  if (length > kept.length) kept = new Uint8Array(length);
-  return kept.subarray(0, length).fill(0);
+  if (length > unread.length) unread = new Uint8Array(length);
+  return unread.subarray(0, length).fill(0);
 }
 
 let library: Library | null = null;

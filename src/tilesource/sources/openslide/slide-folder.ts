@@ -38,9 +38,9 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   try {
     await put(input, join(folder, name));
     // The other files of a MIRAX slide are in a folder with its name.
-    const beside = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
-    await mkdir(beside, { recursive: true });
-    for (const part of parts) await put(part.input, join(beside, part.name));
+    const slideFolder = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
+    await mkdir(slideFolder, { recursive: true });
+    for (const part of parts) await put(part.input, join(slideFolder, part.name));
     return { path: join(folder, name), remove };
   } catch (error) {
     await remove();

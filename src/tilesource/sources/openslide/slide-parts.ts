@@ -83,11 +83,11 @@ class Parts {
   }
 
   /** Finds a file by the name in another file of the slide. */
-  async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
-    const name = plainName(given);
-    if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${given.slice(0, 200)}".`);
-    const known = this.found.get(name) ?? null;
-    if (known !== null) return known;
+  async find(path: string, isNeeded: boolean): Promise<SlidePart | null> {
+    const name = plainName(path);
+    if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${path.slice(0, 200)}".`);
+    const cached = this.found.get(name) ?? null;
+    if (cached !== null) return cached;
     const input = await this.input.folder?.().file(this.folder + name);
     if (input == null) {
       if (isNeeded) this.missing.push(this.folder + name);

@@ -22,7 +22,7 @@ const tileSide = 512;
 /** Bytes at the beginning of a file that are read at once. They include the palettes of all formats. */
 const headBytes = 2 ** 13;
 /** Maximum number of bytes of whole rows that are read with one request. */
-const togetherBytes = 2 ** 22;
+const maxMergedBytes = 2 ** 22;
 /** Number of rows that are read at the same time if each needs a request. */
 const rowsAtOnce = 8;
 /** Longest side. */
@@ -82,12 +82,12 @@ class ScanlinesTileSource implements TileSource {
     const all = Math.max(...offsets) + length - first;
     const { unpacked } = this.#rows;
     if (unpacked) return offsets.map((offset) => unpacked.subarray(offset, offset + length));
-    const read = async (offset: number, wanted: number): Promise<Buffer> => {
-      const bytes = await this.#reader.read(offset, wanted, options);
-      if (bytes.length < wanted) throw new TileSourceError('The file has become shorter.');
+    const read = async (offset: number, byteCount: number): Promise<Buffer> => {
+      const bytes = await this.#reader.read(offset, byteCount, options);
+      if (bytes.length < byteCount) throw new TileSourceError('The file has become shorter.');
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     };
-    if (all <= togetherBytes) {
+    if (all <= maxMergedBytes) {
       const image = await read(first, all);
       return offsets.map((offset) => image.subarray(offset - first, offset - first + length));
     }

@@ -106,11 +106,11 @@ export async function decode(
 /** Converts RGB with alpha back to gray with alpha. */
 function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
-  const kept = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
+  const keptBands = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
   const count = raster.width * raster.height;
   const data = raster.dtype === 'uint16' ? new Uint16Array(count * bands) : new Uint8Array(count * bands);
   for (let pixel = 0; pixel < count; pixel += 1) {
-    kept.forEach((band, position) => {
+    keptBands.forEach((band, position) => {
       data[pixel * bands + position] = raster.data[pixel * raster.bands + band] ?? 0;
     });
   }

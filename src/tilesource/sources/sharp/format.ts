@@ -30,8 +30,8 @@ const jpegLs = '\xff\xd8\xff\xf7';
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
   const text = bufferOf(head).toString('latin1');
   if (text.startsWith(jpegLs)) return null;
-  const known = beginnings.find(([start]) => text.startsWith(start));
-  if (known) return known[1];
+  const beginning = beginnings.find(([start]) => text.startsWith(start));
+  if (beginning) return beginning[1];
   if (text.startsWith('RIFF') && text.startsWith('WEBP', 8)) return 'webp';
   // Brands of an ISO container: major at 8, compatible ones from 16.
   if (text.startsWith('ftyp', 4) && /avi[fs]/.test(text.slice(8, 64))) return 'avif';

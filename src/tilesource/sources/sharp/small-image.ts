@@ -76,13 +76,13 @@ export class SmallImage implements TileSource {
       bandCount: bands,
       ...(frames > 1 && { frames: list }),
     };
-    const kept = frames > 1 ? Math.max(first.data.byteLength, keptFrameBytes) : first.data.byteLength;
-    this.retainedBytes = kept + (Buffer.isBuffer(material.input) ? material.input.length : 0);
+    const frameBytes = frames > 1 ? Math.max(first.data.byteLength, keptFrameBytes) : first.data.byteLength;
+    this.retainedBytes = frameBytes + (Buffer.isBuffer(material.input) ? material.input.length : 0);
   }
 
   async readTile({ frame }: { frame: number }, options: { signal?: AbortSignal } = {}): Promise<Raster> {
-    const kept = this.#frames.get(frame);
-    if (kept) return kept;
+    const cached = this.#frames.get(frame);
+    if (cached) return cached;
     options.signal?.throwIfAborted();
     try {
       const raster = await decode(this.#material, this.#settings, { form: this.#form, page: frame, signal: options.signal });

@@ -215,9 +215,9 @@ function listOf(names: readonly string[]): string {
 }
 
 function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
-  const wanted = children(image, 'ObjectiveSettings').map((settings) => attribute(settings, 'ID'))[0];
+  const objectiveId = children(image, 'ObjectiveSettings').map((settings) => attribute(settings, 'ID'))[0];
   for (const objective of children(ome, 'Instrument').flatMap((instrument) => children(instrument, 'Objective'))) {
-    if (wanted !== undefined && attribute(objective, 'ID') !== wanted) continue;
+    if (objectiveId !== undefined && attribute(objective, 'ID') !== objectiveId) continue;
     const value = Number(attribute(objective, 'NominalMagnification') ?? attribute(objective, 'CalibratedMagnification'));
     if (Number.isFinite(value) && value > 0) return value;
   }

@@ -27,8 +27,8 @@ export interface ChunkReader extends DecodeContext {
 
 /** Offsets and lengths of the chunks of a directory, which are read once. */
 export async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
-  const known = reader.tables.get(layout.directory);
-  if (known !== undefined) return known;
+  const tables = reader.tables.get(layout.directory);
+  if (tables !== undefined) return tables;
   const table = await readChunkTable(layout, reader.file.size);
   reader.tables.set(layout.directory, table);
   return table;
@@ -247,8 +247,8 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
     reader,
     ranges.filter((range) => range !== null),
   );
-  let taken = 0;
-  const chunks = ranges.map((range) => (range === null ? null : read[taken++]!));
+  let readIndex = 0;
+  const chunks = ranges.map((range) => (range === null ? null : read[readIndex++]!));
   for (let strip = first; strip <= last; strip++) {
     const stored = chunks.slice((strip - first) * planes, (strip - first + 1) * planes);
     const present = stored.filter((bytes) => bytes !== null);

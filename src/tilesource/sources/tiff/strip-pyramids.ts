@@ -136,8 +136,8 @@ export class StripPyramids {
    * requested again.
    */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
-    const work = (wanted: AbortSignal): Promise<Made> =>
-      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: wanted });
+    const work = (sharedSignal: AbortSignal): Promise<Made> =>
+      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: sharedSignal });
     return this.#waiting.join(String(frame), work, signal);
   }
 

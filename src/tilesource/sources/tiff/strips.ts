@@ -28,9 +28,9 @@ export function isQuick(layout: ImageLayout): boolean {
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
 export function rowsAtOnce(layout: ImageLayout): number {
-  const wanted = Math.max(1, Math.min(runRows, Math.floor(runBytes / rowBytes(layout))));
-  if (hasPlainRows(layout)) return wanted;
-  return Math.max(1, Math.floor(wanted / layout.chunkHeight)) * layout.chunkHeight;
+  const rowCount = Math.max(1, Math.min(runRows, Math.floor(runBytes / rowBytes(layout))));
+  if (hasPlainRows(layout)) return rowCount;
+  return Math.max(1, Math.floor(rowCount / layout.chunkHeight)) * layout.chunkHeight;
 }
 
 /** @throws TileSourceError if an image in strips is too large to be written to tiles in bounded memory. */

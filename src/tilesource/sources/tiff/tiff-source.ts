@@ -150,8 +150,8 @@ class TiffTileSource implements TileSource {
   #layout(level: number, frame: number): Promise<ImageLayout | null> {
     const power = this.metadata.levels - 1 - level;
     const key = `${frame}/${power}`;
-    const known = this.#layouts.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#layouts.get(key);
+    if (cached !== undefined) return cached;
     const reading = this.#readLayout(power, frame);
     this.#layouts.set(key, reading);
     reading.catch(() => this.#layouts.delete(key));

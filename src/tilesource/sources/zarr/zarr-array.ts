@@ -30,8 +30,8 @@ export class ZarrArray {
    */
   async chunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const name = `${this.path}:${position.join('/')}`;
-    const found = await this.blocks.read(name, (wanted) => this.#decode(position, wanted), signal);
-    return found.width === 0 ? null : found;
+    const block = await this.blocks.read(name, (sharedSignal) => this.#decode(position, sharedSignal), signal);
+    return block.width === 0 ? null : block;
   }
 
   /** Like {@link ZarrArray.chunk}, for a chunk that is exactly one tile. It is not cached, and the caller can change it. */
@@ -102,8 +102,8 @@ export class ZarrArray {
 
   /** The index of a shard; `null` if the shard is not stored. */
   #index(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
-    const known = this.#indexes.get(path);
-    if (known !== undefined) return known;
+    const cached = this.#indexes.get(path);
+    if (cached !== undefined) return cached;
     const reading = this.#readIndex(path, chunks, signal);
     this.#indexes.set(path, reading);
     reading.catch(() => this.#indexes.delete(path));

@@ -30,7 +30,7 @@ export function categoryList<Value extends Cell>(options: {
   let categories: readonly Category<Value>[] = [];
   let most = listedAtOnce;
   /** The category that is always listed. */
-  let kept: Value | undefined;
+  let keptValue: Value | undefined;
   let isFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
   const filter = h('input', { type: 'search', placeholder: find, 'aria-label': find, hidden: true, oninput: () => search() });
@@ -40,7 +40,7 @@ export function categoryList<Value extends Cell>(options: {
   /** @param options `isFixed`: the colors cannot be changed; `kept` is always listed */
   function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; kept?: Value | undefined } = {}) {
     categories = next;
-    ({ isFixed = false, kept } = shown);
+    ({ isFixed = false, kept: keptValue } = shown);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
     refresh();
   }
@@ -57,10 +57,10 @@ export function categoryList<Value extends Cell>(options: {
   }
 
   function refresh() {
-    const wanted = filter.value.trim().toLowerCase();
-    const found = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(wanted));
+    const filterText = filter.value.trim().toLowerCase();
+    const found = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
     const listed = found.slice(0, most);
-    const further = categories.filter((category) => category.value === kept && !listed.includes(category));
+    const further = categories.filter((category) => category.value === keptValue && !listed.includes(category));
     const shown = [...further, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);

@@ -86,8 +86,8 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
 /** Reads colorings from an address. Parts that are not understood are left out. */
 export function readColorings(text: string | null): Map<string, Coloring> {
   const found: Map<string, Coloring> = new Map();
-  for (const [id, given] of Object.entries(membersOf(parsed(text)))) {
-    const { by, palette, low, high, heat, colors, filter } = membersOf(given);
+  for (const [id, entry] of Object.entries(membersOf(parsed(text)))) {
+    const { by, palette, low, high, heat, colors, filter } = membersOf(entry);
     found.set(id, {
       by: typeof by === 'string' ? by : null,
       palette: typeof palette === 'string' ? palette : null,

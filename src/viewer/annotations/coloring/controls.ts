@@ -36,7 +36,7 @@ export class ColoringControls {
   readonly #isNewest = newestOnly();
   #columns: ObjectColumn[] = [];
   /** The version whose columns are known. */
-  #known = -1;
+  #groupCount = -1;
 
   constructor(private readonly options: ColoringOptions) {
     const { coloring, onChange, signal } = options;
@@ -74,10 +74,10 @@ export class ColoringControls {
   }
 
   async #loadColumns(record: AnnotationRecord) {
-    if (this.#known === record._version) return;
+    if (this.#groupCount === record._version) return;
     const columns = await columnsOf(record, this.options.signal);
     this.#columns = columns.filter(({ type, count }) => type !== 'id' && count > 0);
-    this.#known = record._version;
+    this.#groupCount = record._version;
   }
 
   #change(changes: Partial<Coloring>) {

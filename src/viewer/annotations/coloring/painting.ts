@@ -27,8 +27,8 @@ export class Painting {
   paint(element: Element): Element {
     const { by, colors } = this.coloring;
     if (by === null && colors.length === 0) return element;
-    const known = this.#painted.get(element);
-    if (known) return known;
+    const cached = this.#painted.get(element);
+    if (cached) return cached;
     const color = this.#colorOf(element);
     const made = color === undefined ? element : inColor(element, color);
     this.#painted.set(element, made);

@@ -54,12 +54,12 @@ export class OverlayPictures {
   /** The picture of an element, once it has arrived. */
   of(element: Element): OverlayPicture | null {
     const key = keyOf(element);
-    const known = this.#pictures.get(key);
-    if (known === undefined) {
+    const cached = this.#pictures.get(key);
+    if (cached === undefined) {
       this.#pictures.set(key, null);
       this.#loading.set(key, this.#load(key, element));
     }
-    return known ?? null;
+    return cached ?? null;
   }
 
   /** The picture of an element, when it has arrived; `null` if there is none. */

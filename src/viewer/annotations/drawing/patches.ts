@@ -25,8 +25,8 @@ export class Patches {
 
   /** Replaces the elements of a box after a change; new elements are the last of all. */
   change(box: Box, elements: readonly Element[]) {
-    const known = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
-    const orders = elements.map(({ id }) => known.get(id) ?? Infinity);
+    const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
+    const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
     this.#patches = this.#meeting(box).map((patch) => held({ box: shared(patch.box, box), elements, orders }));
   }
 

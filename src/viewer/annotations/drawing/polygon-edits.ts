@@ -25,8 +25,8 @@ export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
   const united = unite(polygons);
   const [whole, apart] = united.length > 1 ? bridge(polygons, widestGap) : united;
   if (!whole || apart) throw new Error(annotationTexts.mergeApart);
-  const gone = others.map(({ shape }) => ({ before: shape, after: null }));
-  return [{ before: first.shape, after: asPolygon(first.shape, whole) }, ...gone];
+  const removals = others.map(({ shape }) => ({ before: shape, after: null }));
+  return [{ before: first.shape, after: asPolygon(first.shape, whole) }, ...removals];
 }
 
 /** Cuts areas along a line. The largest part stays the same shape. */

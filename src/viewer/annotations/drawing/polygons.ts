@@ -33,8 +33,8 @@ export async function polygonTools() {
         const outer = node.child(index);
         const holes = Array.from({ length: outer.count }, (_, at) => outer.child(at));
         if (outer.poly && Math.abs(area(outer.poly)) >= minArea * unit * unit) {
-          const kept = holes.flatMap(({ poly }) => (poly && Math.abs(area(poly)) >= minArea * unit * unit ? [poly] : []));
-          found.push({ points: fromPath(outer.poly), holes: kept.map(fromPath) });
+          const largeHoles = holes.flatMap(({ poly }) => (poly && Math.abs(area(poly)) >= minArea * unit * unit ? [poly] : []));
+          found.push({ points: fromPath(outer.poly), holes: largeHoles.map(fromPath) });
         }
         // Islands in holes are separate polygons.
         for (const hole of holes) collect(hole);
@@ -146,10 +146,16 @@ export function asPolygon(element: Element, { points, holes }: Polygon): Element
     ...rest
   } = element;
   const z = element.points?.[0]?.[2] ?? center?.[2] ?? 0;
-  const { holes: _former, ...kept } = rest as Element & { normal?: unknown };
-  delete kept.normal;
+  const { holes: _former, ...withoutHoles } = rest as Element & { normal?: unknown };
+  delete withoutHoles.normal;
   const at = (ring: Coordinate[]) => ring.map(([x, y]): Coordinate => [x, y, z]);
-  return { ...kept, type: 'polyline', closed: true, points: at(points), ...(holes.length > 0 && { holes: holes.map(at) }) };
+  return {
+    ...withoutHoles,
+    type: 'polyline',
+    closed: true,
+    points: at(points),
+    ...(holes.length > 0 && { holes: holes.map(at) }),
+  };
 }
 
 /** The area within an outline, without regard to its holes. */

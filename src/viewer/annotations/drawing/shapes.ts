@@ -71,9 +71,9 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
 export function remembered<T>(make: (element: Element) => T): (element: Element) => T {
   const made: WeakMap<Element, T> = new WeakMap();
   return (element) => {
-    let known = made.get(element);
-    if (known === undefined) made.set(element, (known = make(element)));
-    return known;
+    let path = made.get(element);
+    if (path === undefined) made.set(element, (path = make(element)));
+    return path;
   };
 }
 

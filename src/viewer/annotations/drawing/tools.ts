@@ -47,7 +47,7 @@ export class Tools {
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
   /** Gestures that wait for the annotation that is being made to draw in; `null` if none is. */
-  #held: (() => void)[] | null = null;
+  #delayed: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {
     this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
@@ -63,20 +63,20 @@ export class Tools {
 
   /** Waits with what the pointer and the keys do until an annotation has been made to draw in. */
   hold() {
-    this.#held ??= [];
+    this.#delayed ??= [];
   }
 
   /** Does what was waited with, unless there is no annotation. */
   letGo(isReady: boolean) {
-    const held = this.#held ?? [];
-    this.#held = null;
-    if (isReady) for (const act of held) act();
+    const delayed = this.#delayed ?? [];
+    this.#delayed = null;
+    if (isReady) for (const act of delayed) act();
   }
 
   /** @returns whether the tools use a gesture */
   #orLater(act: () => boolean | void): boolean {
-    if (!this.#held) return act() === true;
-    if (!this.isPaused) this.#held.push(act);
+    if (!this.#delayed) return act() === true;
+    if (!this.isPaused) this.#delayed.push(act);
     return !this.isPaused;
   }
 
@@ -210,7 +210,7 @@ export class Tools {
   /** The cursor's shape at a position. */
   cursor(at: Point): string {
     if (this.isPaused) return 'grab';
-    if (this.#held) return 'crosshair';
+    if (this.#delayed) return 'crosshair';
     if (this.tool !== 'select') return 'crosshair';
     if (!this.toolContext.editing()) return '';
     const selected = this.toolContext.selected();

@@ -44,8 +44,8 @@ export function filterControls(first: ObjectFilter | null, onChange: () => void)
     setRanges(ranges: readonly Range[]) {
       for (const { column: name, low, high } of ranges) {
         const column = columns.find((one) => one.name === name);
-        const known = conditions.find((one) => one.column.name === name);
-        if (known) Object.assign(known, { low, high });
+        const condition = conditions.find((one) => one.column.name === name);
+        if (condition) Object.assign(condition, { low, high });
         else if (column) conditions.push({ column, low, high, categories: [] });
       }
       show();

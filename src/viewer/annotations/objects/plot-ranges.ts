@@ -39,11 +39,11 @@ export function rangeFields(
   ];
 }
 
-function boundInput(column: string, bound: 'low' | 'high', known: number | null | undefined) {
+function boundInput(column: string, bound: 'low' | 'high', value: number | null | undefined) {
   return h('input', {
     type: 'number',
     step: 'any',
-    value: typeof known === 'number' ? Number(known.toPrecision(5)) : '',
+    value: typeof value === 'number' ? Number(value.toPrecision(5)) : '',
     placeholder: `${bound === 'low' ? '≥' : '≤'} ${column}`,
     'aria-label': objectTexts[bound](column),
   });

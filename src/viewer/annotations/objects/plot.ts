@@ -105,8 +105,8 @@ export class ObjectPlot {
       const values = found?.map((value) => (typeof value === 'number' ? value : null));
       const [x = null, y = null] = values ?? [];
       this.#mark = values ? [x, y] : null;
-      const known = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));
-      this.#markWords.textContent = known.length === 0 ? '' : objectTexts.marked(known);
+      const namedValues = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));
+      this.#markWords.textContent = namedValues.length === 0 ? '' : objectTexts.marked(namedValues);
       this.#plot?.redraw();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);

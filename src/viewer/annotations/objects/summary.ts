@@ -20,8 +20,8 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
     load,
     /** Loads the summary again if it is visible. */
     refresh: async () => element.hidden || load(),
-    setColumns(known: readonly ObjectColumn[]) {
-      const numbers = known.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
+    setColumns(allColumns: readonly ObjectColumn[]) {
+      const numbers = allColumns.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
       columns = numbers.slice(0, maxColumns).map(({ name }) => name);
     },
   };

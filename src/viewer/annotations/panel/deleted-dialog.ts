@@ -7,12 +7,12 @@ import { nameOf } from '../model.js';
 /** Lists the deleted annotations of an item, newest first, and brings them back. */
 export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
-  const said = h('div');
-  plainDialog(annotationTexts.deletedOnes, rows, said);
+  const notice = h('div');
+  plainDialog(annotationTexts.deletedOnes, rows, notice);
   act(show);
 
   function act(run: () => Promise<void>) {
-    void run().catch((error: unknown) => fill(said, errorNotice(error)));
+    void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
   async function show() {

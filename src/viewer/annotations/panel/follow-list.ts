@@ -10,14 +10,14 @@ export async function followList(
   itemId: string,
   options: {
     /** the current list of this page */
-    known: () => AnnotationRecord[];
+    listed: () => AnnotationRecord[];
     onNew: (records: AnnotationRecord[]) => void;
     /** called if the item was removed or the user has lost access */
     onRefused: () => void;
     signal: AbortSignal;
   },
 ) {
-  const { known, onNew, onRefused, signal } = options;
+  const { listed, onNew, onRefused, signal } = options;
   let isAsking = false;
   let isStale = false;
   /** whether the server has reported that the list is outdated */
@@ -32,7 +32,7 @@ export async function followList(
   }
 
   function onEvent(state: ListState) {
-    isToldOtherwise = !isStateOf(state, known());
+    isToldOtherwise = !isStateOf(state, listed());
     if (isToldOtherwise) void follow();
   }
 
@@ -55,12 +55,12 @@ export async function followList(
   }
 
   async function request() {
-    const before = known();
+    const before = listed();
     if (!isToldOtherwise && !(await haveChanged(itemId, before, signal))) return;
     isToldOtherwise = false;
     const next = await listAnnotations(itemId, signal);
     // A change that was saved here in the meantime is newer than the list.
-    isStale ||= before !== known();
+    isStale ||= before !== listed();
     if (!isStale) onNew(next);
   }
 }

@@ -20,7 +20,7 @@ export function importControls(options: {
     accept: '.json,.geojson,.parquet,.arrow,.arrows',
     multiple: true,
     hidden: true,
-    onchange: taken,
+    onchange: takeFile,
   });
   const dropped = (event: DragEvent) => {
     event.preventDefault();
@@ -30,7 +30,7 @@ export function importControls(options: {
     for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, dropped, { signal });
   return [button(annotationTexts.import, () => input.click(), { picture: 'upload' }), input];
 
-  function taken() {
+  function takeFile() {
     void take([...(input.files ?? [])]);
     // Allows selecting the same file again.
     input.value = '';

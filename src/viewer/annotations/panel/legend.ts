@@ -35,7 +35,7 @@ export class Legend {
   /** The colors of groups, if shapes are colored by them instead of having their own. */
   #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or have been requested. */
-  #known = -1;
+  #groupCount = -1;
   /** The groups of the annotation while it is edited, and how the list changes them. */
   #edited: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
@@ -128,22 +128,22 @@ export class Legend {
 
   async #load() {
     const record = this.#record;
-    if (record === null || this.#known === record._version) return;
+    if (record === null || this.#groupCount === record._version) return;
     const version = record._version;
-    const isFirst = this.#known === -1;
-    this.#known = version;
+    const isFirst = this.#groupCount === -1;
+    this.#groupCount = version;
     const { signal } = this.options;
     try {
       const found = record._elementCount === 0 ? [] : await groupsOf(record, signal);
-      if (this.#known !== version) return;
+      if (this.#groupCount !== version) return;
       this.#groups = found.toSorted((a, b) => b.count - a.count);
       this.#edited?.groups.learn(this.#groups, isFirst);
       this.#edited?.onLearned();
       fill(this.#message);
       this.#showGroups();
     } catch (error) {
-      if (this.#known !== version || signal.aborted) return;
-      this.#known = -1;
+      if (this.#groupCount !== version || signal.aborted) return;
+      this.#groupCount = -1;
       fill(this.#message, errorNotice(error));
     }
     this.#place.hidden = false;

@@ -70,7 +70,7 @@ export class AnnotationPanel {
   #edited: { id: string; editor: Editor | null } | null = null;
   readonly #first = new FirstAnnotation((name) => this.#make({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it */
-  #kept: AnnotationRecord | null = null;
+  #newRecord: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
     onEdits(() => this.#showUnsaved(), options.signal);
@@ -87,7 +87,7 @@ export class AnnotationPanel {
 
   /** Whether the image has no annotations, and the user may draw the first shape. */
   get mayBegin() {
-    return this.#mayCreate && this.#records.length === 0 && !this.#kept;
+    return this.#mayCreate && this.#records.length === 0 && !this.#newRecord;
   }
 
   /** Makes the first annotation of the image, and starts editing it. */
@@ -102,13 +102,13 @@ export class AnnotationPanel {
 
   /** Shows another version of an annotation. */
   update(record: AnnotationRecord) {
-    this.#records = this.#records.map((known) => (known._id === record._id ? record : known));
+    this.#records = this.#records.map((listed) => (listed._id === record._id ? record : listed));
     this.refresh();
   }
 
   refresh() {
-    if (this.#kept && this.#edited?.id !== this.#kept._id) this.#kept = null;
-    const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
+    if (this.#newRecord && this.#edited?.id !== this.#newRecord._id) this.#newRecord = null;
+    const all = this.#newRecord ? [...this.#records, this.#newRecord] : this.#records;
     this.#isVisible = this.options.onList(all);
     for (const id of this.#legends.keys()) if (!all.some(({ _id }) => _id === id)) this.#legends.delete(id);
     this.#finding.hidden = all.length <= maxUnfiltered;
@@ -118,9 +118,9 @@ export class AnnotationPanel {
 
   /** Shows the annotations whose names contain the typed text, as many as fit on the page, and always the edited one. */
   #showRows() {
-    const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
-    const wanted = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
-    const found = all.filter((record) => nameOf(record).toLowerCase().includes(wanted));
+    const all = this.#newRecord ? [...this.#records, this.#newRecord] : this.#records;
+    const filterText = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const found = all.filter((record) => nameOf(record).toLowerCase().includes(filterText));
     const first = found.slice(0, this.#most);
     const edited = all.filter((record) => record._id === this.#edited?.id && !first.includes(record));
     const listed = [...first, ...edited];
@@ -157,8 +157,8 @@ export class AnnotationPanel {
   async #load() {
     const { item, signal } = this.options;
     try {
-      const asked = token() === null || isLinked() ? false : mayAnnotate(item.folderId, signal);
-      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
+      const isAllowed = token() === null || isLinked() ? false : mayAnnotate(item.folderId, signal);
+      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), isAllowed]);
       if (signal.aborted) return;
       this.#records = records;
       this.#mayCreate = mayCreate;
@@ -169,7 +169,7 @@ export class AnnotationPanel {
       return;
     }
     await followList(item._id, {
-      known: () => this.#records,
+      listed: () => this.#records,
       onNew: (records) => this.#takeOver(records),
       onRefused: this.options.onRefused,
       signal,
@@ -201,7 +201,7 @@ export class AnnotationPanel {
 
   /** Keeps an annotation with unsaved changes that someone else has deleted. */
   #keep(record: AnnotationRecord) {
-    this.#kept = record;
+    this.#newRecord = record;
     const words = annotationTexts.deletedMeanwhile(nameOf(record));
     void keepsHistory().then((isKept) => this.#sayDeleted(words, record, isKept));
   }
@@ -212,7 +212,7 @@ export class AnnotationPanel {
       this.say();
       try {
         await restoreVersion(record, record._version);
-        this.#kept = null;
+        this.#newRecord = null;
         await this.#reload();
       } catch (error) {
         this.say(messageOf(error));
@@ -286,12 +286,12 @@ export class AnnotationPanel {
     const { _id: id } = record;
     const { onShow, signal } = this.options;
     const isOpen = this.#records.length <= maxOpenLegends;
-    const known = this.#legends.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
-    this.#legends.set(id, known);
-    known.update(record);
-    known.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
-    known.fold.dataset.key = `legend ${id}`;
-    return known;
+    const legend = this.#legends.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
+    this.#legends.set(id, legend);
+    legend.update(record);
+    legend.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
+    legend.fold.dataset.key = `legend ${id}`;
+    return legend;
   }
 
   /** Shows colors and a filter that were chosen elsewhere. */

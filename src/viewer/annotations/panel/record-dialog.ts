@@ -18,7 +18,7 @@ const forms = [
 export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onRestored: () => Promise<void>) {
   const { _id: id } = record;
   const name = nameOf(record);
-  const said = h('div');
+  const notice = h('div');
   const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
   const buttons = forms.map(([path, format, ending]) => {
     const onclick = act(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
@@ -31,12 +31,12 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     record._accessLevel >= 2 && actions(button(commonTexts.share, share, { picture: 'people' })),
     h('h3', annotationTexts.versions),
     versions,
-    said,
+    notice,
   );
   act(show)();
 
   function act(run: () => Promise<void>) {
-    return () => void run().catch((error: unknown) => fill(said, errorNotice(error)));
+    return () => void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
   async function show() {

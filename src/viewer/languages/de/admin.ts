@@ -90,7 +90,7 @@ export const adminTexts: Texts['adminTexts'] = {
     },
   },
   keptHint:
-    'Vorschaubilder schließen Begleitbilder und Zusammenstellungen von Einzelbildern ein. Entfernte Dateien werden bei Bedarf neu erzeugt.',
+    'Dazu gehören auch Begleitbilder und Zusammenstellungen von Einzelbildern. Entfernte Dateien werden bei Bedarf neu erzeugt.',
   deleteAllText: 'Sie werden bei Bedarf neu erzeugt.',
   refreshCounts: 'Zahlen aktualisieren',
 

@@ -7,7 +7,7 @@ export const figureTexts: Texts['figureTexts'] = {
     `„${name}“ ist als Bild und nicht als Vektoren in der Abbildung: Es sind hier mehr als ${formatCount(limit)} Formen, oder nur der Server kann sie zeichnen.`,
   boxOf: (width, height) => `${formatCount(width)} × ${formatCount(height)} px des Bildes`,
   changeBox: 'Rahmen ziehen',
-  drawHint: 'Ziehen Sie einen Rahmen auf dem Bild. Escape bricht ab.',
+  drawHint: 'Ziehen Sie einen Rahmen auf dem Bild. Esc bricht ab.',
   dpi: 'Pixel pro Zoll',
   failed: 'Der Browser konnte keine Abbildung dieser Größe erzeugen. Wählen Sie eine kleinere Breite.',
   format: 'Format',
@@ -17,7 +17,7 @@ export const figureTexts: Texts['figureTexts'] = {
   legend: 'Legende der Kanäle und Gruppen',
   makeFigure: 'Abbildung speichern',
   moreEntries: (count) => `und ${formatCount(count)} weitere`,
-  noScaleBar: 'Ohne Maßstabsbalken, weil die Größe eines Pixels unbekannt ist. Sie kann im Bereich „Bild“ eingegeben werden.',
+  noScaleBar: 'Ohne Maßstabsbalken, weil die Größe eines Pixels unbekannt ist. Sie können sie im Bereich „Bild“ eingeben.',
   outside: 'In diesem Rahmen ist kein Teil des Bildes.',
   pyramid: 'TIFF',
   result: (width, height, across, down) =>

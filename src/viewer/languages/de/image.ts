@@ -126,7 +126,7 @@ export const compareTexts: Texts['compareTexts'] = {
   nothing: 'Hier sind keine anderen Bilder.',
   opened: (name) => `${name} geöffnet.`,
   second: 'Zweites Bild',
-  unlocked: 'Jedes Bild bewegt sich für sich.',
+  unlocked: 'Die Bilder bewegen sich unabhängig voneinander.',
 };
 
 export const helpTexts: Texts['helpTexts'] = {

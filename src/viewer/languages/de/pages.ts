@@ -242,11 +242,12 @@ export const browseTexts: Texts['browseTexts'] = {
   moreReasons: (count) => `Und ${formatCount(count)} weitere.`,
   person: 'Person hinzufügen',
   noPersonSearch:
-    'Auf diesem Server kann man nicht nach Personen suchen. Sie können die Personen der Liste ändern und entfernen oder dies öffentlich machen.',
+    'Auf diesem Server kann man nicht nach Personen suchen. Sie können die Personen in der Liste ändern und entfernen oder dies öffentlich machen.',
   personHint: 'Geben Sie den Anfang eines Namens oder Anmeldenamens ein.',
   removeRow: (index) => `Wert ${index} entfernen`,
   selection: 'Auswahl',
-  triedAgain: (count) => `${files(count)} gelesen oder in Umwandlung.`,
+  triedAgain: (count) =>
+    `${files(count)} ${count === 1 ? 'ist jetzt lesbar oder wird' : 'sind jetzt lesbar oder werden'} umgewandelt.`,
   select: (name) => `${name} auswählen`,
   selected: (count) => `${formatCount(count)} ausgewählt`,
   shared: 'Berechtigungen gespeichert.',

@@ -30,12 +30,12 @@ export function annotationEventStream(lists: AnnotationLists, followed: Followed
 async function* changesOf(lists: AnnotationLists, { itemId, caller, mayFollow, durationMs, signals }: FollowedItem) {
   const until = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
   const ended = AbortSignal.any([...signals]);
-  let told = '';
+  let lastText = '';
   while (!ended.aborted && Date.now() < until) {
     if (!(await mayFollow())) return;
     const data = JSON.stringify(await lists.stateOf(itemId, caller));
-    if (data !== told) yield `data: ${data}\n\n`;
-    told = data;
+    if (data !== lastText) yield `data: ${data}\n\n`;
+    lastText = data;
     await wait(Math.min(intervalMs, Math.max(0, until - Date.now())), undefined, { signal: ended }).catch(() => undefined);
   }
 }

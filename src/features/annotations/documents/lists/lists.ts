@@ -208,10 +208,10 @@ export class AnnotationLists {
 
 /** A function that tells whether a name, or a word in it, begins with a text. Upper and lower case are equal. */
 function nameMatcher(start: string): (name: string) => boolean {
-  const wanted = start.trim().toLowerCase();
-  if (wanted === '') return () => true;
+  const prefix = start.trim().toLowerCase();
+  if (prefix === '') return () => true;
   return (name) => {
     const lower = name.toLowerCase();
-    return lower.startsWith(wanted) || lower.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(wanted));
+    return lower.startsWith(prefix) || lower.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(prefix));
   };
 }

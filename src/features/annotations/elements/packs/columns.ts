@@ -87,27 +87,27 @@ export class ColumnWriter {
     let present = 0;
     for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) present += 1;
     this.count(present);
-    let kept = values;
+    let nonNull = values;
     if (present > 0 && present < values.length) {
       // A bit for each row says whether it has a number; the numbers follow.
       const bytes = (values.length + 7) >>> 3;
       const at = this.#reserve(bytes);
       this.#buffer.fill(0, at, at + bytes);
-      kept = new Float64Array(present);
+      nonNull = new Float64Array(present);
       let next = 0;
       for (let i = 0; i < values.length; i += 1) {
         const value = values[i] as number;
         if (Number.isNaN(value)) continue;
         this.#buffer[at + (i >>> 3)]! |= 1 << (i & 7);
-        kept[next++] = value;
+        nonNull[next++] = value;
       }
     }
     if (present === 0) return;
     const scaled = new Float64Array(present);
-    const scale = scales.find((candidate) => fitsScale(kept, candidate, scaled));
+    const scale = scales.find((candidate) => fitsScale(nonNull, candidate, scaled));
     this.count(scale ?? unscaled);
     if (scale !== undefined) this.integers(scaled);
-    else this.#doubles(kept);
+    else this.#doubles(nonNull);
   }
 
   #doubles(values: Float64Array): void {

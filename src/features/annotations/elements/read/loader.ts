@@ -78,7 +78,7 @@ function ownBytes(bytes: Buffer): Buffer {
 }
 
 /** The caches of loaders. */
-class Kept {
+class LoaderCache {
   readonly windows: LRUCache<string, LoadedWindow>;
   readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
@@ -98,19 +98,19 @@ class Kept {
 
 /** Loads pack indexes and packs. Pack indexes are cached, and the packs of small reads are too. */
 export class ElementLoader {
-  readonly #kept: Kept;
+  readonly #cache: LoaderCache;
 
-  /** @param kept memory for pack indexes in bytes, or the caches of another loader. */
+  /** @param cache memory for pack indexes in bytes, or the caches of another loader. */
   constructor(
     private readonly records: StoredRecords,
-    kept: number | Kept,
+    cache: number | LoaderCache,
   ) {
-    this.#kept = typeof kept === 'number' ? new Kept(kept) : kept;
+    this.#cache = typeof cache === 'number' ? new LoaderCache(cache) : cache;
   }
 
   /** A loader for other records that shares the caches of this one. */
   over(records: StoredRecords): ElementLoader {
-    return new ElementLoader(records, this.#kept);
+    return new ElementLoader(records, this.#cache);
   }
 
   /** The pack indexes of windows, in their order. @throws LargeImageError if one was removed. */
@@ -118,9 +118,9 @@ export class ElementLoader {
     const loaded = new Map<string, LoadedWindow>();
     const missing: string[] = [];
     for (const { id } of stored) {
-      const known = this.#kept.windows.get(id);
-      if (known === undefined) missing.push(id);
-      else loaded.set(id, known);
+      const cached = this.#cache.windows.get(id);
+      if (cached === undefined) missing.push(id);
+      else loaded.set(id, cached);
     }
     for (let start = 0; start < missing.length; start += windowsPerQuery) {
       signal?.throwIfAborted();
@@ -129,7 +129,7 @@ export class ElementLoader {
         // WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
         const window = { id, groups, index: record.index, table: record.table, ...decodePackIndex(record.packIndex) };
-        this.#kept.windows.set(id, window);
+        this.#cache.windows.set(id, window);
         loaded.set(id, window);
       }
     }
@@ -142,12 +142,12 @@ export class ElementLoader {
 
   /** Caches the pack index of a window that has just been written. */
   keepWindow(window: LoadedWindow): void {
-    this.#kept.windows.set(window.id, window);
+    this.#cache.windows.set(window.id, window);
   }
 
   /** Caches a pack that has just been written, for the next edit of its elements. */
   keepPack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
-    this.#kept.packs.set(id, keptPack(columns, text));
+    this.#cache.packs.set(id, keptPack(columns, text));
   }
 
   /**
@@ -156,23 +156,23 @@ export class ElementLoader {
    * @throws LargeImageError if one was removed.
    */
   async packsKept(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const kept = new Map<string, KeptPack>();
+    const loaded = new Map<string, KeptPack>();
     const missing: PackEntry[] = [];
     for (const entry of entries) {
-      const known = this.#kept.packs.get(entry.id);
-      if (known === undefined) missing.push(entry);
-      else kept.set(entry.id, known);
+      const cached = this.#cache.packs.get(entry.id);
+      if (cached === undefined) missing.push(entry);
+      else loaded.set(entry.id, cached);
     }
     for (let start = 0; start < missing.length; start += packsPerQuery) {
       const part = missing.slice(start, start + packsPerQuery);
       for (const { entry, pack, text } of await this.#fetch(part, 'both', signal)) {
         const copy = keptPack(pack.columns, text!);
-        this.#kept.packs.set(entry.id, copy);
-        kept.set(entry.id, copy);
+        this.#cache.packs.set(entry.id, copy);
+        loaded.set(entry.id, copy);
       }
     }
     return entries.map((entry) => {
-      const { columns, text } = kept.get(entry.id)!;
+      const { columns, text } = loaded.get(entry.id)!;
       return { entry, columns, text };
     });
   }
@@ -186,13 +186,13 @@ export class ElementLoader {
   async indexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
     const missing = ids.filter((id) => {
-      const known = this.#kept.indexParts.get(id);
-      if (known !== undefined) parts.set(id, known);
-      return known === undefined;
+      const cached = this.#cache.indexParts.get(id);
+      if (cached !== undefined) parts.set(id, cached);
+      return cached === undefined;
     });
     if (missing.length === 0) return parts;
     for (const [id, { entries }] of await this.records.findParts(missing)) {
-      this.#kept.indexParts.set(id, entries);
+      this.#cache.indexParts.set(id, entries);
       parts.set(id, entries);
     }
     if (parts.size < new Set(ids).size) throw elementsGone();
@@ -204,14 +204,14 @@ export class ElementLoader {
     const headers = new Map<string, SegmentHeader>();
     const missing: string[] = [];
     for (const [id] of segments as readonly (readonly [string])[]) {
-      const known = this.#kept.headers.get(id);
-      if (known === undefined) missing.push(id);
-      else headers.set(id, known.header);
+      const cached = this.#cache.headers.get(id);
+      if (cached === undefined) missing.push(id);
+      else headers.set(id, cached.header);
     }
     for (const [i, text] of (await this.tableParts(missing)).entries()) {
       // TableDraft writes headers.
       const header = JSON.parse(text.toString('utf8')) as SegmentHeader;
-      this.#kept.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
+      this.#cache.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
       headers.set(missing[i]!, header);
       if (isSliceOver()) await nextSlice();
     }
@@ -273,13 +273,13 @@ export class ElementLoader {
    * from the segment, which takes a fraction of the documents.
    */
   async packsWithColumns(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const known = new Map<string, PackColumns>();
-    for (const group of groups) await this.#readTable(group, known, signal);
+    const fromTable = new Map<string, PackColumns>();
+    for (const group of groups) await this.#readTable(group, fromTable, signal);
     const entries = groups.flatMap(({ packs }) => packs);
-    const others = entries.filter(({ id }) => !known.has(id));
+    const others = entries.filter(({ id }) => !fromTable.has(id));
     const loaded = new Map((await this.packs(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
     return entries.map((entry) => {
-      return { entry, columns: known.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
+      return { entry, columns: fromTable.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
     });
   }
 
@@ -291,42 +291,42 @@ export class ElementLoader {
     const loaded: LoadedPack[][] = [];
     for (const { window, packs } of groups) {
       const joined: LoadedPack[] = [];
-      const wanted = new Map(packs.map((entry) => [entry.id, entry]));
-      for (const { parts, header } of await this.#segmentsFor({ window, packs }, wanted)) {
-        const columns = await joinedColumns({ header, parts }, wanted, (ids) => this.tableParts(ids), signal);
+      const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
+      for (const { parts, header } of await this.#segmentsFor({ window, packs }, entriesById)) {
+        const columns = await joinedColumns({ header, parts }, entriesById, (ids) => this.tableParts(ids), signal);
         if (columns === null) continue;
         const entry: PackEntry = { ...packs[0]!, count: columns.count, detailsCount: 0 };
         for (const id of header.packs) {
-          entry.detailsCount += wanted.get(id)?.detailsCount ?? 0;
-          wanted.delete(id);
+          entry.detailsCount += entriesById.get(id)?.detailsCount ?? 0;
+          entriesById.delete(id);
         }
         joined.push({ entry, columns, text: null });
       }
-      loaded.push([...joined, ...(await this.packs([...wanted.values()], 'columns', signal))]);
+      loaded.push([...joined, ...(await this.packs([...entriesById.values()], 'columns', signal))]);
     }
     return loaded;
   }
 
   /** The segments of a window's table that are worth reading for some of its packs. */
-  async #segmentsFor({ window, packs }: WindowPart, wanted: ReadonlyMap<string, PackEntry>) {
+  async #segmentsFor({ window, packs }: WindowPart, entriesById: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.tableHeaders(window.table);
     return window.table.flatMap((parts) => {
       const header = headers.get(parts[0]!)!;
       // A segment is read as a whole, which takes as long as reading a third of its packs.
-      const shared = header.packs.filter((id) => wanted.has(id)).length;
+      const shared = header.packs.filter((id) => entriesById.has(id)).length;
       return shared * 2 < header.packs.length ? [] : [{ parts, header }];
     });
   }
 
   /** Adds the columns of packs that are in segments of the window's table. */
   async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
-    const wanted = new Map(packs.map((entry) => [entry.id, entry]));
-    for (const segment of await this.#segmentsFor({ window, packs }, wanted)) {
+    const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
+    for (const segment of await this.#segmentsFor({ window, packs }, entriesById)) {
       signal?.throwIfAborted();
       const found = await packColumnsOfSegment(segment, (ids) => this.tableParts(ids), signal);
-      for (const [id, read] of found ?? []) if (wanted.has(id)) columns.set(id, read);
+      for (const [id, read] of found ?? []) if (entriesById.has(id)) columns.set(id, read);
     }
   }
 

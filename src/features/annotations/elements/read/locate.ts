@@ -32,9 +32,9 @@ async function candidatePacks(
 ): Promise<Map<number, string[]>> {
   const candidates = new Map<number, string[]>();
   const note = (slot: number, id: string) => {
-    const known = candidates.get(slot);
-    if (known === undefined) candidates.set(slot, [id]);
-    else known.push(id);
+    const slotCandidates = candidates.get(slot);
+    if (slotCandidates === undefined) candidates.set(slot, [id]);
+    else slotCandidates.push(id);
   };
   const parts = window.index.length;
   if (parts === 0) {
@@ -65,11 +65,11 @@ export async function locate(
   maxWithTexts = packsWithTexts,
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
-  const wanted = [...(await setInSlices(ids, signal))];
+  const distinctIds = [...(await setInSlices(ids, signal))];
   // One query loads the pack indexes of all windows that may contain an id.
   const numbers: number[] = [];
   for (const [number, { lowId, highId }] of stored.windows.entries()) {
-    if (wanted.some((id) => id >= lowId && id <= highId)) numbers.push(number);
+    if (distinctIds.some((id) => id >= lowId && id <= highId)) numbers.push(number);
     if (isSliceOver()) await nextSlice(signal);
   }
   const windows = await loader.windows(
@@ -81,8 +81,8 @@ export async function locate(
       const number = numbers[i] as number;
       const { lowId, highId } = stored.windows[number]!;
       const inRange: string[] = [];
-      await inRuns(wanted.length, idsAtOnce, (from, to) => {
-        for (const id of wanted.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
+      await inRuns(distinctIds.length, idsAtOnce, (from, to) => {
+        for (const id of distinctIds.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
       });
       const candidates = await candidatePacks(loader, window, inRange);
       const live = [...candidates.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
@@ -119,9 +119,9 @@ export async function findElements(
   const byPack = new Map<string, { location: Location; rows: number[] }>();
   for (const location of locations.values()) {
     const key = `${location.window}/${location.pack}`;
-    const known = byPack.get(key);
-    if (known === undefined) byPack.set(key, { location, rows: [location.at] });
-    else known.rows.push(location.at);
+    const existing = byPack.get(key);
+    if (existing === undefined) byPack.set(key, { location, rows: [location.at] });
+    else existing.rows.push(location.at);
   }
   const elements = new Map<string, AnnotationElement>();
   const groups = [...byPack.values()];

@@ -33,7 +33,7 @@ function select(request: SelectRequest): AsyncGenerator<Selection, void, undefin
 }
 
 /** Makes the first chunk at once, so that early errors occur before the answer begins. */
-async function begun(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
+async function withFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {
     try {
@@ -58,7 +58,7 @@ export async function readElements(
   const selections = select({ loader, stored, query, budget, texts: true, signal });
   const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
   const reload = (selection: Selection) => loadTexts(loader, [selection], signal);
-  const chunks = await begun(textChunks(selections, onBox, query.orders ? reading.orders : null, reload));
+  const chunks = await withFirstChunk(textChunks(selections, onBox, query.orders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
 
@@ -155,7 +155,7 @@ export async function readCentroids(
   const budget = new ElementBudget(query);
   const props = new CentroidPropTable();
   const selections = select({ loader, stored, query, budget, texts: false, signal });
-  return { chunks: await begun(centroidChunks(selections, props)), budget, props };
+  return { chunks: await withFirstChunk(centroidChunks(selections, props)), budget, props };
 }
 
 async function* centroidChunks(
@@ -233,11 +233,11 @@ function writePack(
   view: DataView,
   { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
   rows: Int32Array,
-  { members, wanted }: { members: Float64Array; wanted: Uint32Array },
+  { members, wanted: positions }: { members: Float64Array; wanted: Uint32Array },
 ): void {
   const places = new Int32Array(count).fill(-1);
-  for (let i = 0; i < wanted.length; i += 1) {
-    const place = wanted[i] as number;
+  for (let i = 0; i < positions.length; i += 1) {
+    const place = positions[i] as number;
     places[rowInPack(members[place] as number)] = place;
   }
   for (let at = 0; at < count; at += 1) {
@@ -273,16 +273,16 @@ const maxKnown = 1024;
 
 /** The appearances of packs. Many packs have the same ones. */
 class KnownAppearances {
-  readonly #known = new Map<string, PackAppearances>();
+  readonly #byText = new Map<string, PackAppearances>();
 
   of(columns: PackColumns): PackAppearances {
     const text = columns.appearancesText();
-    let known = this.#known.get(text);
+    let known = this.#byText.get(text);
     if (known === undefined) {
       const appearances = parseAppearances(text);
       known = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
-      if (this.#known.size === maxKnown) this.#known.clear();
-      this.#known.set(text, known);
+      if (this.#byText.size === maxKnown) this.#byText.clear();
+      this.#byText.set(text, known);
     }
     return known;
   }
@@ -290,6 +290,6 @@ class KnownAppearances {
 
 function rowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
   // Fields that are null are missing in the element.
-  const given = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
-  return props.indexOf(given as unknown as AnnotationElement);
+  const defined = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
+  return props.indexOf(defined as unknown as AnnotationElement);
 }

@@ -31,8 +31,8 @@ export async function loadColumns(
     first.set(column, next);
     next += column.parts;
   }
-  const wanted = columns.flatMap((column) => parts.slice(first.get(column), first.get(column)! + column.parts));
-  const found = await loadParts(wanted);
+  const columnParts = columns.flatMap((column) => parts.slice(first.get(column), first.get(column)! + column.parts));
+  const found = await loadParts(columnParts);
   let at = 0;
   return columns.map((column) => {
     const bytes = found.slice(at, at + column.parts);
@@ -44,13 +44,13 @@ export async function loadColumns(
 const numberNames = Object.keys(packNumbers) as (keyof typeof packNumbers)[];
 
 /** Ranges of the rows of a segment that belong to some packs: first row, and the one after the last. */
-export function rangesOf({ packs, counts }: SegmentHeader, wanted: { has(id: string): boolean }): [number, number][] {
+export function rangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
   const ranges: [number, number][] = [];
   let from = 0;
   for (const [i, id] of packs.entries()) {
     const to = from + (counts[i] as number);
     const last = ranges.at(-1);
-    if (wanted.has(id)) {
+    if (packIds.has(id)) {
       if (last !== undefined && last[1] === from) last[1] = to;
       else ranges.push([from, to]);
     }
@@ -62,15 +62,15 @@ export function rangesOf({ packs, counts }: SegmentHeader, wanted: { has(id: str
 /** The columns of packs of a segment, as those of one pack; `null` if the segment does not have them. */
 export async function joinedColumns(
   segment: StoredSegment,
-  wanted: { has(id: string): boolean },
+  packIds: { has(id: string): boolean },
   loadParts: LoadParts,
   signal?: AbortSignal,
 ): Promise<PackColumns | null> {
   const all = await rowsOfSegment(segment, loadParts, signal);
   if (all === null) return null;
-  const ranges = rangesOf(segment.header, wanted);
+  const ranges = rangesOf(segment.header, packIds);
   const count = ranges.reduce((sum, [from, to]) => sum + to - from, 0);
-  const kept = (column: Float64Array) => {
+  const selected = (column: Float64Array) => {
     if (count === all.count) return column;
     const values = new Float64Array(count);
     let at = 0;
@@ -80,7 +80,7 @@ export async function joinedColumns(
     }
     return values;
   };
-  return new PackColumns({ ...mapColumns(all, kept), count, appearances: all.appearances });
+  return new PackColumns({ ...mapColumns(all, selected), count, appearances: all.appearances });
 }
 
 function mapColumns(rows: PackRows, of: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
@@ -104,9 +104,11 @@ function mapColumns(rows: PackRows, of: (column: Float64Array) => Float64Array):
 async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const named = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
-  const wanted = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) => named.get(name));
-  if (wanted.includes(undefined)) return null;
-  const stored = await loadColumns(segment, wanted as SegmentColumn[], loadParts);
+  const requiredParts = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
+    named.get(name),
+  );
+  if (requiredParts.includes(undefined)) return null;
+  const stored = await loadColumns(segment, requiredParts as SegmentColumn[], loadParts);
   const values = {} as Record<(typeof numberNames)[number], Float64Array>;
   for (const [i, name] of numberNames.entries()) {
     values[name] = decodeNumbers(stored[i]!, rows);

@@ -129,10 +129,10 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     if (matches.count > before) matches.packs.push({ ...pack, text: null });
   };
   const parts = windows.flatMap((window, number) => {
-    const wanted = candidates[number] as PackEntry[];
+    const packEntries = candidates[number] as PackEntry[];
     // Texts of a whole window would take too much memory.
-    const atOnce = needsText ? packsPerFetch : Math.max(1, wanted.length);
-    return runsOf(wanted, atOnce).map((packs) => ({ window, number, packs }));
+    const atOnce = needsText ? packsPerFetch : Math.max(1, packEntries.length);
+    return runsOf(packEntries, atOnce).map((packs) => ({ window, number, packs }));
   });
   const load = async ({ window, number, packs }: (typeof parts)[number]) => {
     const loaded = needsText ? loader.packs(packs, 'both', signal) : loader.packsWithColumns([{ window, packs }], signal);
@@ -151,7 +151,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
 async function sortedIndices(
   { sortedBy, orders, count }: Matches,
   direction: 1 | -1,
-  wanted: number,
+  limit: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint32Array> {
   const byOrder = (a: number, b: number) => (orders[a] as number) - (orders[b] as number);
@@ -159,12 +159,12 @@ async function sortedIndices(
     const indices = Uint32Array.from({ length: count }, (_, index) => index);
     const byValue = (a: number, b: number) =>
       direction * compare(sortedBy[a] as SortValue, sortedBy[b] as SortValue) || byOrder(a, b);
-    return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
+    return (await sortInSlices(indices, byValue, signal)).subarray(0, limit);
   }
   const numbers = sortedBy.subarray(0, count);
   const byNumber = (a: number, b: number) => direction * ((numbers[a] as number) - (numbers[b] as number)) || byOrder(a, b);
-  const indices = await firstCandidates(numbers, direction, wanted, signal);
-  return (await sortInSlices(indices, byNumber, signal)).subarray(0, wanted);
+  const indices = await firstCandidates(numbers, direction, limit, signal);
+  return (await sortInSlices(indices, byNumber, signal)).subarray(0, limit);
 }
 
 /** Number of bins by which the first numbers are separated from the others. */
@@ -177,7 +177,7 @@ const bins = 65_536;
 async function firstCandidates(
   numbers: Float64Array,
   direction: 1 | -1,
-  wanted: number,
+  limit: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint32Array> {
   const { length } = numbers;
@@ -195,7 +195,7 @@ async function firstCandidates(
     signal,
   );
   const scale = bins / (high - low);
-  const canBin = wanted < length && Number.isFinite(scale) && scale > 0;
+  const canBin = limit < length && Number.isFinite(scale) && scale > 0;
   if (!canBin) return Uint32Array.from({ length }, (_, index) => index);
   const from = direction === 1 ? low : high;
   const binOf = (number: number) => Math.min(bins - 1, Math.floor(direction * (number - from) * scale));
@@ -205,7 +205,7 @@ async function firstCandidates(
   };
   await inRuns(length, numbersAtOnce, count, signal);
   let [last, found] = [0, counts[0] as number];
-  while (found < wanted) found += counts[(last += 1)] as number;
+  while (found < limit) found += counts[(last += 1)] as number;
   const indices = new Uint32Array(found);
   let next = 0;
   const take = (start: number, end: number) => {
@@ -223,17 +223,17 @@ async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32A
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
   const typical = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
-  let wanted = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
+  let limit = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
   for (;;) {
-    const indices = (await sortedIndices(matches, query.sort[1], wanted, signal)).subarray(query.offset);
+    const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
     const trial = new ElementBudget(query);
     let taken = 0;
     for (; taken < indices.length && trial.isOpen; taken += 1) {
       trial.take(detailsOf(matches, indices[taken] as number));
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (!trial.isOpen || wanted === most) return indices.subarray(0, taken);
-    wanted = Math.min(most, wanted * 4);
+    if (!trial.isOpen || limit === most) return indices.subarray(0, taken);
+    limit = Math.min(most, limit * 4);
   }
 }
 

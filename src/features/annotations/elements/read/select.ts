@@ -112,18 +112,18 @@ async function* windowBatches(
 ): AsyncGenerator<WindowBatch> {
   const { conditions, sort } = query;
   const ordered = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
-  const wanted: StoredWindow[] = [];
+  const windows: StoredWindow[] = [];
   for (const window of ordered) {
     if (conditions.length > 0) {
-      if (mayMatchWithin(window.box, conditions)) wanted.push(window);
-    } else if (wanted.length === 0 && skipped.offset + window.count <= query.offset) skipped.offset += window.count;
-    else wanted.push(window);
+      if (mayMatchWithin(window.box, conditions)) windows.push(window);
+    } else if (windows.length === 0 && skipped.offset + window.count <= query.offset) skipped.offset += window.count;
+    else windows.push(window);
   }
   let batch: WindowBatch = { windows: [], textBytes: 0 };
   // Pack indexes are loaded in groups. They are small, but there may be very many.
   const group = 64;
-  for (let start = 0; start < wanted.length; start += group) {
-    const part = wanted.slice(start, start + group);
+  for (let start = 0; start < windows.length; start += group) {
+    const part = windows.slice(start, start + group);
     const loaded = await loader.windows(part, signal);
     for (const [at, window] of loaded.entries()) {
       const candidates = candidatePacks(window, conditions);

@@ -127,8 +127,8 @@ async function applyChanges(
   base: StoredElements,
   { put, remove, sizes }: { put: readonly CheckedPut[]; remove: ReadonlySet<string>; sizes: KnownOverlaySizes },
 ): Promise<{ stored: StoredElements; counts: Counts }> {
-  const known = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
-  const locations = await locate(tools.loader, base, [...known, ...remove], edit.signal);
+  const givenIds = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
+  const locations = await locate(tools.loader, base, [...givenIds, ...remove], edit.signal);
   const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
   const note = ({ window, pack, at }: Location, change: ItemChange) => {
     const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
@@ -216,18 +216,18 @@ async function groupsOf(
   windows: readonly StoredWindow[],
   signal: AbortSignal | undefined,
 ): Promise<Set<string | null>> {
-  const known = new Set(base.windows.map(({ id }) => id));
+  const baseIds = new Set(base.windows.map(({ id }) => id));
   const added = await loader.windows(
-    windows.filter(({ id }) => !known.has(id)),
+    windows.filter(({ id }) => !baseIds.has(id)),
     signal,
   );
   const groups = new Set(added.flatMap(({ groups: counts }) => counts.map(([group]) => group)));
   // Groups that no changed window contains any more may still be in another window.
   if (base.groups.every((group) => groups.has(group))) return groups;
-  const kept: LoadedWindow[] = await loader.windows(
-    windows.filter(({ id }) => known.has(id)),
+  const keptWindows: LoadedWindow[] = await loader.windows(
+    windows.filter(({ id }) => baseIds.has(id)),
     signal,
   );
-  for (const { groups: counts } of kept) for (const [group] of counts) groups.add(group);
+  for (const { groups: counts } of keptWindows) for (const [group] of counts) groups.add(group);
   return groups;
 }

@@ -75,9 +75,9 @@ export class Coloring {
   /** @throws BadParameterError */
   constructor(
     private readonly colorings: Colorings,
-    given: { stored: StoredElements; table: OpenTable; request: ColoringRequest; view: ColoringView },
+    options: { stored: StoredElements; table: OpenTable; request: ColoringRequest; view: ColoringView },
   ) {
-    const { stored, table, request, view } = given;
+    const { stored, table, request, view } = options;
     [this.#stored, this.#table, this.#request, this.#view] = [stored, table, request, view];
     const { colorBy, heat, filter, low, high } = request;
     const { names } = table;
@@ -134,11 +134,11 @@ export class Coloring {
   }
 
   async #load(window: number, signal: AbortSignal): Promise<WindowColors> {
-    const known = this.#values.get(window);
-    if (known !== undefined) return known;
-    const asked = { window, column: this.#column, base: this.#base, name: this.#name };
-    const found = await this.colorings.values(this.#stored, this.#question(signal), asked);
-    return { values: found.values, colors: this.#colorsOf(found) };
+    const cached = this.#values.get(window);
+    if (cached !== undefined) return cached;
+    const request = { window, column: this.#column, base: this.#base, name: this.#name };
+    const values = await this.colorings.values(this.#stored, this.#question(signal), request);
+    return { values: values.values, colors: this.#colorsOf(values) };
   }
 
   /** Colors of the texts of a window. */
@@ -147,8 +147,8 @@ export class Coloring {
   }
 
   #colorOfCategory(value: Cell): number {
-    const known = this.#colors.get(value);
-    if (known !== undefined) return known;
+    const cached = this.#colors.get(value);
+    if (cached !== undefined) return cached;
     return colorNumber(groupColor(value === null ? null : String(value)));
   }
 
@@ -239,8 +239,8 @@ export class Coloring {
   /** The largest number of shapes per million pixels in a heat map of the whole image. */
   async #highestNumber(signal: AbortSignal): Promise<number> {
     const { grids } = await this.#overview(signal);
-    const wanted = this.#view.coarsest + heatShrink;
-    const { level, sums } = grids.find((one) => one.level >= wanted) ?? grids.at(-1)!;
+    const minLevel = this.#view.coarsest + heatShrink;
+    const { level, sums } = grids.find((one) => one.level >= minLevel) ?? grids.at(-1)!;
     let most = minNumber;
     for (let at = 0; at < sums.length; at += 4) most = Math.max(most, sums[at + 1]! + sums[at + 2]!);
     return Math.max((this.#scale?.low ?? 0) + minNumber, (most / 4 ** level) * 1e6);

@@ -62,8 +62,8 @@ export class Colorings {
   ): Promise<WindowValues> {
     // The number of the window matters to filters of the order.
     const key = `${stored.windows[window]!.id}/${window}/${name}`;
-    const known = this.#values.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#values.get(key);
+    if (cached !== undefined) return cached;
     const load = async (signal: AbortSignal) => {
       const found = await this.options.tables.values({ ...question, signal }, { window, column, base });
       this.#values.set(key, found);
@@ -75,8 +75,8 @@ export class Colorings {
   /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
   async categories(question: TableQuestion, by: TableColumn): Promise<Map<Cell, number>> {
     const key = JSON.stringify([question.table.content, by, question.filter]);
-    const known = this.#categories.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#categories.get(key);
+    if (cached !== undefined) return cached;
     const found = await this.options.tables.summarize(question, [], by);
     const counts = new Map(found.map(({ value, count }) => [value, count]));
     this.#categories.set(key, counts);

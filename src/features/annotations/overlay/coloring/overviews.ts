@@ -59,7 +59,7 @@ function areaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
 
 /** Overviews of colored or filtered elements for the levels at which tiles have many. They are made in threads, and only kept in memory. */
 export class Overviews {
-  readonly #kept = new LRUCache<string, Overview>({
+  readonly #overviews = new LRUCache<string, Overview>({
     maxSize: maxBytes,
     sizeCalculation: ({ grids }) => grids.reduce((sum, { sums }) => sum + sums.byteLength, 1024),
   });
@@ -70,9 +70,10 @@ export class Overviews {
   constructor(private readonly drawer: Drawer) {}
 
   async get(request: OverviewRequest, signal: AbortSignal): Promise<Overview> {
-    const kept = this.#kept.get(request.key);
-    if (kept !== undefined) return kept;
-    const make = (wanted: AbortSignal) => this.#queue.run(() => this.#make(request, wanted), { signal: wanted });
+    const cached = this.#overviews.get(request.key);
+    if (cached !== undefined) return cached;
+    const make = (sharedSignal: AbortSignal) =>
+      this.#queue.run(() => this.#make(request, sharedSignal), { signal: sharedSignal });
     return this.#making.join(request.key, make, signal);
   }
 
@@ -94,7 +95,7 @@ export class Overviews {
       await this.drawer.addSums({ packs, kind, mode, groupColors, groups }, grids, signal);
     }
     const overview = { finest, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
-    this.#kept.set(key, overview);
+    this.#overviews.set(key, overview);
     return overview;
   }
 }

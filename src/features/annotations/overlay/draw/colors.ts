@@ -15,8 +15,8 @@ const parsed = new Map<string, PaintColor>();
 
 /** Parses a validated color of an annotation. Channels above 255 are clipped; a text that is not a color is transparent. */
 export function paintColor(text: string): PaintColor {
-  const known = parsed.get(text);
-  if (known !== undefined) return known;
+  const cached = parsed.get(text);
+  if (cached !== undefined) return cached;
   const color = parse(text);
   if (parsed.size >= maxParsed) parsed.clear();
   parsed.set(text, color);

@@ -86,16 +86,16 @@ export class VectorTile {
   }
 
   #simplified(points: readonly Coordinate[]): Position[] {
-    const kept: Position[] = [];
+    const simplified: Position[] = [];
     let last: Position | undefined;
     for (const [i, point] of points.entries()) {
       const position = this.#toTile(point);
       const isNear = last !== undefined && Math.abs(position[0] - last[0]) < minStep && Math.abs(position[1] - last[1]) < minStep;
       if (isNear && i < points.length - 1) continue;
-      kept.push(position);
+      simplified.push(position);
       last = position;
     }
-    return kept;
+    return simplified;
   }
 
   #lines(lines: readonly (readonly Coordinate[])[]): Point[][] {

@@ -90,8 +90,8 @@ export class TiffBytes {
 
   async #directoryBytes(offset: number, length: number): Promise<Uint8Array> {
     if (this.#windowWith(offset, length) === undefined && offset + length <= this.size) {
-      const wanted = Math.min(Math.max(windowBytes, length), this.size - offset);
-      const window = { offset, bytes: await this.#reader.read(offset, wanted) };
+      const byteCount = Math.min(Math.max(windowBytes, length), this.size - offset);
+      const window = { offset, bytes: await this.#reader.read(offset, byteCount) };
       this.#windows = [window, ...this.#windows].slice(0, keptWindows);
     }
     return this.exactly(offset, length, 'a directory');

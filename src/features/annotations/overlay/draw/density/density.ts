@@ -100,8 +100,8 @@ export class DensityCounter {
 
   #classOf(group: string | null, color: PaintColor): number {
     const key = JSON.stringify([group, color]);
-    const known = this.#classIndices.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#classIndices.get(key);
+    if (existing !== undefined) return existing;
     let index = this.classes.length;
     if (index < maxClasses) this.classes.push({ group, color });
     else index = this.classes.findIndex((other) => other.group === group);
