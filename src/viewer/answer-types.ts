@@ -39,6 +39,8 @@ export interface components {
             /** Format: date-time */
             fileChanged?: string;
             /** @constant */
+            _overlays?: true;
+            /** @constant */
             _active?: false;
             _annotationId?: string;
             _elementQuery?: {

@@ -79,6 +79,10 @@ const stored = {
     ...dateText,
     description: 'When the server noticed that the contents of the file have changed since this version was stored.',
   },
+  _overlays: {
+    const: true,
+    description: 'Present if elements of the types image or pixelmap refer to other images, or once did.',
+  },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
   _annotationId: { ...idText, description: 'For previous versions: id of the annotation.' },
   _elementQuery: {

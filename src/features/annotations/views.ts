@@ -42,6 +42,7 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
   const record = {
     ...storedMembers(annotation),
     ...(annotation.fileChanged && { fileChanged: annotation.fileChanged }),
+    ...(annotation.elements.references.length > 0 && { _overlays: true }),
     public: annotation.public,
     ...(annotation.publicFlags && { publicFlags: annotation.publicFlags }),
     _accessLevel: level,

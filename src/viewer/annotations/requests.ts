@@ -172,6 +172,19 @@ function asElements(elements: unknown[] = []) {
   return elements as Element[];
 }
 
+/** Maximum number of overlays of an annotation whose shapes are drawn by the server. */
+const maxOverlays = 100;
+
+/** The image and pixelmap elements of an annotation. */
+export async function loadOverlays(record: AnnotationRecord, signal: AbortSignal): Promise<Element[]> {
+  if (!record._overlays) return [];
+  const filter = JSON.stringify({ column: 'type', in: ['image', 'pixelmap'] });
+  const query = { filter, columns: '["id"]', limit: maxOverlays, _: record._version };
+  const { rows } = await request('GET', `annotation/${record._id}/table/rows`, { query, signal });
+  const found = await Promise.all(rows.map(([id]) => loadElement(record, String(id))));
+  return found.filter((element) => element !== null);
+}
+
 /** One stored element; `null` if it no longer exists. */
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {

@@ -5,7 +5,7 @@ import { nameOfPainting, Painting } from './coloring/painting.js';
 import { legendOf, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
-import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
+import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './requests.js';
 import { everywhere, Patches, without } from './drawing/patches.js';
 import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
@@ -64,8 +64,10 @@ export interface ShapesInBox {
 export class Sheet {
   /** stored elements near the view; `null` until they are requested */
   #gathered: Map<string, Element> | null = new Map();
-  /** the image and pixelmap elements in `#gathered` */
-  #overlays: Element[] = [];
+  /** the image and pixelmap elements near the view */
+  #overlays: readonly Element[] = [];
+  /** all of them, which are shown with tiles, and the version for which they were requested */
+  #allOverlays: { of: number | null; elements: readonly Element[] } = { of: null, elements: [] };
   /** the box that contains or overlaps all stored elements */
   #near: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that is known */
@@ -78,7 +80,7 @@ export class Sheet {
   #tiles: TileLayer | null = null;
   /** Version and groups that the tiles show. */
   #tilesOf: { shown: string; url: TileUrl } | null = null;
-  #closed = false;
+  #whileOpen = new AbortController();
   #shown = 'none';
   #reach = new Reach();
   /** The filter and the colors of shapes, when the server has sent them. */
@@ -180,7 +182,8 @@ export class Sheet {
 
   /** The loaded elements that show other images on top of this one. */
   overlays(): readonly Element[] {
-    return this.visible ? this.#asShown(this.#overlays) : [];
+    if (!this.visible) return [];
+    return this.#asShown(this.#shown === 'tiles' ? this.#allOverlays.elements : this.#overlays);
   }
 
   /** Overlays without those of hidden groups, and with the opacity of the annotation. */
@@ -241,7 +244,7 @@ export class Sheet {
     const shapes = [...this.#drawn(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
     return {
       shapes: shapes.map((element) => this.#painting?.paint(element) ?? element),
-      overlays: this.#asShown(found?.elements.filter(isOverlay) ?? []),
+      overlays: this.#asShown(found ? found.elements.filter(isOverlay) : await loadOverlays(record, signal)),
       tiles: isDrawn ? null : this.#tileUrl(),
       legend: this.#painting?.legend ?? null,
     };
@@ -249,7 +252,7 @@ export class Sheet {
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    if (this.#closed) return;
+    if (this.#whileOpen.signal.aborted) return;
     this.#repaint();
     const view = this.options.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
@@ -279,7 +282,7 @@ export class Sheet {
   }
 
   close() {
-    this.#closed = true;
+    this.#whileOpen.abort();
     this.#stop();
     this.#newPainting.abort();
     this.#present('none');
@@ -346,7 +349,6 @@ export class Sheet {
         this.#refused = null;
       } else this.#refused = { covers: this.#region, share };
       this.#gather();
-      if (this.#refused) this.#overlays = loaded?.elements.filter(isOverlay) ?? [];
       const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
       this.#present(isPart || this.#isDense ? 'tiles' : 'shapes');
       if (this.#refused) this.options.redraw();
@@ -397,5 +399,20 @@ export class Sheet {
   #showTiles() {
     this.#tiles ??= this.options.stage.addTiles();
     this.#tiles.show(this.#tileUrl(), this.display.opacity);
+    void this.#loadAllOverlays();
+  }
+
+  async #loadAllOverlays() {
+    const { record, options } = this;
+    if (this.#allOverlays.of === record._version) return;
+    this.#allOverlays.of = record._version;
+    try {
+      const elements = await loadOverlays(record, this.#whileOpen.signal);
+      if (this.#allOverlays.of !== record._version) return;
+      this.#allOverlays.elements = elements;
+      options.redraw();
+    } catch (error) {
+      if (!this.#whileOpen.signal.aborted) options.onError(error);
+    }
   }
 }

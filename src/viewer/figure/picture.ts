@@ -27,7 +27,7 @@ const parallel = 4;
 /** Maximum number of tiles of an annotation. If a figure needs more, coarser ones are enlarged. */
 const maxTiles = 400;
 
-/** Paints the image, the tiles of annotations that are not drawn as shapes, and the images on top of it. */
+/** Paints the image, the images on top of it, and the tiles of annotations that are not drawn as shapes. */
 export async function paintPanel(context: CanvasRenderingContext2D, panel: PanelPicture, signal: AbortSignal) {
   const { bounds, place, placement, layers, look } = panel;
   if (bounds.right === bounds.left) return;
@@ -39,10 +39,10 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
     context.imageSmoothingEnabled = zoom < sharpZoom;
     drawIn(picture, bounds);
   });
-  for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
   for (const { overlays } of layers) {
     for (const { element, picture: overlay } of overlays) paint(() => drawOverlay(context, element, overlay));
   }
+  for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
 
   /** Coordinates are image pixels, and nothing is painted outside the panel. */
   function paint(draw: () => void) {

@@ -338,6 +338,43 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     expect((await colors('png'))[0]).toEqual([255, 204, 204]);
   });
 
+  it('draws overlays of an annotation with very many shapes below its tiles, on the page and in figures', async () => {
+    const red = sharp({ create: { width: 200, height: 200, channels: 3, background: '#ff0000' } }).png();
+    const overlay = await uploadItem(admin, folder, 'red square.png', await red.toBuffer());
+    const item = await uploadItem(admin, folder, 'crowded.tif', await gray([1000, 1000], 255).toBuffer());
+    const squares = Array.from({ length: 20_500 }, (_, index) => ({
+      type: 'rectangle',
+      center: [(index % 205) * 2 + 1, Math.floor(index / 205) * 4 + 302, 0],
+      width: 2,
+      height: 4,
+      lineColor: '#00ff00',
+      fillColor: '#00ff00',
+    }));
+    const elements = [...squares, { type: 'image', girderId: overlay, transform: { xoffset: 300, yoffset: 400 } }];
+    await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Cells', elements } });
+    const expected = [
+      [0, 255, 0],
+      [0, 255, 0],
+      [255, 0, 0],
+      [255, 255, 255],
+    ];
+    await open(item);
+    const { bytes } = await saved({ format: 'png', width: '500', off: ['Legend', 'Scale bar'] });
+    const { at } = await pixels(bytes);
+    const places = [250, 350, 450, 550];
+    expect(places.map((x) => at(x / 2, 250))).toEqual(expected);
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${item}?at=500,500,1000`);
+    await until('the page shows the same', async () => {
+      const shown = await page.evaluate(`(() => {
+        const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
+        const colorAt = (x) => canvas?.getContext('2d').getImageData((x * canvas.width) / 1000, canvas.height / 2, 1, 1).data;
+        return ${JSON.stringify(places)}.map((x) => [...(colorAt(x) ?? [])].slice(0, 3));
+      })()`);
+      return JSON.stringify(shown) === JSON.stringify(expected);
+    });
+  });
+
   it('saves the visible channels in the legend, and uses the frame and projection of the view', async () => {
     const { bytes: stack } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
     const item = await uploadItem(admin, folder, 'stack.ome.tif', stack);

@@ -6,7 +6,7 @@ import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
-/** The content of the stage from bottom to top: overlays, shapes, labels, and the result of `above`. */
+/** The content of the stage from bottom to top: overlays, tiles of the server, shapes, labels, and the result of `above`. */
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
@@ -50,14 +50,31 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   /** Number of points that can still be drawn in this frame. */
   let room = pointsAtATime;
   const easel = new OffscreenCanvas(1, 1);
+  const overlayEasel = new OffscreenCanvas(1, 1);
+  /** Ids of the overlays that were drawn last. */
+  let overlaid = '';
   let isDirty = false;
   let isAsked = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(live);
+  const overlays = new CellLayer({ stage, depth: 'picture', cut: cutOverlays, parallel: 1 });
   const cells = new CellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
   // Within the frame in which the image is drawn: shapes must not swim on it.
   stage.onMove(drawLive);
-  return { redraw: () => cells.redraw(), redrawMore, redrawLive };
+  return { redraw, redrawMore, redrawLive };
+
+  function redraw() {
+    redrawOverlays(true);
+    cells.redraw();
+  }
+
+  /** @param isChanged whether the same overlays look different now */
+  function redrawOverlays(isChanged: boolean) {
+    const ids = [...content.overlays()].map(({ id }) => id).join(' ');
+    if (ids === '' && overlaid !== '') overlays.hide();
+    if (ids !== '' && (isChanged || ids !== overlaid)) overlays.redraw();
+    overlaid = ids;
+  }
 
   function redrawLive() {
     if (isAsked) return;
@@ -70,6 +87,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
 
   /** Draws cells whose missing shapes have arrived. */
   function redrawMore() {
+    redrawOverlays(false);
     list();
     cells.redrawCells(({ lacking }: ShapeCell) => lacking !== undefined && content.covers(lacking));
     redrawLive();
@@ -83,32 +101,33 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
 
   function cut(placement: DOMMatrix): Cut {
     list();
-    const side = snapped(cellSide);
     return {
-      toImage: placement.inverse(),
-      width: side,
-      height: side,
-      origin: { x: 0, y: 0 },
-      range: everywhere,
+      ...squares(placement),
       draw: (cell, signal) => drawCell(cell, placement, signal),
       isReady: ({ box }) => content.covers(inImage(box, placement, cellMargin)),
     };
   }
 
+  function cutOverlays(placement: DOMMatrix): Cut {
+    return { ...squares(placement), draw: async (cell) => drawOverlays(cell, placement) };
+  }
+
+  function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
+    const painter = cellPainter(overlayEasel, box, placement);
+    for (const overlay of content.overlays()) {
+      const picture = content.picture(overlay);
+      if (picture) painter.overlay(overlay, picture);
+    }
+    return overlayEasel.transferToImageBitmap();
+  }
+
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
-    const { left: x, top: y, right, bottom } = cell.box;
-    const placed = new DOMMatrix().translate(-x, -y).multiply(placement);
     const around = inImage(cell.box, placement, cellMargin);
     const without = content.live().map(({ id }) => id);
     if (content.covers(around)) delete cell.lacking;
     else cell.lacking = around;
-    const painter = painterOf(easel, { width: right - x, height: bottom - y }, placed, inImage(cell.box, placement));
+    const painter = cellPainter(easel, cell.box, placement);
     let isEmpty = true;
-    for (const overlay of content.overlays()) {
-      const picture = content.picture(overlay);
-      if (picture) painter.overlay(overlay, picture);
-      isEmpty = false;
-    }
     for (const { elements, opacity } of content.shapes(around)) {
       const seen = [...elements].filter((shape) => painter.reaches(shape) && !without.includes(shape.id));
       isEmpty &&= seen.length === 0;
@@ -149,6 +168,18 @@ function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond
     [top - beyond, bottom + beyond],
   ];
   return boxAround(columns.flatMap((x) => rows.map((y) => back.transformPoint({ x, y }))));
+}
+
+/** Cells that are squares on the screen. */
+function squares(placement: DOMMatrix) {
+  const side = snapped(cellSide);
+  return { toImage: placement.inverse(), width: side, height: side, origin: { x: 0, y: 0 }, range: everywhere };
+}
+
+function cellPainter(easel: OffscreenCanvas, box: Box, placement: DOMMatrix) {
+  const { left, top, right, bottom } = box;
+  const placed = new DOMMatrix().translate(-left, -top).multiply(placement);
+  return painterOf(easel, { width: right - left, height: bottom - top }, placed, inImage(box, placement));
 }
 
 /** `lacking`: the box of the image of which shapes were missing when the cell was drawn. */
