@@ -1,6 +1,6 @@
 /**
  * Time to check elements and take their boxes, against parsing the same bytes: `npx tsx bench/annotation-validate.ts [N]`. Prints
- * the median of several rounds; N polygons of 12 points, 100 000 by default.
+ * the median of several rounds; N polygons of 12 points, 100,000 by default.
  */
 import { boundingBox } from '../src/annotation-format/bounding-box.js';
 import { ElementIds } from '../src/annotation-format/element-ids.js';

@@ -1,5 +1,5 @@
 /**
- * Conversion of an image of 30 000 x 30 000 pixels to a pyramid of JPEG tiles, against the `vips` program with the same options: of a JPEG
+ * Conversion of an image of 30,000 x 30,000 pixels to a pyramid of JPEG tiles, against the `vips` program with the same options: of a JPEG
  * file, and of a TIFF that has all its levels in JPEG tiles, which are copied. The two take turns; the medians are compared. Memory is the
  * largest resident size of any process of the conversion.
  */

@@ -155,8 +155,8 @@ function report(name: string, value: string, target: string, reached: boolean): 
 
 async function panning(host: SlideHost, page: Page): Promise<void> {
   const cases = [
-    { name: '230 000 nuclei', count: 230_000, target: 1.3, widths: [slideSize * 1.5, 2400, 700] },
-    { name: '1 000 000 boxes', count: 1_000_000, target: 1.5, widths: [slideSize * 1.5, 2400, 350] },
+    { name: '230,000 nuclei', count: 230_000, target: 1.3, widths: [slideSize * 1.5, 2400, 700] },
+    { name: '1,000,000 boxes', count: 1_000_000, target: 1.5, widths: [slideSize * 1.5, 2400, 350] },
   ];
   const ids: string[] = [];
   for (const { name, count, target } of cases)

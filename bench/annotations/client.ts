@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** What a request sends. */
+/** The body and headers that a request sends. */
 export interface Sending {
   query?: Readonly<Record<string, string | number>>;
   body?: string | Uint8Array | Readable;

@@ -8,7 +8,7 @@ import type { startReferences } from './children.js';
 import { send, type Received, type Sending } from './client.js';
 import type { Targets } from './targets.js';
 
-/** What the following functions work with. */
+/** The tools of the following functions. */
 export interface Bench {
   host: Child;
   references: Awaited<ReturnType<typeof startReferences>>;
@@ -190,7 +190,7 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
   targets.note('centroids of all', centroids.ms, 600, 'ms', centroids.detail);
   const largest = { sort: 'size', sortdir: -1, maxDetails: 500000, minElements: 5000 };
   const sorted = await ask('GET', `/annotation/${id}`, largest);
-  targets.note('largest of 500 000 details', sorted.ms, 1500, 'ms', sorted.detail);
+  targets.note('largest of 500,000 details', sorted.ms, 1500, 'ms', sorted.detail);
   const column = await ask('GET', `/annotation/${id}/table.arrow`, { columns: '["area"]' });
   targets.note('a column of the table', column.ms, 300, 'ms', column.detail);
   const histogram = await ask('GET', `/annotation/${id}/table/histogram`, { x: 'area' });

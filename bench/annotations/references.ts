@@ -1,4 +1,4 @@
-// What annotations are compared with, in its own process. Argument: database. Serves files by path with Express alone.
+// The reference for annotation benchmarks, in its own process. Argument: database. Serves files by path with Express alone.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

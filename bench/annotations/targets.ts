@@ -1,4 +1,4 @@
-/** Prints measured values beside their targets, and counts those that miss them. */
+/** Prints measured values next to their targets, and counts those that miss them. */
 export class Targets {
   missed = 0;
   count = 0;

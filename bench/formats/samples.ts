@@ -152,7 +152,7 @@ const rowHeaders: Readonly<Record<string, (width: number) => Buffer>> = {
     head.set([24, 0x20], 16);
     return head;
   },
-  // Of planes: red, green and blue are frames.
+  // Stored as planes: red, green and blue are frames.
   fits(width) {
     const values = { SIMPLE: 'T', BITPIX: 8, NAXIS: 3, NAXIS1: width, NAXIS2: width, NAXIS3: 3 };
     const cards = Object.entries(values).map(([key, value]) => `${key.padEnd(8)}= ${String(value).padStart(20)}`.padEnd(80));

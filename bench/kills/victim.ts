@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What a process has reported that it swept or recovered. */
+/** Counts of what a process has swept or recovered. */
 export interface Swept {
   event: string;
   why?: string;
@@ -22,7 +22,7 @@ export class Victim {
   /** Milliseconds from each start to its address. */
   readonly startMs: number[] = [];
   readonly swept: Swept[] = [];
-  /** How often it gave up by itself at its start, for example because the database did not answer in time. */
+  /** How often it gave up at its start, for example because the database did not answer in time. */
   gaveUp = 0;
 
   constructor(

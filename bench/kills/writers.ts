@@ -4,7 +4,7 @@ import { Unanswered, type Caller } from './caller.js';
 import type { Random } from './random.js';
 import type { Victim } from './victim.js';
 
-/** What the writers work on. */
+/** The records that the writers change. */
 export interface Ground {
   caller: Caller;
   userId: string;
@@ -27,7 +27,7 @@ export interface Ground {
 export abstract class Writer {
   /** Number of writes that were answered with success. */
   acknowledged = 0;
-  /** What was wrong. */
+  /** The problems that were found. */
   readonly faults: string[] = [];
 
   constructor(

@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
 import { serveParent } from '../support/children.js';
 
-/** What the server uses: bytes, and numbers of open files, sockets and running tasks. */
+/** Resources that the server uses: bytes, and numbers of open files, sockets and running tasks. */
 export interface ServerState {
   rss: number;
   heapUsed: number;

@@ -48,7 +48,7 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
   }
 }
 
-/** Prints the results beside the targets. */
+/** Prints the results next to the targets. */
 export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...found }: Seen): void {
   const clients = outcomes.reduce((sum, outcome) => sum + outcome.clients, 0);
   console.log(`\n${clients} clients for ${seconds} s, ${engine}\n`);

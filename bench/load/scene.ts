@@ -12,7 +12,7 @@ export const annotationElements = 50_000;
 const people = 8;
 const listedElements = 4000;
 
-/** What the clients work on. */
+/** The records that the clients use. */
 export interface Scene {
   /** Tokens of users who may write. */
   tokens: string[];

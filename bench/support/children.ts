@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** What a process has used so far. */
+/** The resources that a process has used so far. */
 export interface Usage {
   /** Resident set now, and the most it ever was; bytes. */
   rss: number;

@@ -21,7 +21,7 @@ export interface BenchDatabase {
 }
 
 /**
- * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one beside the repository, or else, or if
+ * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one next to the repository, or else, or if
  * `embedded` is requested, that of `npm start`.
  */
 export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
@@ -69,7 +69,7 @@ async function killTrees(roots: readonly number[]): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // The process has ended by itself.
+      // The process has exited on its own.
     }
   }
   const isThere = (pid: number) => {

@@ -164,7 +164,7 @@ async function regions(host: SlideHost): Promise<void> {
     top: random((slideSize - side) / step) * step,
   });
   const cases = [
-    { name: 'tile of another size: 512 (Deep Zoom)', side: 512, output: 512, step: 512 },
+    { name: 'tile of a different size: 512 (Deep Zoom)', side: 512, output: 512, step: 512 },
     { name: 'region of 1024 x 1024', side: 1024, output: 1024, step: 1 },
     { name: 'region of 1024 x 1024, scaled to 700 x 700', side: 1024, output: 700, step: 1 },
   ];

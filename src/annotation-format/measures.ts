@@ -88,7 +88,7 @@ function ofPolygon(rings: readonly (readonly Point[])[]): Measures {
   return { area: area / 2, length: sides.length, ...center };
 }
 
-/** Ramanujan's second approximation, which is off by less than 0.04 % for any ellipse that is not almost a line. */
+/** Ramanujan's second approximation, which is off by less than 0.04% for any ellipse that is not almost a line. */
 function ellipsePerimeter(a: number, b: number): number {
   const h = ((a - b) / (a + b || 1)) ** 2;
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));

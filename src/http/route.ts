@@ -100,7 +100,7 @@ export interface RouteDefinition<
   /** Scope that the token needs; without it the caller is anonymous. */
   scope?: string;
   /**
-   * Whether a token in a cookie is accepted, as needed for requests that browsers make by themselves (images, downloads, event
+   * Whether a token in a cookie is accepted, as needed for requests that browsers make automatically (images, downloads, event
    * streams). A route that changes something accepts it from pages of the server itself and of origins that the host allows by
    * name.
    */

@@ -183,7 +183,7 @@ function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFi
     const definition = makeDefinition();
     const extension = extname(sampleFile);
     await openBroken(definition, `empty${extension}`, new Uint8Array(0));
-    await openBroken(definition, `text${extension}`, Buffer.from('This is no picture. '.repeat(50)));
+    await openBroken(definition, `text${extension}`, Buffer.from('This is not a picture. '.repeat(50)));
     for (const share of [0.01, 0.5, 0.95]) await openBroken(definition, `cut${extension}`, await firstBytes(sampleFile, share));
     const scrambled = await firstBytes(sampleFile, 1);
     for (let i = 7; i < scrambled.length; i += 61) scrambled[i] = (scrambled[i] ?? 0) ^ 0xff;

@@ -55,11 +55,11 @@ export class ApiError extends Error {
 
 /** Whether an error means that the document does not exist, or that the user cannot see it. */
 export function isRefused(error: unknown) {
-  // Requests of this page are valid, so 400 means that an id does not exist any more.
+  // Requests of this page are valid, so 400 means that an id no longer exists.
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
 }
 
-/** Whether the answer may change by itself: the user may get access, and the server may come back. */
+/** Whether the response may change without a request: the user may get access, and the server may come back. */
 export function mayPass(error: unknown) {
   return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }

@@ -32,7 +32,7 @@ export interface LargeImageViewerEvents {
   'view-change': { view: string };
   /** Something cannot be shown; `message` is for people. */
   problem: { message: string };
-  /** The token is not valid any more; set another one. */
+  /** The token is no longer valid; set another one. */
   'session-end': Record<string, never>;
 }
 

@@ -50,7 +50,7 @@ function become(next: User | null) {
   for (const listener of listeners) listener();
 }
 
-/** Continues the session of an earlier visit. A token that is not valid any more is removed. */
+/** Continues the session of an earlier visit. A token that is no longer valid is removed. */
 export async function resumeSession() {
   const user = token() === null ? null : await request('GET', 'user/me');
   if (user === null) setToken(null);

@@ -47,7 +47,7 @@ function directoryOf(): NonNullable<Host['directory']> {
   };
 }
 
-/** What a case of the suite reports about a host; `null` if it finds nothing wrong. */
+/** The failure of a case of the suite for a host; `null` if it passes. */
 async function verdict(change: Change, name: string, made: Partial<HostUnderTest> = {}): Promise<string | null> {
   type Run = () => Promise<void> | void;
   const cases = new Map<string, Run>();
@@ -121,7 +121,7 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
       },
     }),
     rights,
-    /a viewer is no site administrator/,
+    /a viewer is not a site administrator/,
   ],
   [
     'lists permissions without the owner',

@@ -114,7 +114,7 @@ async function makeReferenceHost(): Promise<HostUnderTest> {
 }
 
 describeHost('the reference host', makeReferenceHost, { describe, it, beforeAll, afterAll });
-describeHost('a server of another shape', () => makeSpecimenHost(), { describe, it, beforeAll, afterAll });
+describeHost('a server of a different shape', () => makeSpecimenHost(), { describe, it, beforeAll, afterAll });
 describeHost('a server with its files in GridFS', () => makeSpecimenHost(inGridFs), { describe, it, beforeAll, afterAll });
 if (noGateway === null) {
   const make = async () => makeSpecimenHost(await inBucket());

@@ -24,7 +24,7 @@ function extent(ring: readonly Coordinate[]): { center: Coordinate; width: numbe
   return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
 }
 
-/** The position of the shape according to its properties; `null` if they do not say. */
+/** The position of the shape according to its properties; `null` if they have none. */
 function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
   const center = isCoordinate(properties.center)
     ? properties.center

@@ -2,7 +2,7 @@ import type { AnnotationElement } from '../schema/document.js';
 
 const [key, opened, closed] = ['"points":', '[[', ']]'] as const;
 
-/** Elements of which lists of points have not been parsed. */
+/** Elements whose lists of points may not have been parsed. */
 export interface ElementsWithoutPoints {
   /** If the points of an element have not been parsed, its `points` is empty. */
   elements: AnnotationElement[];
@@ -40,7 +40,7 @@ export function parseWithoutPoints(list: string): ElementsWithoutPoints {
   return { elements, pointsOf: (element) => cut.get(element) ?? null };
 }
 
-/** The text of positions, without the brackets around all of them. @param isRing whether the first one is repeated at the end. */
+/** The text of a list of positions, without its outer brackets. @param isRing whether the first one is repeated at the end. */
 export function positionsIn(points: string, { isRing }: { isRing: boolean }): string {
   const positions = points.slice(1, -1);
   return isRing ? `${positions},${positions.slice(0, positions.indexOf(']') + 1)}` : positions;

@@ -22,14 +22,14 @@ function isObject(value: unknown): value is Members {
 
 function requireFunctions(owner: unknown, name: string, needed: readonly string[], optional: readonly string[] = []): void {
   if (!isObject(owner)) {
-    refuse(name, owner == null ? 'is missing' : 'is no object', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
+    refuse(name, owner == null ? 'is missing' : 'is not an object', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
   }
   for (const member of needed) {
-    if (typeof owner[member] !== 'function') refuse(`${name}.${member}`, 'is no function', 'It is required (docs/hosts.md).');
+    if (typeof owner[member] !== 'function') refuse(`${name}.${member}`, 'is not a function', 'It is required (docs/hosts.md).');
   }
   for (const member of optional) {
     if (owner[member] !== undefined && typeof owner[member] !== 'function') {
-      refuse(`${name}.${member}`, 'is no function', 'Give a function, or leave it out (docs/hosts.md).');
+      refuse(`${name}.${member}`, 'is not a function', 'Give a function, or leave it out (docs/hosts.md).');
     }
   }
 }
@@ -66,7 +66,7 @@ function checkModel<K extends keyof HostFields>(
   const names: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
   const named = Object.entries<string | undefined>(names);
   for (const [field, path] of named) {
-    if (typeof path !== 'string' || path === '') refuse(`fields.${kind}.${field}`, 'is no name', 'Give the name of a field.');
+    if (typeof path !== 'string' || path === '') refuse(`fields.${kind}.${field}`, 'is not a name', 'Give the name of a field.');
     if (!hasPath(schema, path)) {
       refuse(`fields.${kind}.${field}`, `is "${path}", which the schema of ${name} lacks`, 'Add it, or name another field.');
     }

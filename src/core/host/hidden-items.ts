@@ -66,7 +66,7 @@ export class HiddenItems {
     for await (const some of inParts(found, idsPerQuery)) yield some.map(({ itemId }) => itemId);
   }
 
-  /** Those of some items that the host has hidden. */
+  /** The items among these that the host has hidden. */
   async among(ids: readonly string[]): Promise<Set<string>> {
     const hidden = new Set<string>();
     for (const some of batches(ids)) {

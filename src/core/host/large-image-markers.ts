@@ -181,7 +181,7 @@ export class LargeImageMarkers {
     return this.#changed(doc);
   }
 
-  /** Stores the size of a pixel of an image; `null` removes it. @returns the changed item, or `null` if it has no image any more */
+  /** Stores the size of a pixel of an image; `null` removes it. @returns the changed item, or `null` if it no longer has an image */
   async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord | null> {
     const doc = await this.#items
       .findOneAndUpdate(
@@ -193,7 +193,7 @@ export class LargeImageMarkers {
     return this.#changed(doc);
   }
 
-  /** Writes the large-image record of an item that waits for a job; `null` if it does not wait any more. */
+  /** Writes the large-image record of an item that waits for a job; `null` if it no longer waits. */
   async settle(
     { itemId, jobId }: { itemId: string; jobId: string },
     marker: Record<string, unknown> | null,

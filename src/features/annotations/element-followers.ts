@@ -8,7 +8,7 @@ export interface ElementFollower {
   /** Called when an annotation has got these elements. */
   written(elements: StoredElements): void;
   /**
-   * Removes records that were derived from elements which no annotation has any more. Called after the sweep of the element store.
+   * Removes records that were derived from elements which no annotation has. Called after the sweep of the element store.
    *
    * @param families the families to sweep; by default all.
    * @returns how many records of each kind were removed.

@@ -110,12 +110,12 @@ export async function obtainHistogram(
   );
   const histogram = parseHistogram(requireKept(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
-  // Another program has stored a histogram under this name in another format.
+  // Another program has stored a histogram under this name in a different format.
   await cachedFiles.removeOne(item, name);
   return make(item, signal);
 }
 
-/** Parses a stored histogram. @returns `null` if the bytes are in another format. */
+/** Parses a stored histogram. @returns `null` if the bytes are in a different format. */
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());

@@ -70,7 +70,7 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
     });
     onClose(() => caches.close());
     settings.onChange(async ({ key }) => {
-      // Cached pictures with another color correction are never used again, because their keys differ.
+      // Cached pictures with a different color correction are never used again, because their keys differ.
       if (key === 'large_image.icc_correction') await caches.clear();
     });
     return { offers: { caches, tiles, sources }, routes: bindRoutes(cacheRoutes, { caches }) };

@@ -92,6 +92,11 @@ export const editSchema = component(
   'CommentEdit',
   objectOf(
     { text: newText },
-    { version: { ...anyInteger, description: 'The version to change. If the comment has another version, the answer is 409.' } },
+    {
+      version: {
+        ...anyInteger,
+        description: 'The version to change. If the comment has a different version, the answer is 409.',
+      },
+    },
   ),
 );

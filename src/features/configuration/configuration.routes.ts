@@ -94,7 +94,7 @@ const replace = defineRoute({
     restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true),
     expected: text({
       description:
-        'The version of the file that is to be replaced. If the file has another version, the answer is a conflict (409).',
+        'The version of the file that is to be replaced. If the file has a different version, the answer is a conflict (409).',
     }),
   },
   body: 'text',

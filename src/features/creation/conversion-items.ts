@@ -105,7 +105,7 @@ export class ConversionItems {
   }
 }
 
-/** Whether a job has ended and no process works on it any more. A process that still has to stop tidies up itself, unless it has been killed. */
+/** Whether a job has ended and no process works on it. A process that still has to stop tidies up itself, unless it has been killed. */
 function isOver({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
   const owner = run?.owner ?? null;

@@ -30,7 +30,7 @@ export function isPending(status: number): boolean {
   return status === jobStatus.inactive || status === jobStatus.queued || activeStatuses.includes(status);
 }
 
-/** The work that a job was created for; `null` for jobs of another kind. */
+/** The work that a job was created for; `null` for jobs of a different kind. */
 export function workOf(job: JobRecord): ConversionWork | null {
   const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
   // Only this module writes that member.

@@ -77,11 +77,11 @@ function addForUser({ stored, userText, name, login }: { stored: string; userTex
     throw error;
   }
   const document = mappingOf(former);
-  if (document === null) return conflict('it is no mapping');
+  if (document === null) return conflict('it is not a mapping');
   const users = mappingOf(ownMember(document, 'users'));
-  if (users === null) return conflict('"users" is no mapping');
+  if (users === null) return conflict('"users" is not a mapping');
   const own = mappingOf(ownMember(users, login));
-  if (own === null) return conflict(`"users: ${login}" is no mapping`);
+  if (own === null) return conflict(`"users: ${login}" is not a mapping`);
   const added = mappingOf(parseYaml(userText, name)) ?? {};
   return { text: writeYaml({ ...document, users: { ...users, [login]: { ...own, ...added } } }) };
 }

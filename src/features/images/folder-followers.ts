@@ -18,7 +18,7 @@ interface FollowerParts {
   images: {
     /** Called when the image of an item has changed although its file has not. */
     changeRevision(item: ItemRecord): Promise<void>;
-    /** Called when the files have arrived that the image of an item waited for. */
+    /** Called when the files that an image was waiting for have arrived. */
     retry(item: ItemRecord): Promise<void>;
   };
 }

@@ -110,7 +110,7 @@ export class HostFollower {
     }
   }
 
-  /** Does work on a file that may become an image. @returns the error by which a source refused the file, which is logged; otherwise `null` */
+  /** Runs `work`, which tries to make a file an image. @returns the error by which a source refused the file, which is logged; otherwise `null` */
   async #refusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
     try {
       await work();
@@ -139,7 +139,7 @@ export class HostFollower {
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
-  /** Detects the source of a file again after its bytes were replaced. They may be of another format, or not an image. */
+  /** Detects the source of a file again after its bytes were replaced. They may be of a different format, or not an image. */
   async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.marking.remove(item);
     const fresh = await this.parts.records.findItem(item.id);

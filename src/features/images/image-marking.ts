@@ -75,7 +75,7 @@ export class ImageMarking {
   /**
    * Stores the size of a pixel that a user has entered for an image; `null` removes it. Everything made from the image is renewed.
    *
-   * @throws BadParameterError if the item has no large image any more
+   * @throws BadParameterError if the item no longer has a large image
    */
   async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord> {
     const { records, items, changes } = this.options;

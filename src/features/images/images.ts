@@ -46,7 +46,7 @@ export interface ImagesOptions {
   temporaryDirectory: string;
 }
 
-/** The caller in whose turn a picture is made, and the queue in which that waits. */
+/** The caller for whom a picture is made, and the queue in which the work waits. */
 interface MakeOptions {
   /** Read only if the picture is not cached. */
   requester: { caller: Caller | null; readonly signal: AbortSignal };
@@ -111,7 +111,7 @@ export class Images {
   }
 
   /**
-   * Throws why an image could not be opened, a message that names its parts. @throws AccessDeniedError for callers who cannot read
+   * Throws the error of an image that could not be opened, whose message names its parts. @throws AccessDeniedError for callers who cannot read
    * the parts.
    */
   async #rethrow(error: unknown, item: ItemRecord, state: string, caller: Caller | null): Promise<never> {
@@ -198,7 +198,7 @@ export class Images {
   /**
    * Opens the large image of an item for one use; it stays open for the next one.
    *
-   * @param signal of the caller; opening is aborted when nobody waits for it any more
+   * @param signal of the caller; opening is aborted when nobody is waiting for it
    * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced meanwhile
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
@@ -237,7 +237,7 @@ export class Images {
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
       const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
-      // Images with very many frames take a while to open, and then to be described.
+      // Images with many frames take a while to open, and then to be described.
       if (isSliceOver()) await nextSlice();
       return opened;
     };
@@ -301,7 +301,7 @@ export class Images {
     return storedPicture(file, this.options);
   }
 
-  /** Closes a file that was kept open for later requests, because it has changed or is not served any more. */
+  /** Closes a file that was kept open for later requests, because it has changed or is no longer served. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#states.forgetFile(fileId);

@@ -49,7 +49,7 @@ function ambiguityOf(text: string): string | null {
       if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
       group.isAmbiguous ||= least === undefined || comma !== undefined;
       choices += 1;
-      // A second sign after a quantifier only determines the order in which ways are tried.
+      // A second character after a quantifier only determines the order in which alternatives are tried.
     } else last = { isAmbiguous: false };
     if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }

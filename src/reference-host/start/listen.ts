@@ -85,7 +85,7 @@ export async function listen(
   };
 }
 
-/** Waits for a limited time until only event streams are running, which do not end by themselves. */
+/** Waits for a limited time until only event streams are running, which do not end on their own. */
 async function drain(running: () => ServerResponse[], graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   const isStream = (reply: ServerResponse) => String(reply.getHeader('content-type')).startsWith('text/event-stream');

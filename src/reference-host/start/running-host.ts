@@ -48,7 +48,7 @@ export class RunningHost {
     this.#host?.endStreams();
   }
 
-  /** Closes the host after running work; it cannot restart any more. */
+  /** Closes the host after running work; it cannot restart. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#inOrder(async () => this.#closeHost());

@@ -11,7 +11,7 @@ const hostFormat = 1;
 /**
  * Records in a new database how the host stores its documents, and checks in others whether this release can read them.
  *
- * @throws LargeImageError if a later release has stored them in another format
+ * @throws LargeImageError if a later release has stored them in a different format
  */
 export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>): Promise<void> {
   try {

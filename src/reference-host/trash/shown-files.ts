@@ -14,7 +14,7 @@ function ownerOf({ itemId, attachedToType, attachedToId }: FileDocument) {
   return itemId === null ? { type: attachedToType, id: attachedToId } : { type: 'item', id: itemId };
 }
 
-/** Those of some files that do not belong to anything in the trash. */
+/** The files among these that do not belong to anything in the trash. */
 async function withoutTrashed(context: HostContext, files: readonly FileDocument[]): Promise<FileDocument[]> {
   const trashed = new Set<string>();
   for (const type of ['folder', 'item'] as const) {

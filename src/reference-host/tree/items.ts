@@ -246,7 +246,7 @@ export interface ItemCopy {
 
 /**
  * Copies an item with its files, its metadata and the fields of the plugin. If that takes longer than clients wait, because it
- * has very many annotations, it continues after this returns.
+ * has many annotations, it continues after this returns.
  */
 export function copyItem(
   context: HostContext,

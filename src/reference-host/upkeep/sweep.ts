@@ -28,7 +28,7 @@ export interface Swept {
   uploads: number;
   /** Folders and items that were in the trash for too long. */
   trash: number;
-  /** Removed registrations of bytes whose files were never created or do not exist any more. */
+  /** Removed registrations of bytes whose files were never created or no longer exist. */
   registrations: number;
   /** Removed files in the data folder that belong to nothing. */
   bytes: number;

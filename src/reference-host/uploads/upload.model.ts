@@ -23,7 +23,7 @@ export interface UploadDocument {
   assetstoreId: Types.ObjectId;
   /** Set when the file has been created, before that is announced. */
   published?: boolean;
-  /** The process of the request that starts the upload, as long as the client does not know its id. */
+  /** The process that handles the first request of the upload, until the client knows the upload's id. */
   startedBy?: string | null;
   created: Date;
   updated: Date;

@@ -102,7 +102,7 @@ export const fileChecks: HostChecks = {
       .read(file, { start: 0, end: content.length })
       .then(readAll)
       .catch(() => Buffer.alloc(0));
-    assert.equal(left.length, 0, 'the bytes of a removed file cannot be read any more');
+    assert.equal(left.length, 0, 'the bytes of a removed file cannot be read anymore');
     if (path !== null) await assert.rejects(readFile(path), 'the path of a removed file is gone');
   },
 
@@ -128,7 +128,7 @@ export const fileChecks: HostChecks = {
     assert.deepEqual(
       results.map(({ status }) => status),
       states,
-      'createMany stores each file by itself: one that fails does not stop the others',
+      'createMany stores each file separately: one that fails does not stop the others',
     );
     const [first, , third] = results.map((each) => (each.status === 'fulfilled' ? each.value : null));
     const firstBytes = await readAll(await files.read(first!, { start: 0, end: content.length }));

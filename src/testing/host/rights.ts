@@ -9,10 +9,10 @@ export const rightsChecks: HostChecks = {
   'knows who a token belongs to, and nobody for any other text': async (trial) => {
     const caller = await trial.verify(trial.owner.token);
     assert.equal(caller?.id, trial.owner.id, 'a token belongs to the user who signed in with it');
-    assert.equal(caller?.admin, false, 'a user that createUser makes is no site administrator');
+    assert.equal(caller?.admin, false, 'a user that createUser makes is not a site administrator');
     assert.ok(caller !== null && caller.scopes.length > 0, 'a sign-in has scopes');
     for (const text of ['', 'x', `${trial.owner.token}x`, '{"$gt":""}'])
-      assert.equal(await trial.verify(text), null, `the text ${JSON.stringify(text)} is no token of anybody`);
+      assert.equal(await trial.verify(text), null, `the text ${JSON.stringify(text)} is not a token`);
   },
 
   'gives owners at least write, strangers and the anonymous what the folder gives them': async (trial) => {
@@ -43,7 +43,7 @@ export const rightsChecks: HostChecks = {
       const current = await trial.records.findFolder(idText(folder._id));
       assert.ok(current !== null, 'the folder is found by its id');
       const caller = await trial.verify(user.token);
-      assert.equal(caller?.admin, false, `${word} is no site administrator`);
+      assert.equal(caller?.admin, false, `${word} is not a site administrator`);
       for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: current.doc } as const]) {
         assert.equal(await trial.host.access.level(caller, subject), level, `the level of ${word} on the ${subject.type}`);
       }

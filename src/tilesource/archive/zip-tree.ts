@@ -131,7 +131,7 @@ class ZipTree implements ArchiveTree {
       throw new TileSourceError(`${path} of the ZIP file is compressed by method ${compressionMethod}.`);
     if (Math.max(uncompressedSize, compressedSize) > maxInflatedBytes) {
       throw new TileSourceError(
-        `${path} of the ZIP file has ${uncompressedSize} bytes; compressed ones may have ${maxInflatedBytes}.`,
+        `${path} of the ZIP file has ${uncompressedSize} bytes; a compressed file can have at most ${maxInflatedBytes}.`,
       );
     }
     let content: Promise<Uint8Array> | null = null;

@@ -146,7 +146,8 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
     throw new Error(`it holds ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
   }
   if (width < 1 || height < 1) throw new Error(`the file holds a picture of ${width} by ${height} pixels`);
-  if (width * height > maxPixels) throw new Error(`${width} by ${height} pixels are more than the ${maxPixels} that are decoded`);
+  if (width * height > maxPixels)
+    throw new Error(`The picture has ${width} by ${height} pixels; at most ${maxPixels} are supported`);
 }
 
 /** Number of bytes at the start of a file in which the metadata boxes are searched. */

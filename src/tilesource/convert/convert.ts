@@ -56,7 +56,7 @@ async function recognize(path: string, refusal: TileSourceError): Promise<VipsFi
     if (format === 'tiff' && (await isStoredInTiles(reader))) throw refusal;
     if (format === 'svg') {
       if (reader.size > maxDrawingBytes)
-        throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);
+        throw new TileSourceError(`SVG files larger than ${maxDrawingBytes} bytes are not supported.`);
       await checkSvg(await readFile(path));
     }
     return { input: path, format };

@@ -70,7 +70,7 @@ export interface FileBlocks {
   /**
    * The block with this name, from memory or decoded, once for all simultaneous callers. It must not be changed.
    *
-   * @param decode gets a signal that is aborted when no caller waits any more.
+   * @param decode gets a signal that is aborted when no caller is waiting.
    */
   read(name: string, decode: (signal: AbortSignal) => Promise<Raster>, signal?: AbortSignal): Promise<Raster>;
   /** Frees all blocks, because the file is closed. */

@@ -9,14 +9,14 @@ interface Shared<Result> {
   done: boolean;
 }
 
-/** Does work once for all callers that need it at the same time, and aborts it when no caller waits any more. */
+/** Does work once for all callers that need it at the same time, and aborts it when no caller is waiting. */
 export class SharedWork<Result> {
   readonly #underWay = new Map<string, Shared<Result>>();
 
   /**
    * Joins the work with this name, or starts it.
    *
-   * @param work gets a signal that is aborted when no caller waits any more.
+   * @param work gets a signal that is aborted when no caller is waiting.
    * @param signal ends only the waiting of this caller, with its reason.
    */
   async join(name: string, work: (signal: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {

@@ -78,7 +78,7 @@ export class TileReader {
     this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
-  /** The corrupt tiles found so far; if there are very many, only the first. */
+  /** The corrupt tiles found so far; if there are many, only the first. */
   get corruptTiles(): readonly CorruptTileError[] {
     return [...this.#corrupt.values()];
   }

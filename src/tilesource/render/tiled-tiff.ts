@@ -38,7 +38,7 @@ export async function streamTiledTiff(
 }
 
 /**
- * Streams a TIFF that is written into a temporary file first. The file has no name any more when the stream starts (if the system
+ * Streams a TIFF that is written into a temporary file first. The file no longer has a name when the stream starts (if the system
  * allows that), so nothing is left behind whatever happens.
  *
  * @param write writes the TIFF. @returns its length in bytes.

@@ -148,7 +148,7 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
   for (let at = band; at < run.length; at += bands) counts[run[at]! - low]! += 1;
 }
 
-/** The samples of a band that have a value; if there are very many, evenly picked ones. */
+/** The samples of a band that have a value; if there are many, evenly picked ones. */
 async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
   const step = Math.max(1, Math.ceil(pixels / maxSorted));

@@ -121,7 +121,7 @@ function settingRow(definition: Definition) {
       const sent = typeof byDefault === 'string' ? JSON.stringify(value()) : value();
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
       else await request('PUT', 'system/setting', { form: { key, value: sent } });
-      // The server may have stored the value in another form.
+      // The server may have stored the value in a different form.
       shown = textOf(await request('GET', 'system/setting', { query: { key } }));
       put(shown);
       return true;

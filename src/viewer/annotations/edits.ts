@@ -81,7 +81,7 @@ export class Edits {
   }
 
   async #keepNow() {
-    // A shape that is finished is no draft any more and becomes a change at once: both are stored together.
+    // A shape that is finished is no longer a draft and becomes a change at once: both are stored together.
     await Promise.resolve();
     for (let stored = -1; stored !== this.#changes;) {
       stored = this.#changes;
@@ -219,7 +219,7 @@ export class Edits {
     return (edit ? edit.after : stored.get(id)) ?? null;
   }
 
-  /** Sends the changes, which must have been rebased on `record`. The server refuses them if the annotation has another version by now. */
+  /** Sends the changes, which must have been rebased on `record`. The server refuses them if the annotation has a different version by now. */
   async save(record: AnnotationRecord) {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));

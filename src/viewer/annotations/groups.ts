@@ -44,7 +44,7 @@ export class Groups {
     return this.#colors.get(group) ?? this.add(group);
   }
 
-  /** The groups to offer. If there are very many, only some of them, and always `kept`. */
+  /** The groups to offer. If there are many, only some of them, and always `kept`. */
   offered(...kept: (string | null)[]) {
     const found = [...this.#colors.keys()];
     return found.length <= maxOffered ? found : [...new Set([...kept, null, ...found.slice(0, maxOffered)])];

@@ -50,7 +50,7 @@ export function shapeForm(options: {
     return field(annotationTexts.label, label);
   }
 
-  /** Offers groups for the selected shapes. If there are very many, the group of new shapes, which is found in the legend, is among them. */
+  /** Offers groups for the selected shapes. If there are many, the group of new shapes, which is found in the legend, is among them. */
   function offerGroups() {
     const own = [...new Set(selection().map(({ group = null }) => group))];
     const isOne = own.length < 2;

@@ -58,7 +58,7 @@ export class SmallAnnotations {
     const records = batch.map(({ record }) => record);
     const loaded = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
-      // An annotation with another version is about to be loaded again, or is no longer shown.
+      // An annotation with a different version is about to be loaded again, or is no longer shown.
       const found = loaded.then((all) => all.get(record._id) ?? alone(record));
       resolve(found);
     }

@@ -23,7 +23,7 @@ export function neighborLinks(options: {
   const element = h('nav.neighbors.row', { 'aria-label': browseTexts.neighbors, hidden: true });
   addEventListener('keydown', onKey, { signal });
   void show().catch((error: unknown) => {
-    // The image is not in the list any more, or is alone. Without links, the page works as before.
+    // The image is no longer in the list, or is alone. Without links, the page works as before.
     if (!signal.aborted && !(error instanceof ApiError)) throw error;
   });
   return element;

@@ -17,7 +17,7 @@ export interface RowOptions {
   mayManage: boolean;
   onToggle: () => void;
   goTo: () => void;
-  /** called with another version of the thread */
+  /** called with a different version of the thread */
   onChanged: (thread: Comment) => Promise<void>;
   /** called when the thread was deleted */
   onGone: () => Promise<void>;

@@ -13,7 +13,7 @@ interface Shown {
   snapshot: () => HTMLCanvasElement;
 }
 
-/** Prints the view of an image and its facts instead of the page. @param options `beside` is the image that is compared with it */
+/** Prints the view of an image and its facts instead of the page. @param options `compared` is the image that is compared with it */
 export function printable(options: {
   main: HTMLElement;
   /** the name as it is now */

@@ -84,7 +84,7 @@ export function comparison(options: {
       const sides = move.join({ stage: image.stage, metadata }, leave);
       if (isChosen) {
         move.offset = centeredOffset(...sides);
-        // A view beside the second image would show nothing of it.
+        // A view next to the second image would show nothing of it.
         if (!isInView(...sides, move.offset)) first.image.stage.goHome(true);
       }
       move.follow(0);

@@ -19,7 +19,7 @@ const maxListed = 1000;
  *
  * @param isMixed whether channels are displayed together, so that they need no slider
  * @param on `frame` is called with the neighbors on the axis that was moved, nearest first; `projection` when planes of z are combined
- *   in another way. `drawn` resolves when the frame is complete, and `signal` ends what plays
+ *   in a different way. `drawn` resolves when the frame is complete, and `signal` ends what plays
  */
 export function frameControls(
   metadata: ImageMetadata,

@@ -30,11 +30,11 @@ interface ImageOptions {
   /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened any more */
+  /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened anymore */
   onRetry: () => void;
   /** whether the user may store presets; default no */
   mayWrite?: boolean;
-  /** whether users who may annotate get tools for the first shape; default no, as there is no room for them beside another image */
+  /** whether users who may annotate get tools for the first shape; default no, as there is no space for them next to another image */
   offersFirst?: boolean;
   /** whether the user administers the item; default no */
   mayManage?: boolean;

@@ -266,7 +266,7 @@ export class CellLayer {
     if (!newest.cut.refit?.(placement)) return this.#start();
     newest.relay();
     newest.trim(this.#around(newest.placed(placement), beyond));
-    // Tiles of another size are scaled to it.
+    // Tiles of a different size are scaled to it.
     this.redrawCells(() => true);
     this.options.stage.repaint();
   }

@@ -62,7 +62,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   }
 }
 
-/** Has the server discard an unfinished upload. Errors are ignored, because the server removes abandoned uploads by itself. */
+/** Has the server discard an unfinished upload. Errors are ignored, because the server removes abandoned uploads. */
 export async function discardUpload(uploadId: string) {
   await request('DELETE', `file/upload/${uploadId}`).catch(() => undefined);
   await forgetUpload(uploadId);
@@ -119,7 +119,7 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
 }
 
 /**
- * Number of bytes that the server has received. If the server does not know the upload any more (400) after the last chunk was sent, the upload
+ * Number of bytes that the server has received. If the server no longer knows the upload (400) after the last chunk was sent, the upload
  * is complete and only the answer was lost.
  */
 async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {

@@ -70,7 +70,7 @@ async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, s
   const [facts, ...metadata] = aboutItem(item);
   const panel = h('div.panel.surface.raised', facts, files, ...metadata);
   fill(main, h('div.page.item-page.column', heading, title, notice, panel));
-  // The server makes the image by itself, also when missing parts arrive.
+  // The server creates the image automatically, also when missing parts arrive.
   const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
   return { title: item.name, hasChanged };
 }

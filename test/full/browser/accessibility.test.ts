@@ -12,7 +12,7 @@ import { slideFile } from '../../support/images/slide.js';
 const executablePath = chromiumPath();
 const kinds = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** What is checked: an address, and a function that waits until its page is complete. */
+/** A checked page: an address, and a function that waits until its page is complete. */
 type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
 describe.skipIf(executablePath === null)('every page and dialog, checked with axe', () => {

@@ -269,7 +269,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     await dialog().getByRole('alert').getByText('No part of the image is in this box.').waitFor();
   });
 
-  it('saves annotations with very many shapes, and heat maps, as a picture, and says so', async () => {
+  it('saves annotations with many shapes, and heat maps, as a picture, and says so', async () => {
     const item = await uploadItem(admin, folder, 'many.tif', await gray([4000, 4000], 255).toBuffer());
     const elements = Array.from({ length: 20_500 }, (_, index) => ({
       type: 'rectangle',

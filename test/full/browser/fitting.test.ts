@@ -26,7 +26,7 @@ const names = {
 
 /** Runs in the page: finds what scrolls sideways, and controls and names that are cut, squeezed or covered. */
 const misfits = `(() => {
-  // Tables, code, and the tools on a phone scroll by themselves.
+  // Tables, code, and the tools on a phone scroll independently.
   const mayScroll = '.table-scroll, .table-frame, .object-views > *, .annotation-tools, textarea, input, pre, .editor';
   const pen = document.createElement('canvas').getContext('2d');
   const found = new Set();

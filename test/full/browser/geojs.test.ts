@@ -23,7 +23,7 @@ const elements = [
   { type: 'polyline', closed: true, points: [[700, 700, 0], [900, 720, 0], [800, 900, 0]], ...red }, // prettier-ignore
 ];
 
-/** What runs in the page before each script: `get`, `tiles` and a map of the item. */
+/** Code that runs in the page before each script: `get`, `tiles` and a map of the item. */
 const opening = (item: string) => `
   const get = async (path, init) => {
     const answer = await fetch('/api/v1' + path, init);

@@ -247,7 +247,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await choose('.g-item-actions-button', '.g-delete-item');
       await press('#g-confirm-button');
       await until('the item is gone', async () => (await admin.send('GET', `/item/${note!._id}`)).status === 400);
-      // The client opens the folder by itself. Waits for this, so that it does not happen while another page is opened.
+      // The client opens the folder automatically. Waits for this, so that it does not happen while another page is opened.
       await page.waitForURL((address) => !address.hash.includes(note!._id));
       await says('image.tif');
     }));

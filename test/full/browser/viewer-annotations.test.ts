@@ -500,7 +500,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       });
     };
     const panned = await ink();
-    // What was visible is kept, so going there and back requests narrow strips at most, because a fast drag moves the view
+    // Visible pictures are kept, so going there and back requests narrow strips at most, because a fast drag moves the view
     // farther.
     areas.length = 0;
     for (let turn = 0; turn < 3; turn += 1) await drag([-100, -60], [100, 60]);
@@ -580,7 +580,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.locator('.annotation-row input[type=checkbox]').first().check();
     expect(page.url()).toContain('?at=700,600,300');
 
-    // What is hidden at that moment stays hidden, in addition to what the address hides.
+    // Everything that is hidden at that moment stays hidden, in addition to what the address hides.
     const id = await page.evaluate<string>(`(() => {
       const [, second] = document.querySelectorAll('.annotation-row input[type=checkbox]');
       second.click();
@@ -795,7 +795,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     })()`;
     await until('annotations have a canvas of their own', () => page.evaluate<boolean>(veiled));
     await page.getByRole('slider', { name: 'Brightness' }).fill('100');
-    await until('they lie in that of the image again', async () => !(await page.evaluate<boolean>(veiled)));
+    await until('they are in that of the image again', async () => !(await page.evaluate<boolean>(veiled)));
     await page.getByRole('checkbox', { name: 'Overlays' }).uncheck();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(complaints).toEqual([expect.stringContaining('400')]);
@@ -871,7 +871,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     for (const { _id: id } of made) await admin.ok('DELETE', `/annotation/${id}`);
   });
 
-  it('stays usable with very many groups and with names of any length, while others change them', async () => {
+  it('stays usable with many groups and with names of any length, while others change them', async () => {
     const background = { r: 240, g: 240, b: 240 };
     const bytes = await sharp({ create: { width: 1024, height: 1024, channels: 3, background } })
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256 })

@@ -112,7 +112,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
     const second = page.getByRole('region', { name: 'Second image' });
-    await until('it stands in the address', () => part('with') === other);
+    await until('it is in the address', () => part('with') === other);
     const at = () => (part('at') ?? '').split(',').map(Number);
     /** The pixel of the second image in the middle of its stage. */
     const middle = async () => {
@@ -166,7 +166,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await rest();
     const before = at();
     await drag(1, -100);
-    await until('the second lies elsewhere', () => part('offset') !== null);
+    await until('the second is elsewhere', () => part('offset') !== null);
     await rest();
     expect(at()).toEqual(before);
     const shift = Number(part('offset')!.split(',')[0]);
@@ -265,7 +265,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await open('?at=1900,1900,200');
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
-    await until('it stands in the address', () => part('with') === far && part('offset') !== null);
+    await until('it is in the address', () => part('with') === far && part('offset') !== null);
     // In micrometers: their centers are at the same place. The view had nothing of the second image, so the whole first one is seen.
     expect(
       part('offset')!
@@ -278,7 +278,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
     // The offset of another image does not apply to this one.
-    await until('the other stands in the address', () => part('with') === other);
+    await until('the other is in the address', () => part('with') === other);
     expect(part('offset')).toBe(null);
     await open('');
     await page.getByRole('button', { name: 'Compare' }).click();

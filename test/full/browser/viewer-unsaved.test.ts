@@ -172,7 +172,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.getByLabel('Opacity').waitFor();
   });
 
-  it('says why a file of another kind is not imported', async () => {
+  it('says why a file of a different kind is not imported', async () => {
     const [bytes, latin] = [Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]), Buffer.from('{"name": "Ä"}', 'latin1')];
     const message = page.getByTestId('annotation-message');
     for (const [name, buffer, words] of [

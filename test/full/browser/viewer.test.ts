@@ -713,7 +713,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
   it('says that the session has ended, and continues after signing in again', async () => {
     const id = itemId();
-    // This is read before, because the page may notice by itself, and then the image is gone.
+    // This is read before, because the page may notice on its own, and then the image is gone.
     const { x, y, width, height } = await stageBox();
     await admin.ok('DELETE', '/user/authentication');
     await page.mouse.move(x + width / 2, y + height / 2);

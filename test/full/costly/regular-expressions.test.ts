@@ -29,7 +29,7 @@ function expressions(): Map<string, string> {
   return found;
 }
 
-/** What is wrong with an expression, or `null`. */
+/** The problem of an expression, or `null`. */
 function fault(text: string): string | null {
   const end = text.lastIndexOf('/');
   const verdict = checkSync(text.slice(1, end), text.slice(end + 1), { timeout: 20_000 });

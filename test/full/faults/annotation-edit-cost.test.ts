@@ -68,7 +68,7 @@ describe('changing one element', () => {
     // The directory of a window, which holds up to 65 536 elements, is all that grows.
     expect(large.bytes).toBeLessThan(3 * small.bytes);
     expect(large.bytes).toBeLessThan(40_000);
-    // What was just written is not read again, neither pack nor directory nor index.
+    // Data that was just written is not read again, neither pack nor directory nor index.
     expect(largeNext.commands.filter((command) => /^find .*element(pack|window|index)/.test(command))).toEqual([]);
     expect(largeNext.commands.length).toBeLessThanOrEqual(9);
   });

@@ -42,7 +42,7 @@ it('refuses a PNG with megabytes of compressed text, and reads one with little t
   await source.close();
 });
 
-it('refuses a PNG with very many texts, because the library makes objects of all of them at once', async () => {
+it('refuses a PNG with many texts, because the library makes objects of all of them at once', async () => {
   const text = chunk('tEXt', Buffer.from('A\0B'));
   const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
   await expect(open(await texts(10_001))).rejects.toThrow('The PNG holds more than 10000 texts.');
@@ -68,7 +68,7 @@ it('refuses an animation whose last frame would take minutes', async () => {
 });
 
 /** The tiles of its pyramid are empty except for two columns: 33 million pixels took a minute and a half. */
-it('refuses a picture of a few columns that would have very many tiles', async () => {
+it('refuses a picture of a few columns that would have many tiles', async () => {
   const picture = (height: number) =>
     sharp({ create: { width: 2, height, channels: 3, background: 'red' } })
       .png()

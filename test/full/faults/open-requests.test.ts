@@ -134,8 +134,8 @@ const user: Caller = { id: 'u1', admin: false, scopes: ['core.user_auth'] };
 const causes: Record<string, (token: string, name: string) => void> = {
   'its token was revoked': (token) => tokens.delete(token),
   'its token lost its scope': (token) => tokens.set(token, { ...user, scopes: ['core.user_info.read'] }),
-  'its user is no administrator any more': (token) => tokens.set(token, { ...user, admin: false }),
-  'the caller may not have this any more': (_token, name) => context.withheld.add(name),
+  'its user is no longer an administrator': (token) => tokens.set(token, { ...user, admin: false }),
+  'the caller may no longer have this': (_token, name) => context.withheld.add(name),
 };
 
 let count = 0;

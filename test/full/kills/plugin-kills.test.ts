@@ -93,7 +93,7 @@ async function victimsOf(chosen: Readonly<Record<string, PluginWrite>>): Promise
 }
 
 const textAt = (step: string) => `[large_image]\n# ${step}\n`;
-/** What the configuration file holds after a kill. */
+/** The contents of the configuration file after a kill. */
 const configurationAfter = new Map<string, string>();
 const configurationPath = () => join(configuration, 'server.cfg');
 const configurationVictim = (step: string): Victim => ({

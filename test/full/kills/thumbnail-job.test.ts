@@ -31,7 +31,7 @@ describe('the job that makes thumbnails, killed', () => {
       const sending = { form: { spec: JSON.stringify(spec), concurrent: '2', logInterval: '0.2' } };
       const job = String((await admin.ok('PUT', '/large_image/thumbnails', sending))._id);
       await until('some are made', async () => Number(await admin.ok('GET', '/large_image/thumbnails')) > 5);
-      // The log is written at intervals. What a killed process had not written is lost.
+      // The log is written at intervals. Entries that a killed process had not written are lost.
       await until('the log is written', async () => {
         const { log } = (await admin.ok('GET', `/job/${job}`)) as { log?: string[] };
         return (log ?? []).some((entry) => entry.startsWith('Started'));

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => installed?.remove());
 
-/** Creates a project beside the installed package, which it finds in the parent folder. */
+/** Creates a project next to the installed package, which it finds in the parent folder. */
 async function project(name: string, packages: readonly string[], files: Record<string, string>): Promise<string> {
   const folder = join(installed.work, name);
   await mkdir(folder, { recursive: true });
@@ -76,7 +76,7 @@ describe('the package in projects of its users', { timeout: 600_000 }, () => {
       'Slide.tsx': code,
       'Wrong.tsx': code.replace('theme="dark"', 'theme="blue"'),
     });
-    // The package finds the types of React beside itself.
+    // The package finds the types of React next to itself.
     const own = join('node_modules', 'express-large-image');
     await cp(join(installed.work, own), join(folder, own), { recursive: true });
     const tsc = run(join(folder, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: folder });

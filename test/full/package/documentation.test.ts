@@ -29,7 +29,7 @@ async function blocks(language: string): Promise<{ page: string; code: string }[
   return (await Promise.all(found)).flat();
 }
 
-/** The TypeScript of all pages, block by block, as modules beside package.json. */
+/** The TypeScript of all pages, block by block, as modules next to package.json. */
 async function snippets(): Promise<Map<string, string>> {
   const found = await blocks('ts');
   return new Map(

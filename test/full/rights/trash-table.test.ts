@@ -136,7 +136,7 @@ it('a restored item is reachable through DICOMweb again', async () => {
 });
 
 describe('lists and counts', () => {
-  /** Routes whose answers change by themselves, tell about the trash itself, or count what is stored and what of it may be removed. */
+  /** Routes whose responses change without a request, are about the trash itself, or count what is stored and what of it may be removed. */
   const volatile =
     /^GET \/(trash|annotation\/old|assetstore|notification|job|token|system\/(log|processes|uptime|check|status)|large_image\/(sources|cache))|events|metrics/;
   const rows = Object.entries(rightsRows).filter(([name]) => name.startsWith('GET ') && !volatile.test(name));
@@ -149,7 +149,7 @@ describe('lists and counts', () => {
         pathFor(name.split(' ')[1]!, row, things),
         row.sending(things),
       );
-      // What is in the trash still counts for sizes.
+      // Sizes include items in the trash.
       const text = (body === undefined ? bytes.toString('latin1') : JSON.stringify(body)).replaceAll(/"size":\d+/g, '');
       answers[name] = [status, headers.get('girder-total-count'), text];
     }

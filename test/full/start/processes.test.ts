@@ -98,7 +98,7 @@ describe('npm start -- --processes 2', () => {
   it('restarts all processes on request of one, without refusing requests', async () => {
     const before = await startDates();
     await admin.ok('POST', '/large_image/config/replace', { body: '[large_image]\ncache_tilesource_maximum = 7\n' });
-    await until('both have started anew', async () => {
+    await until('both have restarted', async () => {
       const now = await startDates();
       return now.size === 2 && [...now].every((date) => !before.has(date));
     });

@@ -22,7 +22,7 @@ const senders: [string, Record<string, string>][] = [
   ['a neighbor on the same site', { Origin: 'https://other.example.org', 'Sec-Fetch-Site': 'same-site' }],
   ['another site without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
 ];
-/** What an HTML form can send, and from where. */
+/** Requests that an HTML form can send, and where it is. */
 const forms: [string, string, Record<string, string>][] = [
   ...senders.map(([who, from]): [string, string, Record<string, string>] => [who, 'application/x-www-form-urlencoded', from]),
   ['another origin', 'text/plain', { Origin: evil }],

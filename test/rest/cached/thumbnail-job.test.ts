@@ -153,7 +153,7 @@ describe('the job that makes thumbnails', () => {
     else if (how === 'removed') await admin.ok('DELETE', `/job/${id}`);
     else await started.host.jobs.updateStatus(id, 4);
     let made = -1;
-    await until('nothing is made any more', async () => {
+    await until('nothing is made anymore', async () => {
       const before = made;
       made = Number(await count());
       return made === before;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Schema } from '../../../src/larger-host.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
-/** What may be sent, and what is then stored. `null` cannot be distinguished from the default. */
+/** Values that can be sent, with the stored ones. `null` cannot be distinguished from the default. */
 type Accepted = [sent: string, stored: unknown][];
 type Refused = [sent: string, message: string, field?: string][];
 

@@ -58,10 +58,14 @@ describe('install', () => {
   it.each<[string, Wrong, RegExp]>([
     ['no app', { app: undefined }, /^install: app is missing\./],
     ['no agenda', { agenda: undefined }, /^install: agenda is missing\./],
-    ['an invalid agenda', { agenda: {} }, /^install: agenda\.define is no function\./],
+    ['an invalid agenda', { agenda: {} }, /^install: agenda\.define is not a function\./],
     ['no auth', { auth: undefined }, /^install: auth is missing\./],
-    ['auth without verify', { auth: {} }, /^install: auth\.verify is no function\./],
-    ['strategies without a caller', { auth: { strategies: [{ authenticate() {} }] } }, /^install: auth\.caller is no function\./],
+    ['auth without verify', { auth: {} }, /^install: auth\.verify is not a function\./],
+    [
+      'strategies without a caller',
+      { auth: { strategies: [{ authenticate() {} }] } },
+      /^install: auth\.caller is not a function\./,
+    ],
     [
       'no strategies',
       { auth: { strategies: [], caller() {} } },
@@ -74,15 +78,15 @@ describe('install', () => {
       /^install: auth has both verify and strategies\./,
     ],
     ['no access', { access: undefined }, /^install: access is missing\./],
-    ['access without a filter', { access: { level: () => 0 } }, /^install: access\.filter is no function\./],
+    ['access without a filter', { access: { level: () => 0 } }, /^install: access\.filter is not a function\./],
     [
       'files that cannot be removed',
       { files: { localPath() {}, read() {}, create() {} } },
-      /^install: files\.remove is no function\./,
+      /^install: files\.remove is not a function\./,
     ],
-    ['a directory without groups', { directory: { users() {} } }, /^install: directory\.groups is no function\./],
-    ['a logger that only warns', { logger: { warn() {} } }, /^install: logger\.debug is no function\./],
-    ['a restart that is a command', { restart: 'reboot' }, /^install: host\.restart is no function\./],
+    ['a directory without groups', { directory: { users() {} } }, /^install: directory\.groups is not a function\./],
+    ['a logger that only warns', { logger: { warn() {} } }, /^install: logger\.debug is not a function\./],
+    ['a restart that is a command', { restart: 'reboot' }, /^install: host\.restart is not a function\./],
     ['no mongoose', { mongoose: undefined }, /^install: mongoose is missing\./],
     [
       'models of another mongoose',
@@ -103,7 +107,7 @@ describe('install', () => {
     ['an apiRoot that no client can request', { apiRoot: '/api/..' }, /^install: apiRoot is "\/api\/\.\."\. Give a literal path/],
     ['a brand of several words', { brand: 'my server' }, /^install: brand is "my server"\. Give a word/],
     ['a brand that is not text', { brand: 5 }, /^install: brand is 5\. Give a word/],
-    ['events that are a text', { events: 'all' }, /^install: events is no object\. Give an object with on /],
+    ['events that are a text', { events: 'all' }, /^install: events is not an object\. Give an object with on /],
     [
       'a sweep that is a text',
       { files: { localPath() {}, read() {}, create() {}, remove() {}, sweep: 'x' } },
@@ -125,7 +129,7 @@ describe('install', () => {
     }
   });
 
-  it('refuses a missing model, fields that the schemas lack, and ids of another kind', async () => {
+  it('refuses a missing model, fields that the schemas lack, and ids of a different kind', async () => {
     const { models, fields } = host;
     await refused({ models: { ...models, file: undefined } }, /^install: models\.file is not a compiled Mongoose model\./);
     await refused({ fields: undefined }, /^install: models\.item has no field "name"\. Add it, or say in fields\.item\.name/);

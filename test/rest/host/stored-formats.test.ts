@@ -14,7 +14,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { Client, startHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** What release 1.0 has stored. UPDATE_FIXTURES=1 writes it again, which may only be done with that release. */
+/** Data stored by release 1.0. UPDATE_FIXTURES=1 writes it again; only do that with that release. */
 const fixture = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'fixtures', 'stored-by-1.0.json');
 
 /** Stores something of each kind. @returns their ids. */

@@ -34,7 +34,7 @@ describe('large images by conversion', () => {
     const query = { parentType: 'folder', parentId: into, name, size: bytes.length };
     return String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
   };
-  /** An item whose file is not made a large image by itself. */
+  /** An item whose file does not become a large image automatically. */
   const plainItem = async (name: string, bytes: Uint8Array, into = folder): Promise<string> => {
     const item = await upload(name, bytes, into);
     await admin.ok('DELETE', `/item/${item}/tiles`);

@@ -72,7 +72,7 @@ describe('item lists and metadata search', () => {
     ['a broken regular expression', { name: { $regex: '(' } }],
     ['a regular expression that takes very long', { name: { $regex: '^(a+)+$' } }],
     ['the prototype', JSON.parse('{"__proto__.x": 1}') as object],
-    ['a value of another type', { folderId: { $gt: 'x' } }],
+    ['a value of a different type', { folderId: { $gt: 'x' } }],
   ])('refuse a filter with %s', async (_what, filter) => {
     const answer = await user.send('GET', '/item', { query: { folderId: top, text: `_filter_:${JSON.stringify(filter)}` } });
     expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(/./)]);

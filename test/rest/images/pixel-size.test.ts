@@ -139,7 +139,7 @@ describe('a pixel size that users enter', () => {
     ]);
     const text = await uploadItem(admin, folder, 'notes.txt', Buffer.from('no image'));
     expect((await enter(text, { mm_x: 1 })).status).toBe(400);
-    // The field cannot be written in another way.
+    // The field cannot be written in a different way.
     const internal = await admin.fails('PUT', `/item/${item}/internal_metadata/largeImageScale`, { json: { mmX: 1, mmY: 1 } });
     expect(internal).toMatchObject({ status: 400 });
   });

@@ -123,7 +123,7 @@ describe('a log', () => {
     expect((await store.find(job.id, { log: true }))!.log!.at(-1)).toBe('short');
   });
 
-  it('of very many short entries still fits into its document', async () => {
+  it('of many short entries still fits into its document', async () => {
     const job = await create();
     const entries = Array.from({ length: 300_000 }, (_, i) => String(i % 10));
     await store.appendLog(job.id, entries, { overwrite: true });

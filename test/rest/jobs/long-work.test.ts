@@ -1,4 +1,4 @@
-/** Requests about very many things are answered before clients stop waiting, and their work continues if needed. */
+/** Requests about many things are answered before clients stop waiting, and their work continues if needed. */
 import { Types } from 'mongoose';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { answerMs } from '../../../src/core/concurrency/in-time.js';
@@ -67,7 +67,7 @@ it('counts the large images made so far for a folder, and names the job for the 
   expect(handled).toBe(8);
 });
 
-it('copies of a folder with very many items are refused before anything is made', async () => {
+it('copies of a folder with many items are refused before anything is made', async () => {
   const full = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Full' });
   const { models } = started.host.context;
   const items = Array.from({ length: 5001 }, () => ({ _id: new Types.ObjectId(), folderId: new Types.ObjectId(full) }));

@@ -282,7 +282,7 @@ describe('revoking all tokens of a user', () => {
       const { url } = await other.listen();
       const { token } = await keyToken(await server.register('worker'));
       const there = new Client(url, token, null);
-      // Of the plugin, which keeps its verdicts on tokens.
+      // The plugin caches its verdicts on tokens.
       const isTaken = async () => (await there.send('GET', '/job/all')).status === 200;
       expect(await isTaken()).toBe(true);
       await admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value: false } });

@@ -1,12 +1,12 @@
 import { annotationMatrix } from './access-matrix-annotation.js';
 import type { Sending } from '../hosts/reference-host.js';
 
-/** Who calls; `limited` has a token of the writer (of the administrator, for their routes) without the scope of the route. */
+/** Callers; `limited` has a token of the writer (of the administrator, for their routes) without the scope of the route. */
 export const callers = ['anonymous', 'stranger', 'reader', 'writer', 'admin', 'limited'] as const;
 export type CallerName = (typeof callers)[number];
 
 /**
- * What requests are about. Item and job are created again for requests that change them. The job belongs to the writer and is not
+ * The subjects of requests. Item and job are created again for requests that change them. The job belongs to the writer and is not
  * public.
  */
 export interface Subjects {
@@ -78,7 +78,7 @@ export const kinds = {
       return { stranger: denied, reader: denied, writer: denied };
     },
   ),
-  /** Who may read the folder. */
+  /** Callers who may read the folder. */
   read: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
   /** Those who may read the folder. All others are answered with 401, because clients take 403 for data that are not stored. */
   zarr: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: as401(folderDenied('Read'))(subjects) })),
@@ -87,9 +87,9 @@ export const kinds = {
     const denied = refused(401, 'This link is invalid, has expired or was revoked.');
     return { anonymous: denied, limited: denied, stranger: denied, reader: denied, writer: denied, admin: denied };
   },
-  /** Who may read the item. */
+  /** Callers who may read the item. */
   itemRead: verdicts(as401(itemDenied), (subjects) => ({ stranger: itemDenied(subjects) })),
-  /** Who is signed in and may write the folder. */
+  /** Callers who are signed in and may write the folder. */
   write: verdicts(loggedIn, (subjects) => {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
@@ -99,40 +99,40 @@ export const kinds = {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** Who is signed in and may read the folder. */
+  /** Callers who are signed in and may read the folder. */
   userRead: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
-  /** Who is signed in, may read the item, and may write the target folder, which is the same folder here. */
+  /** Callers who are signed in, may read the item, and may write the target folder, which is the same folder here. */
   copy: verdicts(loggedIn, (subjects) => ({
     stranger: folderDenied('Read')(subjects),
     reader: folderDenied('Write')(subjects),
   })),
-  /** Who may read the annotation. */
+  /** Callers who may read the annotation. */
   annotationRead: verdicts(as401(annotationDenied('Read')), (subjects) => ({ stranger: annotationDenied('Read')(subjects) })),
-  /** Who is signed in and may write the annotation. */
+  /** Callers who are signed in and may write the annotation. */
   annotationWrite: verdicts(loggedIn, (subjects) => {
     const denied = annotationDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
-  /** Who may restore former versions. Anonymous callers are first told that they may not read it. */
+  /** Callers who may restore former versions. Anonymous callers are first told that they may not read it. */
   annotationRevert: verdicts(as401(annotationDenied('Read')), (subjects) => ({
     stranger: annotationDenied('Read')(subjects),
     reader: annotationDenied('Write')(subjects),
   })),
-  /** Who administers the annotation. */
+  /** Callers who administer the annotation. */
   annotationOwn: verdicts(loggedIn, (subjects) => {
     const denied = annotationDenied('Admin')(subjects);
     return { stranger: denied, reader: denied, writer: denied };
   }),
-  /** Who may write the item. */
+  /** Callers who may write the item. */
   annotationCreate: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects), reader: annotateDenied })),
-  /** Who may read the annotation and annotate the item. */
+  /** Callers who may read the annotation and annotate the item. */
   annotationCopy: verdicts(loggedIn, (subjects) => ({ stranger: annotationDenied('Read')(subjects), reader: annotateDenied })),
-  /** Who may write the item and administers its annotations. */
+  /** Callers who may write the item and administer its annotations. */
   annotationClear: verdicts(loggedIn, (subjects) => {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied, writer: annotationDenied('Admin')(subjects) };
   }),
-  /** Who may read the job. */
+  /** Callers who may read the job. */
   jobRead: verdicts(as401(jobDenied('Read')), (subjects) => {
     const denied = jobDenied('Read')(subjects);
     return { stranger: denied, reader: denied };
@@ -162,12 +162,12 @@ export const kinds = {
   },
 } satisfies Record<string, Verdicts>;
 
-/** What is expected of a route. */
+/** The expected results of a route. */
 export interface MatrixEntry {
   kind: keyof typeof kinds;
   /** The scope as the contract names it; none if a full sign-in is required. */
   scope?: 'core.data.read' | 'core.data.write' | 'core.data.own' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
-  /** What a valid request sends in addition to the path. */
+  /** Parameters of a valid request, in addition to the path. */
   sending?: Sending | ((subjects: Subjects) => Sending);
   /** Values of the parameters of the path other than item, folder and job. */
   params?: Readonly<Record<string, string>>;

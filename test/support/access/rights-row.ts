@@ -3,17 +3,17 @@ import type { Sending } from '../hosts/reference-host.js';
 /** A word in the name of everything that only users on the access list may see. */
 export const secret = 'unseen';
 
-/** Who calls. `owner` administers the things that requests are about, `admin` the site. */
+/** Callers. `owner` administers the subjects of the requests, `admin` the site. */
 export const roles = ['anonymous', 'stranger', 'reader', 'writer', 'owner', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** What each role may do with a thing: -1 nothing, 0 read, 1 write, 2 administer. */
+/** The level of each role on a subject: -1 nothing, 0 read, 1 write, 2 administer. */
 type Levels = Readonly<Record<Role, -1 | 0 | 1 | 2>>;
 
 const tree: Levels = { anonymous: -1, stranger: -1, reader: 0, writer: 1, owner: 2, admin: 2 };
 const nobody: Levels = { anonymous: -1, stranger: -1, reader: -1, writer: -1, owner: -1, admin: -1 };
 
-/** Things that requests are about. All lie in one private folder; job, upload, key and comments are the writer's. */
+/** Subjects of requests. All are in one private folder; job, upload, key and comments are the writer's. */
 export const levels = {
   item: tree,
   folder: tree,
@@ -34,11 +34,11 @@ export type Kind = keyof typeof levels;
 /** Ids by kind, and others that requests need. */
 export type Things = Readonly<Record<Kind | 'bare' | 'version' | 'list', string>>;
 
-/** What a route is about, and the level that its caller needs for that. */
+/** The subject of a route, and the level that its caller needs on it. */
 export interface Row {
   kind: Kind | null;
   level: 0 | 1 | 2;
-  /** What a harmless valid request sends. What an admitted request breaks is created again (`fresh`). */
+  /** Parameters of a harmless valid request. Records that an admitted request breaks are created again (`fresh`). */
   sending: (things: Things) => Sending;
   /** Parameters of the path other than the id. */
   params: (things: Things) => Readonly<Record<string, string>>;

@@ -419,8 +419,8 @@ export const otherChanges: Readonly<Record<string, string>> = {
   'POST /annotation/item/:id/plot/list': 'reads',
   'POST /annotation/:id/table/ids': 'reads: a filter does not fit into an address',
   'POST /annotation/item/:id/plot/data': 'reads',
-  'PUT /job/:id': 'asks for a full sign-in or a token of the job by itself',
-  'POST /job': 'asks for a token of its own by itself',
+  'PUT /job/:id': 'requires a full sign-in or a token of the job',
+  'POST /job': 'requires a separate token',
 };
 
 /** Scopes of tokens that change something. */

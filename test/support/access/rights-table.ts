@@ -163,7 +163,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       await rm(temporary, { recursive: true, force: true });
     });
 
-    /** What a caller must receive: `admitted`, or the status of a refusal. */
+    /** The required response: `admitted`, or the status of a refusal. */
     function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
       const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
       const has = (wanted: string) =>
@@ -220,7 +220,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       };
     }
 
-    /** What is wrong with the answer to one caller; `null` if nothing is. */
+    /** The problem with the response to one caller; `null` if there is none. */
     async function complaint(route: RouteOutline, row: Row, caller: Caller): Promise<string | null> {
       const verdict = verdictOf(route, row, caller);
       const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');

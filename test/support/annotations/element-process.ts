@@ -14,7 +14,7 @@ export const crashLayout = {
   segments: 2,
 };
 
-/** One process's element store and the documents beside it, which all processes share. */
+/** One process's element store and the documents next to it, which all processes share. */
 export function openElements(connection: Connection) {
   const store = new PackedElementStore({
     records: new MongoElementRecords(new OwnCollections(connection)),

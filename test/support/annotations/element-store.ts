@@ -34,7 +34,7 @@ export async function startElementStore() {
   };
 }
 
-/** What a write stored, once it is committed. */
+/** The elements that a write stored, once it is committed. */
 export async function kept<Given>(write: ElementWrite<Given> | Promise<ElementWrite<Given>>): Promise<Given> {
   return (await write).commit((given) => Promise.resolve(given));
 }

@@ -71,12 +71,12 @@ export const costlyAnnotations: readonly CostlyRow[] = [
       send('PATCH', `/annotation/${annotation}`, { json: [{ op: 'replace', path: `a${'/'.repeat(300_000)}x`, value: 1 }] }),
   ],
   [
-    'a polygon of 300 000 points',
+    'a polygon of 300,000 points',
     200,
     drawn(`{"type":"polyline","closed":true,"fillColor":"#ff0000","points":[${ring(300_000)}]}`),
   ],
   [
-    'a polygon of 20 000 holes',
+    'a polygon of 20,000 holes',
     200,
     drawn(`{"type":"polyline","closed":true,"points":[[0,0,0],[900,0,0],[900,900,0]],"holes":[${holes(20_000)}]}`),
   ],
@@ -98,7 +98,7 @@ export const costlyAnnotations: readonly CostlyRow[] = [
     ),
   ],
   [
-    'a heatmap of 200 000 points',
+    'a heatmap of 200,000 points',
     200,
     drawn(
       `{"type":"heatmap","radius":40,"points":[${Array.from({ length: 200_000 }, (_, i) => `[${i % 900},${i % 777},0,1]`).join()}]}`,
@@ -154,7 +154,7 @@ export const costlyAnnotations: readonly CostlyRow[] = [
       }),
   ],
   [
-    'an element with very many user fields',
+    'an element with many user fields',
     400,
     drawn(`{"type":"point","center":[1,2,0],"user":{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":[]`).join()}}}`),
   ],
@@ -203,7 +203,7 @@ export const costlyAnnotations: readonly CostlyRow[] = [
     mergedInto(Array.from({ length: 99_000 }, (_, i) => `"k${i}":{"a":1,"b":{"c":1,"d":2}}`).join()),
   ],
   [
-    'a body of one object with very many members',
+    'a body of one object with many members',
     400,
     ({ annotation }, send) => {
       const members = Array.from({ length: 600_000 }, (_, i) => `"k${i}":1`);

@@ -11,7 +11,7 @@ import { furnish, type CostlyRow, type Place } from './place.js';
 
 type Counts = Omit<ServerWork, 'stretches'>;
 
-/** What the server did for each request when it was last counted: `COUNT_WORK=1 npm run test:full -- costly --no-file-parallelism` writes them anew. */
+/** The work of the server for each request when it was last counted: `COUNT_WORK=1 npm run test:full -- costly --no-file-parallelism` counts it again. */
 const countsFile = new URL('counts.json', import.meta.url);
 /** Below this number, most looks at the clock come from the server's own tasks. */
 const fewLooks = 10_000;

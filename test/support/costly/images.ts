@@ -68,7 +68,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'a histogram of very many bins of a thousand bands',
+    'a histogram of many bins of a thousand bands',
     400,
     async ({ upload }, send) => {
       const tags = { ...grayTags(16, 16, 16), 277: { short: [1000] }, 258: { short: Array<number>(1000).fill(8) } };
@@ -87,7 +87,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'OME-XML of 90 000 planes',
+    'OME-XML of 90,000 planes',
     200,
     ({ upload }, send) => {
       const planes = Array.from({ length: 90_000 }, (_, i) => `<Plane TheZ="${i}" TheC="0" TheT="0"/>`).join('');
@@ -96,7 +96,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'OME-XML of few words about 100 000 planes',
+    'OME-XML of few words about 100,000 planes',
     200,
     ({ upload }, send) => {
       const channels = Array.from({ length: 100 }, (_, i) => `<Channel ID="Channel:0:${i}" Name="c${i}" Color="${i + 1}"/>`).join(
@@ -117,7 +117,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'OME-XML of very many labels of very many planes',
+    'OME-XML of many labels of many planes',
     200,
     ({ upload }, send) => {
       const slide = '<Image><Pixels Type="uint8" SizeX="256" SizeY="256"/></Image>';
@@ -131,7 +131,7 @@ export const costlyImages: readonly CostlyRow[] = [
     ({ upload }, send) =>
       shown(send, upload('slide.svs', grayTiff({ 270: { ascii: `Aperio Image Library\n|${'A = 1|'.repeat(2_000_000)}` } }))),
   ],
-  ['a file of 30 000 directories', 200, ({ upload }, send) => shown(send, upload('frames.tif', grayTiff({}, 30_000)))],
+  ['a file of 30,000 directories', 200, ({ upload }, send) => shown(send, upload('frames.tif', grayTiff({}, 30_000)))],
   [
     'a picture of 16 bits with much around it',
     200,
@@ -146,7 +146,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'a description in XML of very many elements',
+    'a description in XML of many elements',
     400,
     ({ upload }, send) => {
       const xml = `<PerkinElmer-QPI-ImageDescription>${repeated('<a b="c">d</a>', 240_000)}</PerkinElmer-QPI-ImageDescription>`;
@@ -154,7 +154,7 @@ export const costlyImages: readonly CostlyRow[] = [
     },
   ],
   [
-    'a CZI file of 20 000 planes',
+    'a CZI file of 20,000 planes',
     400,
     async ({ upload }, send) => {
       const block = { left: 0, top: 0, storedWidth: 2, storedHeight: 2, pixelType: 0, compression: 0, data: new Uint8Array(4) };

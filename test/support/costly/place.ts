@@ -8,7 +8,7 @@ export const asGet = { 'X-HTTP-Method-Override': 'GET' };
 export const json = { 'Content-Type': 'application/json' };
 export const plain = { 'Content-Type': 'text/plain' };
 
-/** What costly requests are about. */
+/** The subjects of costly requests. */
 export interface Place {
   folder: string;
   slide: string;

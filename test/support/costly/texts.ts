@@ -3,7 +3,7 @@ import { asGet, json, list, mebibyte, plain, repeated, type CostlyRow } from './
 /** Texts of every kind, at their limits. */
 export const costlyTexts: readonly CostlyRow[] = [
   [
-    'a number of 15 000 digits that is none',
+    'a number of 15,000 digits that is none',
     400,
     ({ slide }, send) => send('GET', `/item/${slide}/tiles/region`, { query: { left: `${'1'.repeat(15_000)}x` } }),
   ],
@@ -15,7 +15,7 @@ export const costlyTexts: readonly CostlyRow[] = [
   ],
   ['a form that is too long', 413, (_place, send) => send('POST', '/user', { form: { login: 'a'.repeat(2 * mebibyte) } })],
   [
-    'a form of very many fields',
+    'a form of many fields',
     400,
     (_place, send) =>
       send('POST', '/user', { body: repeated('a=&', 900_000), headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }),
@@ -63,7 +63,7 @@ export const costlyTexts: readonly CostlyRow[] = [
     ({ item }, send) => send('PUT', `/item/${item}/internal_metadata/x`, { body: list('[]', 30 * mebibyte), headers: json }),
   ],
   [
-    'metadata of very many keys',
+    'metadata of many keys',
     400,
     ({ item }, send) => {
       const keys = Array.from({ length: 70_000 }, (_, i) => `"${i.toString(36)}":1`);
@@ -82,7 +82,7 @@ export const costlyTexts: readonly CostlyRow[] = [
       send('POST', '/resource/search', { form: { q: repeated('a ', 250_000), types: '["item"]' }, headers: asGet }),
   ],
   [
-    'a search in very many fields',
+    'a search in many fields',
     400,
     (_place, send) => {
       const q = `${Array.from({ length: 20_000 }, (_, i) => `key:${i}`).join(' ')} x`;
@@ -136,13 +136,13 @@ export const costlyTexts: readonly CostlyRow[] = [
     (_place, send) => send('POST', '/large_image/config/format', { body: '[a]\nx = "a b"*600000', headers: plain }),
   ],
   [
-    'YAML of very many entries',
+    'YAML of many entries',
     200,
     ({ folder }, send) =>
       send('PUT', `/folder/${folder}/yaml_config/long.yaml`, { body: repeated('- a\n', 4 * mebibyte), headers: plain }),
   ],
   [
-    'YAML that stands for more than it says',
+    'YAML that expands to more than its text',
     400,
     ({ folder }, send) => {
       const text = `a: &a ${'x'.repeat(1000)}\nb: &b [${repeated('*a, ', 4000)}]\nc: &c [${repeated('*b, ', 4000)}]\n`;
@@ -167,7 +167,7 @@ export const costlyTexts: readonly CostlyRow[] = [
       }),
   ],
   [
-    'very many keys to be taken away',
+    'many keys to be taken away',
     400,
     ({ item }, send) => send('DELETE', `/item/${item}/metadata`, { body: list('"abcdef"', mebibyte - 100), headers: json }),
   ],

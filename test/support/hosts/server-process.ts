@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 /** `npm start` in its own process. */
 export interface ServerProcess {
   process: ChildProcess;
-  /** What it has written so far. */
+  /** Its output so far. */
   output(): string;
   /** Waits until it has printed its banner; resolves with its address. */
   url(): Promise<string>;

@@ -8,9 +8,9 @@ import { until } from '../run/until.js';
 export interface WatchedServer {
   url: string;
   process: ChildProcess;
-  /** What it has done since this was last called. */
+  /** Its work since the last call. */
   work(): Promise<ServerWork>;
-  /** What it has written so far. */
+  /** Its output so far. */
   output(): string;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ const python = process.env.PYTHON ?? 'python3';
 /** Files that third-party programs have written, in a folder that {@link Fixtures.remove} removes. */
 export interface Fixtures<Manifest> {
   folder: string;
-  /** What the script printed. */
+  /** The output of the script. */
   manifest: Manifest;
   remove(): void;
 }

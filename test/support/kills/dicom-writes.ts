@@ -30,7 +30,7 @@ export const dicomWrites: Record<string, PluginWrite> = {
       const [small, large] = await levels;
       const bytes = files.map(async ({ _id }) => (await client.send('GET', `/file/${_id}/download`)).bytes);
       expect(await Promise.all(bytes)).toEqual([small, large].toSorted((a, b) => a.length - b.length));
-      await until('nobody joins it any more', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'));
+      await until('the join has stopped', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'));
       expect(await client.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
       const whole = small.length + large.length;
       await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole);

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 
 /*
  * Part of a program that a test kills (`buildProgram` with `holdsAtSteps`). A write that has reached its step waits there forever, so that
- * one kill interrupts many writes, each at its own step. What waits is named
+ * one kill interrupts many writes, each at its own step. Waiting writes are named
  *   by the header `hold-at-step: <key> <step>` of the requests of a write, or
  *   by the variable HOLD_AT_STEPS, `<key> <step>,…`, for jobs and timers: the first one that reaches the step waits.
  * A step is a name, or `name#3` for the third time. `held <key>` is printed when the step has been reached.

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Client, type Answer } from '../hosts/reference-host.js';
 
 export const minimumChunk = 1024;
-/** What one case works on: its own collection with a folder. */
+/** The subjects of one case: its own collection with a folder. */
 export interface Place {
   name: string;
   collection: string;
@@ -18,7 +18,7 @@ export interface Write {
   prepare?: (client: Client, place: Place) => Promise<void>;
   /** The requests during which the process is killed. */
   act: (client: Client, place: Place) => Promise<unknown>;
-  /** What a client does afterwards, and the check of the result. */
+  /** Requests of a client afterwards, and the check of their results. */
   check: (client: Client, place: Place, step: string) => Promise<void>;
 }
 

@@ -9,7 +9,7 @@ export interface Victim {
   step: string;
   /** Its name in messages. */
   name: string;
-  /** Sends the requests. Absent if the write begins by itself. */
+  /** Sends the requests. Absent if the write starts without a request. */
   act?: (client: Client) => Promise<unknown>;
   /** Whether the step belongs to a job or a background task, not to the requests. */
   inBackground?: boolean;
@@ -27,7 +27,7 @@ export interface KillOptions {
   words?: readonly string[];
 }
 
-/** What processes come to without a request: recovery from a killed one, its jobs, files that are served where they lie. */
+/** Work that processes do without a request: recovery from a killed process, its jobs, files that are served in place. */
 export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:file', 'in-place:item'] as const;
 
 /** Number of writes that are started at the same time, until each has reached its step. */
@@ -45,7 +45,7 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
-  const isOver = ended.then(() => Promise.reject(new Error('The process has ended by itself.')));
+  const isOver = ended.then(() => Promise.reject(new Error('The process has exited on its own.')));
   isOver.catch(() => undefined);
   const said = new EventEmitter().setMaxListeners(0);
   const held = new Map(keyed.map(({ key }) => [key, once(said, `held ${key}`)]));

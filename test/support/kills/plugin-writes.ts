@@ -3,7 +3,7 @@ import type { Client } from '../hosts/reference-host.js';
 
 export type Json = Record<string, unknown>;
 
-/** What one case works on: its own folder with an item that is a large image. */
+/** The subjects of one case: its own folder with an item that is a large image. */
 export interface Place {
   folder: string;
   item: string;

@@ -3,7 +3,7 @@
 import { loadOmeZarr } from '@vivjs/loaders';
 import * as zarrita from 'zarrita';
 
-/** What zarrita and Viv have read. */
+/** The result of reading with zarrita and Viv. */
 export interface ReadStore {
   zarrita: number[];
   viv: number[];

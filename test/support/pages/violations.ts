@@ -15,7 +15,7 @@ interface ViolationOptions {
   kinds?: readonly string[];
 }
 
-/** What axe finds wrong with a page, one problem per line. */
+/** The problems that axe finds on a page, one per line. */
 export async function violationsOf(page: Page, { within, kinds }: ViolationOptions = {}): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
   const target = within === undefined ? 'document' : `document.querySelector(${JSON.stringify(within)})`;
@@ -26,7 +26,7 @@ export async function violationsOf(page: Page, { within, kinds }: ViolationOptio
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
 }
 
-/** What axe finds wrong in light and dark at 1200 pixels, and at 390. */
+/** The problems that axe finds in light and dark at 1200 pixels, and at 390. */
 export async function violationsInLooks(page: Page, options: ViolationOptions = {}): Promise<string[]> {
   const found: string[] = [];
   for (const [width, colorScheme] of looks) {

@@ -11,7 +11,7 @@ interface DurableDatabase {
   stop(): Promise<void>;
 }
 
-/** The database of `MONGODB_URI`, or one that is started if its tool is beside the repository; `null` if there is neither. */
+/** The database of `MONGODB_URI`, or one that is started if its tool is next to the repository; `null` if there is neither. */
 export async function startDurableDatabase(): Promise<DurableDatabase | null> {
   if (process.env.MONGODB_URI) return { uri: process.env.MONGODB_URI, stop: () => Promise.resolve() };
   if (!existsSync(program)) return null;

@@ -10,7 +10,7 @@ import { completeCode, packageBuild } from '../../../tsup.config.js';
 const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** What `npm pack` reports about the package. */
+/** The report of `npm pack` about the package. */
 export interface Packed {
   filename: string;
   unpackedSize: number;
@@ -40,7 +40,7 @@ async function isBuilt(): Promise<boolean> {
   return Math.max(...(await timesOf([...named, ...(await filesBelow('src'))]))) < Math.min(...(await timesOf(built)));
 }
 
-/** What `npm install` has created, and what the reference host and its database print there. */
+/** The files that `npm install` has created, and the output of the reference host and its database. */
 async function lookAtInstallation(work: string) {
   const files = await readdir(join(work, 'node_modules'), { recursive: true, withFileTypes: true });
   const sizes = await Promise.all(

@@ -104,7 +104,7 @@ interface Recorded {
   body: { json: unknown };
 }
 
-/** Recorded answers of the established implementation, if they are available beside the real test images. */
+/** Recorded answers of the established implementation, if they are available next to the real test images. */
 function recordedAnswers(): Recorded[] {
   const path = sampleFile('../spec/examples.jsonl');
   if (path === null || !existsSync(path)) return [];

@@ -48,7 +48,7 @@ describe('a DICOM file that is generated while it is sent', () => {
     expect([...new Uint32Array(Uint8Array.from(table).buffer)]).toEqual([0, length + 9, 2 * (length + 9)]);
   });
 
-  it('refuses native samples of more than the length of an element can say, with the number', async () => {
+  it('refuses native samples that exceed the 32-bit length of an element, and names the limit', async () => {
     const native = { ...large, syntax: transferSyntaxes.explicitLittle, lengthOf: null, frameBytes: 2 ** 24 };
     await expect(part10({ ...native, frames: 256 })).rejects.toMatchObject({
       code: 'not-acceptable',

@@ -36,7 +36,7 @@ it.each<[string, (sent: Record<string, string>) => Promise<unknown>]>([
       return ended;
     },
   ],
-])('yields the event loop while very many pieces of %s arrive', async (_what, take) => {
+])('yields to the event loop while many pieces of %s arrive', async (_what, take) => {
   const sent: Record<string, string> = {};
   let isTaken = false;
   const taking = take(sent).then(() => (isTaken = true));

@@ -125,7 +125,7 @@ describe('mongod on PATH', () => {
     expect(await throwAwayFolders()).toEqual([]);
   });
 
-  it('says so when it ends by itself', async () => {
+  it('reports that it has exited on its own', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const directory = join(work, 'data');
     const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });

@@ -129,7 +129,7 @@ it('features have no circular imports', () => {
     }
   }
   expect(uses.size).toBeGreaterThan(10);
-  // Features that use no others are removed repeatedly. What remains are cycles, and features that use them.
+  // Features that use no others are removed repeatedly, which leaves cycles and features that use them.
   for (let before = Infinity; uses.size < before;) {
     before = uses.size;
     for (const [feature, used] of uses) if (![...used].some((other) => uses.has(other))) uses.delete(feature);

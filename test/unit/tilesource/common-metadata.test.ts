@@ -20,7 +20,7 @@ describe('unsupported formats', () => {
     ['HDF5 (Imaris and others)', '\x89HDF\r\n\x1a\n', 'Export them as OME-TIFF.'],
   ])('are refused by their name: %s', async (name, beginning, help = 'Save the picture as PNG, JPEG or TIFF.') => {
     const bytes = Buffer.concat([Buffer.from(beginning, 'latin1'), Buffer.alloc(600)]);
-    await expect(sharpSource.open(memoryInput(bytes, 'a.bin'))).rejects.toThrow(`${name} files are not read. ${help}`);
+    await expect(sharpSource.open(memoryInput(bytes, 'a.bin'))).rejects.toThrow(`${name} files are not supported. ${help}`);
   });
 
   it('leave AVIF, which is read, alone', async () => {

@@ -188,7 +188,7 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
 describe('re-encodes tiles', () => {
   const whole = { form: forms['YCbCr 4:2:0']!, powers: [0, 1, 2] };
   it.each<[string, ConversionRequest]>([
-    ['of another size', { tileSize: 128 }],
+    ['of a different size', { tileSize: 128 }],
     ['of another quality', { quality: 50 }],
     ['of another compression', { compression: 'deflate' }],
   ])('when they are requested %s', async (_name, request) => {

@@ -77,7 +77,7 @@ describe('frames on the wire', () => {
     );
   });
 
-  it('are described once, while others have the event loop: there may be very many', async () => {
+  it('are described once, while others have the event loop: there may be many', async () => {
     const image = { ...small, frames: stack({ C: 3, T: 100_000 }) };
     let turns = 0;
     let isGoing = true;

@@ -80,7 +80,7 @@ const elementParameters = {
   bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
   orders: boolean({
     description:
-      'Give `_elementQuery.orders`: for each element a number that increases in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
+      'Give `_elementQuery.orders`: for each element a number that increases in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100,000 and the default `sort` only.',
   }),
 };
 
@@ -129,7 +129,7 @@ const get = defineRoute({
 const format = defineRoute({
   method: 'get',
   path: '/annotation/:id/:format',
-  summary: 'Get an annotation in another format: GeoJSON, or GeoJSON for QuPath.',
+  summary: 'Get an annotation as GeoJSON, or as GeoJSON for QuPath.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -140,7 +140,7 @@ const format = defineRoute({
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, geoJson, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
-    // The tag depends on the images of overlays, because the file of such an image can be replaced by one of another size.
+    // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
     const replyHeaders = annotationHeaders(tag);

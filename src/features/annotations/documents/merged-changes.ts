@@ -114,7 +114,7 @@ export class MergedChanges {
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
       try {
         const current = await this.#admit(id, changes);
-        // No caller may make its change any more.
+        // No caller may make its change anymore.
         if (current === null) return;
         const outcomes = await this.#write(current, changes);
         for (const [i, outcome] of outcomes.entries()) {

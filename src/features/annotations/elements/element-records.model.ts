@@ -49,7 +49,7 @@ interface FamilyDocument {
 }
 
 const storedBeforeTables =
-  'The elements of this annotation were stored by an earlier version, in a form that is not read any more. Create the annotation again.';
+  'The elements of this annotation were stored by an earlier version, in a form that is no longer supported. Create the annotation again.';
 
 /** Returns buffers without wrapping them. The documents are read by the driver directly, because Mongoose would copy each. */
 const plain = { promoteBuffers: true } as const;

@@ -211,7 +211,7 @@ export class AnnotationDensities {
   }
 
   /**
-   * Removes densities of windows that no annotation refers to any more. Must be called after the sweep of the element store.
+   * Removes densities of windows that no annotation refers to. Must be called after the sweep of the element store.
    *
    * @param elementsOf gives the stored elements of all annotations and previous versions of a family.
    * @param families the families to sweep; default all.

@@ -45,7 +45,7 @@ const styleQuery = {
     oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
     'element',
   ),
-  groups: groupNames('JSON list of the groups to show; null stands for elements without a group. Default: all.'),
+  groups: groupNames('JSON list of the groups to show; null means elements without a group. Default: all.'),
   without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 
@@ -140,7 +140,7 @@ const png = defineRoute({
       minimum: 0.01,
       maximum: 1000,
       description:
-        'Factor for densities; 1 shows the covered share as opacity. By default, a typical pixel of the level is shown at 75 %.',
+        'Factor for densities; 1 shows the covered share as opacity. By default, a typical pixel of the level is shown at 75%.',
     }),
   },
   returns: { types: ['image/png'] },
@@ -153,7 +153,7 @@ const vector = defineRoute({
   forLinks: true,
   summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
   description:
-    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes smaller than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
+    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes smaller than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20,000 features, the largest.',
   params: tilePath,
   query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },

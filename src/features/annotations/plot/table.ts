@@ -33,7 +33,7 @@ const maxValues = 5_000_000;
 /** Collects values by column, and by row for the requested columns. */
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
-  /** The index of each kept column in the values of a row. */
+  /** The index of each requested column in the values of a row. */
   readonly #positions: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 

@@ -232,7 +232,7 @@ export async function elementRows(
   return { file: 'sorted', ...result };
 }
 
-/** Ids of another form come from other programs and are kept as measurements. */
+/** Ids of a different form come from other programs and are kept as measurements. */
 function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   if (id === null) return;
   const text = typeof id === 'string' ? id.toLowerCase() : '';

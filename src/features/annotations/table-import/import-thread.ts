@@ -8,7 +8,7 @@ import { readError, type IncomingTable, type TableKind } from './incoming-table.
 import { openParquet } from './parquet-table.js';
 import { patchRows } from './patch-rows.js';
 
-/** A refused table. Of an error in a thread, only the message arrives. */
+/** A refused table. Only the message of an error leaves a thread. */
 export interface Refusal {
   refused: string;
   code: ErrorCode;

@@ -66,7 +66,7 @@ export class FolderSummaries {
     private readonly tables: Tables,
   ) {}
 
-  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of another type. */
+  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of a different type. */
   async ofImage(itemId: string, question: SummaryQuestion): Promise<ImageSummary> {
     const { caller, signal, by } = question;
     const found: CategoryMoments[] = [];

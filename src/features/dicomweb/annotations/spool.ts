@@ -68,7 +68,7 @@ class Column {
 
   async flush(): Promise<void> {
     if (this.#used === 0 && this.#isWritten) return;
-    // A column keeps no file open, because there may be very many of them.
+    // A column keeps no file open, because there may be many of them.
     await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#used * this.type.BYTES_PER_ELEMENT), { mode: 0o600 });
     this.#isWritten = true;
     this.#used = 0;

@@ -4,7 +4,7 @@ import { fileMeta, toBytes, transferSyntaxes, type Attributes } from '../format/
 import { maxNativeBytes } from '../images/structure.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** The contents of a file with samples. */
+/** The parts of a DICOM file with pixel data. */
 export interface FileParts {
   classUid: string;
   instanceUid: string;
@@ -14,7 +14,7 @@ export interface FileParts {
   /** Length of every frame in bytes if samples are native. */
   frameBytes: number;
   bitsAllocated: number;
-  /** Lengths of encoded frames; `null` if they are only known after making them. */
+  /** Lengths of encoded frames; `null` if they are not known in advance. */
   lengthOf: ((frame: number) => number) | null;
   frame: (number: number) => Promise<Uint8Array>;
   signal: AbortSignal;
@@ -23,7 +23,7 @@ export interface FileParts {
 const itemTag = 0xe0_00_ff_fe;
 const endTag = 0xe0_dd_ff_fe;
 
-/** The header of an element with a length of 32 bits; -1 means that its end is marked. */
+/** The header of an element with a 32-bit length. A length of -1 means that an end marker follows the value. */
 export function elementHeader(tag: string, vr: string, length: number): Buffer {
   const header = Buffer.alloc(12);
   header.writeUInt16LE(Number.parseInt(tag.slice(0, 4), 16), 0);

@@ -17,7 +17,7 @@ export interface JobChange {
 export interface FollowOptions {
   /** The caller who follows the job. */
   caller: Caller | null;
-  /** What the caller can see of the job. */
+  /** The part of the job that the caller can see. */
   sight: JobSight;
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;

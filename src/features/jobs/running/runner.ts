@@ -22,7 +22,7 @@ export interface JobRunnerOptions {
   /** The kinds of jobs that this process runs. Default both. */
   handlers?: readonly ('local' | 'worker')[];
   /**
-   * How long the process of a running job may be silent before the job is taken from it. Default 15 000: with the sweeps and with Agenda's
+   * How long the process of a running job may be silent before the job is taken from it. Default 15,000: with the sweeps and with Agenda's
    * `processEvery` of up to 5 s, a job whose process was killed is resumed, or ends in ERROR, within 30 s. If a process on the same machine has
    * ended, the next sweep notices it, after at most {@link sweepMs}.
    */

@@ -191,7 +191,8 @@ async function readFacts(file: CziBytes, position: number, signal: AbortSignal |
   const segment = await file.segment(position, 'ZISRAWMETADATA', signal);
   const length = (await file.exactly(segment.start, 4, 'the metadata', signal)).getInt32(0, true);
   if (length <= 0) return noFacts;
-  if (length > maxXmlBytes) throw new TileSourceError(`The CZI has ${length} bytes of XML; at most ${maxXmlBytes} are read.`);
+  if (length > maxXmlBytes)
+    throw new TileSourceError(`The CZI has ${length} bytes of XML; at most ${maxXmlBytes} are supported.`);
   const { buffer, byteOffset } = await file.exactly(segment.start + 256, length, 'the metadata', signal);
   const bytes = new Uint8Array(buffer, byteOffset, length);
   if (length > shortXmlBytes) return codecThreads.call('cziFacts', bytes, 'the metadata of the CZI', signal);

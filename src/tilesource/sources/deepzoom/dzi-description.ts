@@ -43,7 +43,7 @@ export async function readDescription(
   signal?: AbortSignal,
 ): Promise<DeepZoomDescription> {
   if (file.size > maxBytes)
-    throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxBytes} are read.`);
+    throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxBytes} are supported.`);
   const xml = Buffer.from(await file.read(0, file.size, signal && { signal })).toString('utf8');
   const [image] = children(parseXml(xml, 'this Deep Zoom image'), 'Image');
   const [size] = image === undefined ? [] : children(image, 'Size');

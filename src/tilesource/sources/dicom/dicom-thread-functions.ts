@@ -3,7 +3,7 @@ import { headerToJson, headerValue } from './header-json.js';
 
 /** Functions for DICOM that run in the decoding threads. */
 export const dicomThreadFunctions = {
-  /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
+  /** Reads the header of a DICOM file, which may describe 100,000 frames; `null` if the header is longer than these bytes. */
   dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {
     return readDicomFacts(bytes, isWhole);
   },

@@ -5,7 +5,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../tile-source.js';
 import { readDicomFacts, type DicomFacts } from './dicom-header.js';
 
-/** Number of bytes of a header that are read first, and maximum. Large headers describe each of many frames. */
+/** Number of bytes that are read first to find the header, and its maximum length. A header that describes each frame can be long. */
 const firstHeaderBytes = 2 ** 16;
 const maxHeaderBytes = 2 ** 26;
 /** Maximum number of fragments of a file without a table of offsets. The header of each fragment has to be read. */
@@ -83,7 +83,7 @@ export class DicomInstance {
     return this.sharesColors ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each two pixels of uncompressed frames share their color. Some writers say so but store all colors. */
+  /** Whether each pair of pixels in uncompressed frames shares its color. Some writers declare this but store all colors. */
   get sharesColors(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
@@ -226,7 +226,7 @@ export class DicomInstance {
   }
 }
 
-/** The contents of consecutive fragments, joined; those of a single one are not copied. */
+/** The contents of consecutive fragments, joined. A single fragment is not copied. */
 async function withoutTags(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
   const view = viewOf(bytes);
   const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;

@@ -119,7 +119,9 @@ export class CodeStream {
     if (tileParts.length === 0) return null;
     const total = tileParts.reduce((sum, { stretch }) => sum + stretch.length, 0);
     if (total > maxCutBytes) {
-      throw new TileSourceError(`Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are read.`);
+      throw new TileSourceError(
+        `Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are supported.`,
+      );
     }
     const parts: Buffer[] = [this.#header(range)];
     for (const { stretch, tile, index } of tileParts) {

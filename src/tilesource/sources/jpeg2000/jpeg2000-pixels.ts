@@ -74,7 +74,9 @@ export class CodeStreamPixels {
     if (width < 1 || height < 1) return createRaster({ ...this.shape, width: 0, height: 0 });
     const samples = width * height * components.length;
     if (samples > maxDecodedSamples) {
-      throw new TileSourceError(`Tiles of the JPEG 2000 file have ${samples} samples; at most ${maxDecodedSamples} are decoded.`);
+      throw new TileSourceError(
+        `Tiles of the JPEG 2000 file have ${samples} samples; at most ${maxDecodedSamples} are supported.`,
+      );
     }
     const bytes = await this.stream.cut(range, signal);
     if (bytes === null) return createRaster({ ...this.shape, width, height });

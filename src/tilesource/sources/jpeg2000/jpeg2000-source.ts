@@ -153,7 +153,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
     throw new TileSourceError(`The JPEG 2000 file has ${what}: this is not supported.`);
   };
   if (space !== null && otherSpaces[space] !== undefined) refuse(`colors of the space ${otherSpaces[space]}`);
-  if (components.length > 4) refuse(`${components.length} components, where at most four are read`);
+  if (components.length > 4) refuse(`${components.length} components, where at most four are supported`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
@@ -173,7 +173,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   const height = Math.min(size.tileHeight, size.bottom - size.top);
   if (width * height > limit) {
     throw new TileSourceError(
-      `The JPEG 2000 file is stored in tiles of ${width} by ${height} pixels; tiles of at most ${limit} pixels are decoded. Write it with smaller tiles.`,
+      `The JPEG 2000 file is stored in tiles of ${width} by ${height} pixels; tiles of at most ${limit} pixels are supported. Write it with smaller tiles.`,
     );
   }
   if (palette !== null) {

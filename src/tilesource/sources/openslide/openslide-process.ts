@@ -75,7 +75,7 @@ class Library {
     this.#call('void openslide_close(void *slide)')(slide);
   }
 
-  /** Checks the state of a slide. @throws Error with the message of OpenSlide. Then the slide cannot be used any more. */
+  /** Checks the state of a slide. @throws Error with the message of OpenSlide. Then the slide cannot be used anymore. */
   check(slide: Slide): void {
     const error = this.#call('const char *openslide_get_error(void *slide)')(slide);
     if (typeof error === 'string') throw new Error(error);

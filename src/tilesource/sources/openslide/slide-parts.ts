@@ -33,7 +33,7 @@ async function textOf(input: SourceInput): Promise<string> {
   const reader = await input.open();
   try {
     if (reader.size > maxTextBytes)
-      throw new TileSourceError(`${input.name} has ${reader.size} bytes; at most ${maxTextBytes} are read.`);
+      throw new TileSourceError(`${input.name} has ${reader.size} bytes; at most ${maxTextBytes} are supported.`);
     return Buffer.from(await reader.read(0, reader.size)).toString('latin1');
   } finally {
     await reader.close();

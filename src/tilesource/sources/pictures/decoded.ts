@@ -29,7 +29,8 @@ export async function wholeFile(
   try {
     const read = async (length: number) => Buffer.from(await reader.read(0, length, signal && { signal }));
     if (!is(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
-    if (reader.size > maxFileBytes) throw new TileSourceError(`${what} files of more than ${maxFileBytes} bytes are not read.`);
+    if (reader.size > maxFileBytes)
+      throw new TileSourceError(`${what} files larger than ${maxFileBytes} bytes are not supported.`);
     return await read(reader.size);
   } finally {
     await reader.close();

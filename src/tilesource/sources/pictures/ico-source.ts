@@ -38,7 +38,9 @@ export const icoSource: TileSourceDefinition = {
     // The height in the header includes the mask, which is as high as the picture.
     const sides = [picture.readInt32LE(4), Math.abs(picture.readInt32LE(8)) / 2];
     if (sides.some((side) => side < 1 || side > maxSide)) {
-      throw new TileSourceError(`Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; sides may have ${maxSide}.`);
+      throw new TileSourceError(
+        `Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; a side can have at most ${maxSide}.`,
+      );
     }
     const alone = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), best!.entry, picture]);
     alone.writeUInt32LE(22, 18);

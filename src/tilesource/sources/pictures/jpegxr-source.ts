@@ -18,14 +18,14 @@ export const jpegXrSource: TileSourceDefinition = {
     const bytes = await wholeFile(input, isJpegXr, 'JPEG XR', options.signal);
     const { width, height } = jpegXrSize(bytes, what);
     if (width * height > maxPixels) {
-      throw new TileSourceError(
-        `${width} by ${height} pixels are more than the ${maxPixels} of a JPEG XR picture that are decoded.`,
-      );
+      throw new TileSourceError(`The JPEG XR picture has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
     }
     const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, what, options.signal);
     const { componentCount: bands, bitsPerSample: bits } = info;
     if ((bands !== 1 && bands !== 3) || bits > 16) {
-      throw new TileSourceError(`JPEG XR with ${bands} samples of ${bits} bits is not read: one or three of 8 or 16 bits are.`);
+      throw new TileSourceError(
+        `JPEG XR with ${bands} samples of ${bits} bits is not supported; it can have 1 or 3 samples of up to 16 bits.`,
+      );
     }
     const pixels = bits === 16 ? new Uint16Array(data.buffer, 0, data.length / 2) : data;
     const raw = { width: info.width, height: info.height, channels: bands as 1 | 3 };

@@ -34,10 +34,10 @@ function readHeader(bytes: Buffer): Pcx {
     throw new TileSourceError(`Corrupt PCX: rows of ${rowBytes} bytes for ${width} by ${height} pixels of ${bits} bits.`);
   }
   if (width * height > maxPixels)
-    throw new TileSourceError(`The PCX has ${width} by ${height} pixels; at most ${maxPixels} are read.`);
+    throw new TileSourceError(`The PCX has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
   if (rowBytes * planes * height > maxUnpackedBytes) {
     throw new TileSourceError(
-      `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes in total are read.`,
+      `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes in total are supported.`,
     );
   }
   const form = `${bits} bits in ${planes} planes`;

@@ -25,7 +25,7 @@ export interface Rows {
   header: Record<string, unknown>;
 }
 
-/** Reads the header of a format; `null` if the file has another format. */
+/** Reads the header of a format; `null` if the file has a different format. */
 export type HeaderReader = (file: HeaderBytes) => Promise<Rows | null> | Rows | null;
 
 /** The first bytes of a file, and a function that reads more. */
@@ -86,7 +86,7 @@ export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows
   };
 }
 
-/** A converter for bytes in another order. `order[band]` is the position of the byte of a band in a pixel. */
+/** A converter for bytes in a different order. `order[band]` is the position of the byte of a band in a pixel. */
 export function bytewise(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
   if (order.length === bytesPerPixel && order.every((from, band) => from === band)) {
     return (bytes, { skip, count }, out, at) => {

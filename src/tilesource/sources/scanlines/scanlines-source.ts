@@ -25,7 +25,7 @@ const headBytes = 2 ** 13;
 const maxMergedBytes = 2 ** 22;
 /** Number of rows that are read at the same time if each needs a request. */
 const rowsAtOnce = 8;
-/** Longest side. */
+/** Maximum width and height. */
 const maxSide = 2 ** 31;
 
 const formats = [readBmp, readNetpbm, readFits, readTga];
@@ -76,7 +76,7 @@ class ScanlinesTileSource implements TileSource {
     return raster;
   }
 
-  /** Reads the same columns of some rows. Whole rows are read with one request when that is not much more. */
+  /** Reads the same columns of some rows. Whole rows are read with one request if they are not much longer. */
   async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
     const all = Math.max(...offsets) + length - first;
@@ -123,7 +123,9 @@ async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSi
     const rows = await format(file);
     if (rows === null) continue;
     if (Math.max(rows.width, rows.height) > maxSide) {
-      throw new TileSourceError(`The ${rows.format} file has ${rows.width} by ${rows.height} pixels; sides may have ${maxSide}.`);
+      throw new TileSourceError(
+        `The ${rows.format} file has ${rows.width} by ${rows.height} pixels; a side can have at most ${maxSide}.`,
+      );
     }
     return rows;
   }
@@ -135,7 +137,7 @@ const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 
 const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
 const low = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
 
-/** Reads formats that store pictures in rows: BMP, Netpbm, FITS, TGA. Without compression, only the rows of a tile are read for it. */
+/** Reads formats that store pictures in rows: BMP, Netpbm, FITS, TGA. In uncompressed files, only the rows of the requested tile are read. */
 export const scanlinesSource: TileSourceDefinition = {
   name: 'scanlines',
   extensions: { default: priorities.fallback, ...low(extensions) },

@@ -56,7 +56,9 @@ async function unpackRuns(
   read: (most: number) => Promise<Buffer>,
 ): Promise<Buffer> {
   if (length > maxUnpacked)
-    throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${maxUnpacked} are read.`);
+    throw new TileSourceError(
+      `The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${maxUnpacked} are supported.`,
+    );
   // In the worst case, each pixel is a separate sequence, with one more byte.
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);

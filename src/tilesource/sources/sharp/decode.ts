@@ -36,7 +36,9 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   const maxPixels = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
   const limit = isDecoded ? Math.min(maxPixels, maxDecodedPixels) : maxPixels;
   if (width * height > limit) {
-    throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
+    throw new TileSourceError(
+      `The image has ${width} x ${height} pixels; at most ${limit} are supported in a file of this kind.`,
+    );
   }
   const tilePixels = Math.ceil(width / tileSide) * Math.ceil(height / tileSide) * tileSide ** 2;
   // Tiles at the edges are partly empty, so a narrow picture becomes many more pixels of tiles than it has. Therefore they are
@@ -62,7 +64,7 @@ const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 /** The form of the decoded samples of a file. @throws TileSourceError for types of samples that libvips would clamp. */
 export function sampleForm(facts: Metadata): SampleForm {
   if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
-    throw new TileSourceError(`Samples of type ${facts.depth} are not read with libvips, but by the tiff source.`);
+    throw new TileSourceError(`libvips cannot read samples of type ${facts.depth}; the tiff source reads them.`);
   }
   const gray = facts.channels <= 2;
   const alpha = facts.hasAlpha === true;

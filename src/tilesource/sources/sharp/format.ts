@@ -71,5 +71,5 @@ export function foreignFormat(head: Uint8Array): string | null {
   const found = foreignBeginnings.find(([start]) => text.startsWith(start));
   if (found === undefined) return null;
   const [, name, kind] = found;
-  return `${name} files are not read. ${kind === 'microscope' ? 'Export them as OME-TIFF' : 'Save the picture as PNG, JPEG or TIFF'}.`;
+  return `${name} files are not supported. ${kind === 'microscope' ? 'Export them as OME-TIFF' : 'Save the picture as PNG, JPEG or TIFF'}.`;
 }

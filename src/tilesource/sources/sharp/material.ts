@@ -33,7 +33,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     if (format === 'tiff') await refuseStoredInTiles(reader);
     if (format === 'png') await checkPng(reader, signal);
     if (format === 'svg' && reader.size > maxDrawingBytes) {
-      throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);
+      throw new TileSourceError(`SVG files larger than ${maxDrawingBytes} bytes are not supported.`);
     }
     if (reader.size <= maxBufferedBytes) {
       const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));

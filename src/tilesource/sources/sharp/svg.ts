@@ -16,7 +16,7 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
     if (isThere(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
-  // The start of the tag with the attribute. It is searched forwards, along with the attributes, so that the time does not grow with the square of
+  // The start of the tag with the attribute. The search moves forward with the attributes, so that the time does not grow with the square of
   // the length of tags.
   let [tag, next] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
@@ -35,11 +35,11 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
 
 /** Patterns of references that are refused. Each is searched in the whole text at once. */
 const refusals: readonly [isThere: (text: string) => boolean, message: string][] = [
-  [(text) => text.includes('\0'), 'SVG is read as UTF-8 only.'],
-  [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not read.'],
-  [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not read.'],
-  [(text) => /<\?xml-stylesheet/i.test(text), 'SVG with external style sheets is not read.'],
-  [(text) => /@import/i.test(text), 'SVG with external style sheets is not read.'],
+  [(text) => text.includes('\0'), 'SVG must be encoded as UTF-8.'],
+  [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not supported.'],
+  [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not supported.'],
+  [(text) => /<\?xml-stylesheet/i.test(text), 'SVG with external style sheets is not supported.'],
+  [(text) => /@import/i.test(text), 'SVG with external style sheets is not supported.'],
 ];
 
 function isInternal(target: string): boolean {
@@ -53,5 +53,5 @@ function isLink(text: string, tag: number): boolean {
 
 function refersTo(target: string): TileSourceError {
   const shown = target.length > 100 ? `${target.slice(0, 100)}…` : target;
-  return new TileSourceError(`SVG that refers to other files is not read: ${shown}`);
+  return new TileSourceError(`SVG that refers to other files is not supported: ${shown}`);
 }

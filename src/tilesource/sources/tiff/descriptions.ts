@@ -140,7 +140,7 @@ export function perkinElmer(description: string): XmlElement | null {
   if (lastPerkinElmer?.description === description) return lastPerkinElmer.element;
   const xml = withoutScanProfile(description);
   if (xml.length > maxXmlLength) {
-    throw new TileSourceError(`The XML in this TIFF has ${xml.length} characters; at most ${maxXmlLength} are read.`);
+    throw new TileSourceError(`The XML in this TIFF has ${xml.length} characters; at most ${maxXmlLength} are supported.`);
   }
   const element = children(parseXml(xml), 'PerkinElmer-QPI-ImageDescription')[0] ?? null;
   lastPerkinElmer = { description, element };

@@ -18,7 +18,7 @@ const maxCorrupt = 4096;
 /**
  * Decodes a rectangle of a stored image like {@link readRegion}, and leaves corrupt strips or tiles empty.
  *
- * @throws TileSourceError where there are very many of them, or bytes could not be read.
+ * @throws TileSourceError where there are many of them, or bytes could not be read.
  */
 export async function readIntactRegion(
   reader: ChunkReader,

@@ -132,7 +132,7 @@ export class StripPyramids {
   }
 
   /**
-   * A pyramid that nobody waits for any more is not started. One that has been started is completed, because it will probably be
+   * A pyramid that nobody is waiting for is not started. One that has been started is completed, because it will probably be
    * requested again.
    */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {

@@ -44,7 +44,7 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
   const strip = rowBytes(layout) * chunkHeight;
   if (!hasPlainRows(layout) && strip > maxStripBytes) {
     throw new TileSourceError(
-      `This TIFF has compressed strips of ${chunkHeight} rows, which take ${strip} bytes each; at most ${maxStripBytes} are decoded.`,
+      `This TIFF has compressed strips of ${chunkHeight} rows, which take ${strip} bytes each; at most ${maxStripBytes} are supported.`,
     );
   }
   const band = rowBytes(layout) * stripTileSide;

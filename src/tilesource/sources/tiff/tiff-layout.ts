@@ -11,7 +11,7 @@ export const maxDecodedBytes = 256 * 1024 * 1024;
 /** Longest side of an image in pixels, similar to the limit of libvips. */
 const maxSide = 10_000_000;
 /**
- * Maximum number of tiles or strips of a directory. With tiles of 256 pixels this is about 700 000 by 700 000 pixels, and 100 MB of
+ * Maximum number of tiles or strips of a directory. With tiles of 256 pixels this is about 700,000 by 700,000 pixels, and 100 MB of
  * offsets.
  */
 const maxChunks = 8 * 1024 * 1024;

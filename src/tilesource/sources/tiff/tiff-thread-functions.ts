@@ -3,7 +3,7 @@ import { readOme } from './ome.js';
 
 /** Functions for TIFF that run in the decoding threads. */
 export const tiffThreadFunctions = {
-  /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */
+  /** Reads OME-XML, which may describe many planes. Returns the description as JSON, in which maps are lists of entries. */
   omeDescription(xml: string): { json: string } | Refusal {
     return orRefusal(() => {
       const described = readOme(xml);

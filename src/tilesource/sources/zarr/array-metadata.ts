@@ -151,7 +151,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   const configuration = member(sharding, 'configuration');
   const chunk = sizes(list(configuration, 'chunk_shape'), 'shape of chunks');
   if (chunk.length !== outer.length || chunk.some((size, axis) => outer[axis]! % size !== 0)) {
-    throw new TileSourceError('The Zarr array has shards that are no multiple of their chunks.');
+    throw new TileSourceError('The Zarr array has shards whose size is not a multiple of the chunk size.');
   }
   const index = list(configuration, 'index_codecs').map((codec) => textOf(codec, 'name'));
   if (index.some((name) => name !== 'bytes' && name !== 'crc32c')) {
@@ -170,7 +170,7 @@ function checked(array: ArrayMetadata): ArrayMetadata {
   if (chunk.length !== shape.length) throw new TileSourceError('The Zarr array has chunks with other axes than its own.');
   const bytes = chunk.reduce((product, size) => product * size, zarrTypeBytes[type]);
   if (bytes > maxChunkBytes) {
-    throw new TileSourceError(`The Zarr array has chunks of ${bytes} bytes; at most ${maxChunkBytes} are decoded.`);
+    throw new TileSourceError(`The Zarr array has chunks of ${bytes} bytes; at most ${maxChunkBytes} are supported.`);
   }
   const inner = shard?.shape.reduce((product, size, axis) => product * (size / chunk[axis]!), 1) ?? 1;
   if (inner > maxChunksOfShard)

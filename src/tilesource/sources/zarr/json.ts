@@ -38,7 +38,7 @@ export async function readJson(tree: FileTree, path: string, signal?: AbortSigna
   const file = await tree.file(path);
   if (file === null) return null;
   if (file.size > maxJsonBytes)
-    throw new TileSourceError(`${path} of the Zarr has ${file.size} bytes; at most ${maxJsonBytes} are read.`);
+    throw new TileSourceError(`${path} of the Zarr has ${file.size} bytes; at most ${maxJsonBytes} are supported.`);
   const bytes = await file.read(0, file.size, signal && { signal });
   try {
     // Some programs write numbers that are not valid JSON, such as NaN.

@@ -146,7 +146,7 @@ function requireLength(bytes: Uint8Array, length: number): void {
   if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
 }
 
-/** The decoder of chunks whose samples are only deflated; `null` if they are encoded in another way or need conversion. */
+/** The decoder of chunks whose samples are only deflated; `null` if they are encoded in a different way or need conversion. */
 function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
   const [codec, ...more] = codecs;
   if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;

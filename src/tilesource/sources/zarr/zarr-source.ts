@@ -231,7 +231,7 @@ function withOwn(tree: FileTree, name: string, input: SourceInput): FileTree {
       const reader = await input.open();
       try {
         if (reader.size > maxGroupBytes) {
-          throw new TileSourceError(`${name} of the Zarr has ${reader.size} bytes; at most ${maxGroupBytes} are read.`);
+          throw new TileSourceError(`${name} of the Zarr has ${reader.size} bytes; at most ${maxGroupBytes} are supported.`);
         }
         const bytes = await reader.read(0, reader.size);
         return { size: bytes.length, read: async (offset, length) => bytes.slice(offset, offset + length) };

@@ -4,7 +4,7 @@ import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
 import { coloringQuery, type Coloring } from './coloring.js';
 
-/** What the colors of a coloring mean. */
+/** The legend of a coloring. */
 export type ColoringLegend = NonNullable<Answer<'GET annotation/{id}/tiles'>['coloring']>;
 
 /** Asks the server for the colors of a coloring that is not plain. */

@@ -159,7 +159,7 @@ describe('formats of annotations', () => {
     expect(changed[2]).not.toHaveProperty('id');
   });
 
-  it('writes a feature of very many parts as one, with long attributes of the annotation', async () => {
+  it('writes a feature of many parts as one, with long attributes of the annotation', async () => {
     const polygons = Array.from({ length: 3000 }, (_, i) => [
       Array.from({ length: 20 }, (_point, at) => [i * 10 + at, i + (at % 19) ** 2]).map((position, at, all) =>
         at === 19 ? all[0]! : position,

@@ -119,7 +119,7 @@ describe('the table of a store', () => {
     const windows = started.connection.collection('large_image_annotation_element_window');
     await windows.updateMany({}, { $unset: { table: 1 } });
     await expect(started.records.findWindows(stored.windows.map(({ id }) => id))).rejects.toThrow(
-      'The elements of this annotation were stored by an earlier version, in a form that is not read any more.',
+      'The elements of this annotation were stored by an earlier version, in a form that is no longer supported.',
     );
   });
 });
@@ -151,7 +151,7 @@ describe('appearances of a segment', () => {
     expect(columns?.boxAt(9)).toEqual(boundingBox({ type: 'point', center: [1, 2, 3] }));
   });
 
-  it('are left to the packs when there are very many', async () => {
+  it('are left to the packs when there are many', async () => {
     expect(await segmentOf(4097)).toBeNull();
   });
 });

@@ -182,7 +182,7 @@ describe('the hourly cleanup', () => {
     const updated = new Date(Date.now() - 40 * dayMs);
     await db.collection('large_image_annotation_version').updateMany({ annotationId: _id }, { $set: { updated } });
     await leaveBehind(at);
-    await until('what nobody can reach is gone', async () => {
+    await until('unreachable elements are removed', async () => {
       const { abandonedVersions } = await at.admin.ok('GET', '/annotation/old');
       return abandonedVersions === 0;
     });

@@ -111,7 +111,7 @@ describe('the overlay of stored elements', () => {
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.summaries(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
-    // What is no longer referenced is removed.
+    // Unreferenced data is removed.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;
     });

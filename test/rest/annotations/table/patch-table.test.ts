@@ -125,7 +125,7 @@ describe('setting values of elements from a table', () => {
     ['a missing column id', 'csv', 'name,a\nx,1\n', 'no column "id", only "name", "a"'],
     ['no other columns', 'csv', `id\n${ids[0]}\n`, 'no columns besides'],
     ['no rows', 'csv', 'id,a\n', 'no rows'],
-    ['ids of another form', 'csv', 'id,a\n12,1\n', 'Row 0 has the id "12"'],
+    ['ids of a different form', 'csv', 'id,a\n12,1\n', 'Row 0 has the id "12"'],
     ['rows without an id', 'parquet', parquet({ id: [ids[0], null], a: [1, 2] }), 'Row 1 has no id'],
     ['infinities', 'parquet', parquet({ id: [ids[0]], a: [Infinity] }), 'Row 0 of the column "a" is Infinity'],
     ['infinities as text', 'csv', `id,a\n${ids[0]},1\n${ids[1]},-inf\n`, 'Row 1 of the column "a" is -Infinity'],

@@ -87,7 +87,7 @@ describe('uploads that wait for others across a restart of the server', () => {
     ]);
     expect((await admin.send('GET', `/file/${file}`)).status).toBe(200);
     expect(await admin.ok('GET', `/annotation/item/${items['given up']}`)).toEqual([]);
-    await until('nothing waits for it any more', async () => (await waiting().countDocuments({ 'task.fileId': file })) === 0);
+    await until('nothing waits for it anymore', async () => (await waiting().countDocuments({ 'task.fileId': file })) === 0);
   });
 });
 

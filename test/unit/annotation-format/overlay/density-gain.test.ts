@@ -26,7 +26,7 @@ function crowds(elements: readonly AnnotationElement[]): DensityCrowd[] {
 }
 
 describe('the usual gain', () => {
-  it('shows an evenly covered level at 75 %', () => {
+  it('shows an evenly covered level at 75%', () => {
     const level = 9;
     const gain = defaultGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);
     const share = (20_000 * Math.PI * 36) / side ** 2;

@@ -175,7 +175,7 @@ describe('CZI', () => {
   });
 
   it('places a reduced layer to within a twentieth of a pixel, whatever its reduction and offset', async () => {
-    // Half black, half white: the edge lies at 1350 of 2700 pixels.
+    // Half black, half white: the edge is at 1350 of 2700 pixels.
     const edge = (scale: number, left: number): WrittenBlock => {
       const [width, height] = [Math.ceil(900 / scale), 4];
       const data = Buffer.alloc(width * height).map((_, i) => {

@@ -120,7 +120,7 @@ describe('Deep Zoom in a ZIP file', () => {
     ['an impossible width', { 'a.dzi': usual.replace('Width="100"', 'Width="-3"') }, 'width -3'],
     ['a description with entities', { 'a.dzi': `<!DOCTYPE x [<!ENTITY a "b">]>${usual}` }, 'DOCTYPE'],
     ['no tiles', { 'a.dzi': usual }, 'no tile a_files/7/0_0.jpg'],
-    ['tiles of another size', { 'a.dzi': usual, 'a_files/7/0_0.jpg': smallPicture }, '32 by 32'],
+    ['tiles of a different size', { 'a.dzi': usual, 'a_files/7/0_0.jpg': smallPicture }, '32 by 32'],
     ['tiles that are bombs', { 'a.dzi': usual, 'a_files/7/0_0.jpg': hugePicture }, 'cannot be decoded'],
   ])('refuses %s', async (_name, files, message) => {
     await expectRefused(deepZoomSource, memoryInput(writeZip(files as Record<string, string>).file, 'bad.zip'), message);

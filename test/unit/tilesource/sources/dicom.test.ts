@@ -196,7 +196,7 @@ describe('DICOM', () => {
   });
 });
 
-it('refuses tiles of very many frames, and joins the fragments of one', async () => {
+it('refuses tiles of many frames, and joins the fragments of one', async () => {
   const point = {
     ...plain,
     rows: 1,

@@ -95,7 +95,7 @@ describe('the suite for tile sources', () => {
     ['gives nothing', { ...sound, open: async () => undefined }, 'open gives a tile source, not undefined'],
     ['has no metadata', { ...sound, open: async () => ({}) }, 'metadata is missing'],
     [
-      'has frames of another shape',
+      'has frames of a different shape',
       { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, frames: [0, 1] } }) },
       'metadata.frames is a list of',
     ],

@@ -85,7 +85,7 @@ describe('stored tiles decoded together', () => {
     expect([...together.data]).toEqual([...apart.data]);
   });
 
-  it('are decoded one by one when one is damaged or has another form', async () => {
+  it('are decoded one by one when one is damaged or has a different form', async () => {
     const damage = (bytes: Buffer, { x, y }: TileAddress) => (x === 1 && y === 1 ? bytes.subarray(0, 300) : bytes);
     const cut = await bothWays(jpegSource(3, '4:4:4', damage));
     expect([...cut.together.data]).toEqual([...cut.apart.data]);

@@ -24,7 +24,7 @@ describe('drawings', () => {
 
   it('are refused with a reference after two million characters', async () => {
     await expect(checkSvg(Buffer.from(`${filled('<g/>')}<image href="a.png"/></svg>`))).rejects.toThrow(
-      'SVG that refers to other files is not read: a.png',
+      'SVG that refers to other files is not supported: a.png',
     );
   });
 });

@@ -26,7 +26,7 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
 
   it.each([
     ['other byte order', { bigEndian: true }],
-    ['axes in another order', { order: [1, 0] }],
+    ['axes in a different order', { order: [1, 0] }],
     ['a type that is widened', { type: 'float16' }],
     ['a further codec', { codecs: [{ name }, { name: 'crc32c' }] }],
   ] satisfies [string, Partial<ZarrChunk>][])('are left to threads with %s', async (_what, change) => {

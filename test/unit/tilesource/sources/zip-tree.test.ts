@@ -17,7 +17,7 @@ function archiveOf(count: number, name: string): Buffer {
   return Buffer.concat([...Array.from({ length: count }, () => entry), end]);
 }
 
-it.each(['folder/', 'file'])('yields the event loop while very many entries called %s are read', async (name) => {
+it.each(['folder/', 'file'])('yields to the event loop while many entries called %s are read', async (name) => {
   let isOpen = false;
   const opening = openInZip(memoryInput(archiveOf(20_000, name), 'a.zip'), (tree) => tree.close()).then(() => (isOpen = true));
   let turns = 0;

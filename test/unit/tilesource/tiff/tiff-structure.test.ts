@@ -103,7 +103,7 @@ describe('OME-TIFF', () => {
     ['names pages that are not there', ome(order.replace('SizeZ="3"', 'SizeZ="5"'), '<TiffData/>'), 6, /describes 4 planes/],
     ['has only pages that are not there', ome(order, '<TiffData IFD="99" PlaneCount="6"/>'), 6, /names no directory/],
     ['has no channels', ome(order.replace('SizeC="2"', 'SizeC="0"'), '<TiffData/>'), 6, /describes 0 planes/],
-    ['has another size', ome(order.replace('SizeX="64"', 'SizeX="65"'), '<TiffData/>'), 6, /65 by 64 pixels/],
+    ['has a different size', ome(order.replace('SizeX="64"', 'SizeX="65"'), '<TiffData/>'), 6, /65 by 64 pixels/],
     ['has more planes than make sense', ome(order.replace('SizeZ="3"', 'SizeZ="3000000"'), ''), 6, /planes; 1 to 100000/],
     ['has an order that does not exist', ome('DimensionOrder="YX" SizeX="64" SizeY="64"', ''), 6, /DimensionOrder="YX"/],
     ['holds no image', '<OME></OME>', 6, /describes no image/],

@@ -67,7 +67,7 @@ export const packNumbers = {
   zmin: ({ boxes }: PackColumns) => boxes.lowz,
   zmax: ({ boxes }: PackColumns) => boxes.highz,
 };
-/** The column of the appearances; absent if there are very many different ones. */
+/** The column of the appearances; absent if there are many different ones. */
 export const appearanceColumn = 'appearance';
 
 /** Texts between checks of the time. */

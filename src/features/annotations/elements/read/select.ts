@@ -120,7 +120,7 @@ async function* windowBatches(
     else windows.push(window);
   }
   let batch: WindowBatch = { windows: [], textBytes: 0 };
-  // Pack indexes are loaded in groups. They are small, but there may be very many.
+  // Pack indexes are loaded in groups. They are small, but there may be many.
   const group = 64;
   for (let start = 0; start < windows.length; start += group) {
     const part = windows.slice(start, start + group);

@@ -222,7 +222,7 @@ async function groupsOf(
     signal,
   );
   const groups = new Set(added.flatMap(({ groups: counts }) => counts.map(([group]) => group)));
-  // Groups that no changed window contains any more may still be in another window.
+  // Groups that no changed window contains may still be in another window.
   if (base.groups.every((group) => groups.has(group))) return groups;
   const keptWindows: LoadedWindow[] = await loader.windows(
     windows.filter(({ id }) => baseIds.has(id)),

@@ -54,7 +54,7 @@ export class Colorings {
     return coloring;
   }
 
-  /** The values of a window, from memory if possible. @param options `name` stands for the column, the base and the filter */
+  /** The values of a window, from memory if possible. @param options `name` identifies the column, the base and the filter */
   async values(
     stored: StoredElements,
     question: TableQuestion,

@@ -80,7 +80,7 @@ export interface Jpeg2000Tile {
 /**
  * Decodes a tile of `layout.chunkWidth` by `rows` pixels.
  *
- * @throws TileSourceError if the code stream is corrupt or has another shape, or decoding takes longer than 30 s.
+ * @throws TileSourceError if the code stream is corrupt or has a different shape, or decoding takes longer than 30 s.
  */
 export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
   const size = codeStreamSize(bytes);

@@ -91,7 +91,7 @@ export class Directory {
   }
 
   /**
-   * Some values of an integer tag that may have very many; fewer, or none, if it has no more.
+   * Some values of an integer tag that may have many; fewer, or none, if it has no more.
    *
    * @throws TileSourceError like {@link numbers}.
    */
@@ -141,7 +141,7 @@ export class Directory {
   }
 
   /**
-   * The values of a RATIONAL tag as quotients; `null` if it is absent or of another type. A zero denominator gives NaN or Infinity.
+   * The values of a RATIONAL tag as quotients; `null` if it is absent or of a different type. A zero denominator gives NaN or Infinity.
    */
   async rationals(tag: number): Promise<number[] | null> {
     const entry = this.#find(tag);
@@ -151,7 +151,7 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
   }
 
-  /** The values of a DOUBLE tag, at most `limit`; `null` if it is absent, of another type, or longer. */
+  /** The values of a DOUBLE tag, at most `limit`; `null` if it is absent, of a different type, or longer. */
   async doubles(tag: number, limit: number): Promise<number[] | null> {
     const entry = this.#find(tag);
     if (entry === null || entry.type !== types.double || entry.count > limit) return null;
@@ -164,7 +164,7 @@ export class Directory {
     const entry = this.#find(tag);
     if (entry === null) return null;
     if (entry.bytes > maxTextBytes) {
-      throw new TileSourceError(`TIFF tag ${tag} has ${entry.bytes} bytes; at most ${maxTextBytes} are read.`);
+      throw new TileSourceError(`TIFF tag ${tag} has ${entry.bytes} bytes; at most ${maxTextBytes} are supported.`);
     }
     const view = await this.#view(entry);
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();

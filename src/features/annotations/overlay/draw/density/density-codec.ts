@@ -3,7 +3,7 @@ import type { DensityCells } from './density-cells.js';
 
 /**
  * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller ones are dropped) to 2 ** 5. With 12 steps for each doubling each
- * share is exact within 3 %, and sums of many are much more exact.
+ * share is exact within 3%, and sums of many are much more exact.
  */
 const steps = 12;
 const lowestPower = -16;

@@ -20,7 +20,7 @@ export interface CrowdedWindow {
 const defaultOpacity = 0.75;
 
 /**
- * Smallest and largest gain. With the smallest, a pixel that is covered to a quarter has an opacity of 63 %. The largest keeps a single shape on
+ * Smallest and largest gain. With the smallest, a pixel that is covered to a quarter has an opacity of 63%. The largest keeps a single shape on
  * a slide from filling its pixel.
  */
 const [minGain, maxGain] = [4, 4096];
