@@ -165,7 +165,7 @@ async function measureAnnotation(): Promise<void> {
     const [row] = read<Row[]>(await call('GET', `/dicomweb/studies/${study}/instances`, { Modality: 'ANN' }));
     const instance = `/dicomweb/studies/${study}/series/${row!['0020000E']!.Value[0]}/instances/${row!['00080018']!.Value[0]}`;
     const before = await host.usage();
-    // The first answer writes the temporary files, so it is measured once.
+    // The first response writes the temporary files, so it is measured once.
     const first = await call('GET', `${instance}/bulkdata/points-0`);
     const grown = (await host.usage()).rss - before.rss;
     const geoJson = await best(async () => (await call('GET', `/annotation/${id}/geojson`)).ms);

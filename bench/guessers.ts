@@ -118,7 +118,7 @@ function note(outcomes: readonly Outcome[]): void {
   targets.note('cached tile, p99', quantile(of('cached tile').times, 0.99), cachedTileMs, 'ms', bare);
   targets.note('tiles refused', failures(of('cached tile')), 0, '');
   const unexpected = outcomes.flatMap(({ statuses }) => [...statuses.keys()]).filter((s) => ![200, 401, 429, 503].includes(s));
-  targets.note('other answers, or none', unexpected.length, 0, '');
+  targets.note('other responses, or none', unexpected.length, 0, '');
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }
 

@@ -121,7 +121,7 @@ try {
       `${ratio('cpu')} × by processor time of this process; ${ratio('plain')} × sharp left to itself`,
   );
 
-  /** Has no time limit for answers, unlike fetch. */
+  /** Has no time limit for responses, unlike fetch. */
   const removeAll = () =>
     new Promise<string>((resolve, reject) => {
       const sent = request(`${url}/api/v1/large_image/thumbnails`, { method: 'DELETE', headers }, (response) => {

@@ -1,7 +1,7 @@
 /**
  * Measures how much more two processes serve than one: `npm run bench -- processes [--count 2] [--seconds 10] [--rounds 3]`. See
  * docs/benchmarks.md. Needs wrk. wrk, the database and other programs use the same processors as the servers. Work that several
- * processes duplicate shows in the processor time of an answer, which is the target; the answers per second are also printed.
+ * processes duplicate shows in the processor time of a response, which is the target; the responses per second are also printed.
  * Needs Linux.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -75,7 +75,7 @@ async function measure({ url, pid }: { url: string; pid: number }, token: string
   const before = await ticksOf(pid);
   const words = ['-t', '1', '-c', '32', '-d', `${values.seconds}s`, '-H', `Girder-Token: ${token}`, url];
   const { stdout } = await run('wrk', words);
-  if (/Non-2xx/.test(stdout)) throw new Error(`Not all answers were successes: ${stdout}`);
+  if (/Non-2xx/.test(stdout)) throw new Error(`Not all responses were successes: ${stdout}`);
   const answers = Number(/(\d+) requests in/.exec(stdout)?.[1]);
   return {
     rate: Number(/Requests\/sec: *([\d.]+)/.exec(stdout)?.[1]),
@@ -112,9 +112,9 @@ try {
   const [oneCost, severalCost] = of('cost');
   const ratio = (counts[1]! * oneCost) / severalCost;
   console.log(`tiles of the cache, on ${availableParallelism()} processors that wrk and the database use too`);
-  console.log(`1 process    ${one.toFixed(0)}/s  ${oneCost.toFixed(0)} µs of processor time an answer`);
+  console.log(`1 process    ${one.toFixed(0)}/s  ${oneCost.toFixed(0)} µs of processor time a response`);
   console.log(
-    `${counts[1]} processes  ${several.toFixed(0)}/s  ${severalCost.toFixed(0)} µs    ${(several / one).toFixed(2)} × as many answers here`,
+    `${counts[1]} processes  ${several.toFixed(0)}/s  ${severalCost.toFixed(0)} µs    ${(several / one).toFixed(2)} × as many responses here`,
   );
   console.log(
     `on processors of their own ${ratio.toFixed(2)} × (target: ${toReach}; ${ratio >= toReach ? 'reached' : 'NOT REACHED'})`,

@@ -6,25 +6,25 @@ import { pipeline } from 'node:stream/promises';
 export interface Sending {
   query?: Readonly<Record<string, string | number>>;
   body?: string | Uint8Array | Readable;
-  /** Where the answer is written; default: only its beginning is kept. */
+  /** Where the response is written; default: only its beginning is kept. */
   to?: Writable;
 }
 
-/** An answer, and its times in milliseconds since the request began. */
+/** A response, and its times in milliseconds since the request began. */
 export interface Received {
   /** Time until the status was received. */
   headMs: number;
   /** Time until the last byte was received. */
   ms: number;
   bytes: number;
-  /** The beginning of the answer, up to 64 KiB. */
+  /** The beginning of the response, up to 64 KiB. */
   text: string;
 }
 
 const keptBytes = 64 * 1024;
 const agent = new Agent({ keepAlive: true });
 
-/** Sends one request over a kept connection and receives all of the answer. @throws for any status that is not a success. */
+/** Sends one request over a kept connection and receives all of the response. @throws for any status that is not a success. */
 export async function send(method: string, address: string, { query = {}, body, to }: Sending, token = ''): Promise<Received> {
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Victim } from './victim.js';
 
-/** It is unknown whether a request was carried out: there was no answer, or it does not say. */
+/** It is unknown whether a request was carried out: there was no response, or it does not say. */
 export class Unanswered extends Error {}
 
 export interface Reply {
@@ -15,7 +15,7 @@ type Query = Readonly<Record<string, string | number | boolean>>;
 
 /** Sends requests to a server that may be killed at any moment, with one token. */
 export class Caller {
-  /** Requests without an answer. */
+  /** Requests without a response. */
   unanswered = 0;
 
   constructor(
@@ -24,7 +24,7 @@ export class Caller {
   ) {}
 
   /**
-   * Returns the answer of the server, whatever its status.
+   * Returns the response of the server, whatever its status.
    *
    * @throws Unanswered if there is none, or an error because of the database or a queue.
    */

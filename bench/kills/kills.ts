@@ -160,7 +160,7 @@ async function main(): Promise<void> {
   await connection.close();
   const all = Object.entries(killed).map(([what, times]) => `${what} ${times} times`);
   console.log(
-    `\nKilled with seed ${values.seed} on ${database.engine}: ${all.join(', ')}; ${caller.unanswered} requests without an answer\n`,
+    `\nKilled with seed ${values.seed} on ${database.engine}: ${all.join(', ')}; ${caller.unanswered} requests without a response\n`,
   );
   report(writers, { killed, server: server!, orphans });
 }

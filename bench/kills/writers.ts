@@ -36,7 +36,7 @@ export abstract class Writer {
     protected readonly index: number,
   ) {}
 
-  /** Makes one write. Without an answer, does what a client does then. */
+  /** Makes one write. Without a response, does what a client does then. */
   abstract write(): Promise<void>;
   /** Checks everything again at the end. */
   abstract verify(): Promise<void>;
@@ -67,7 +67,7 @@ export const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).
 /** Milliseconds from the moment that the server is up again to the first chunk that continues an upload. */
 export const resumeMs: number[] = [];
 
-/** Sends files in chunks. Without an answer, it asks what has arrived, and continues there. */
+/** Sends files in chunks. Without a response, it asks what has arrived, and continues there. */
 export class Uploader extends Writer {
   constructor(ground: Ground, index: number, kind = 'uploads in chunks') {
     super(kind, ground, index);
@@ -125,7 +125,7 @@ export class Uploader extends Writer {
       while (!(await this.#complete(id, body)))
         if ((await this.caller.ask('/file/offset', { uploadId: id })).status !== 200) break;
     }
-    // The upload was complete, and the answer was lost.
+    // The upload was complete, and the response was lost.
     const [item] = await this.caller.list('/item', { folderId: this.ground.uploads, name });
     const [file] = item === undefined ? [] : await this.caller.list(`/item/${item._id}/files`);
     if (file === undefined) this.fault(`${name}: ${acknowledged} bytes were acknowledged, and there is neither upload nor file`);

@@ -9,7 +9,7 @@ export interface Asked {
   body?: string | Uint8Array;
   /** Headers in addition to those of the client. */
   headers?: Readonly<Record<string, string>>;
-  /** Called with the text of a successful answer. */
+  /** Called with the text of a successful response. */
   done?: (text: string) => void;
 }
 
@@ -20,9 +20,9 @@ export interface Kind {
   clients: number;
   url: string;
   headers?: (client: number) => Readonly<Record<string, string>>;
-  /** Whether it sends the next request at once, whatever the answer was. */
+  /** Whether it sends the next request at once, whatever the response was. */
   isRude?: boolean;
-  /** Pause after each answer. */
+  /** Pause after each response. */
   pauseMs?: number;
   next: (client: number, count: number) => Asked;
 }
@@ -33,11 +33,11 @@ export interface Outcome {
   clients: number;
   /** Times of successful requests, in milliseconds. */
   times: number[];
-  /** Number of requests by status; 0 if there was no answer. */
+  /** Number of requests by status; 0 if there was no response. */
   statuses: Map<number, number>;
   /** Number of 503 answers without Retry-After. */
   unexplained: number;
-  /** The first answer of each status that is not a success. */
+  /** The first response of each status that is not a success. */
   samples: Map<number, string>;
 }
 
@@ -67,7 +67,7 @@ function send(agent: Agent, url: string, headers: Readonly<Record<string, string
         resolve({ status: response.statusCode ?? 0, retryAfter: after === undefined ? null : Number(after), text });
       });
     });
-    sent.once('timeout', () => sent.destroy(new Error('no answer within a minute')));
+    sent.once('timeout', () => sent.destroy(new Error('no response within a minute')));
     sent.once('error', failed);
     sent.end(asked.body);
   });

@@ -61,7 +61,7 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
   const total = (matches: (status: number) => boolean) => outcomes.reduce((sum, outcome) => sum + count(outcome, matches), 0);
   const p99 = (name: string) => quantile(outcomes.find((outcome) => outcome.name === name)!.times, 0.99);
   targets.note(
-    '5xx other than 503, or no answer',
+    '5xx other than 503, or no response',
     total((status) => status === 0 || (status >= 500 && status !== 503)),
     0,
     '',

@@ -1,14 +1,14 @@
 // Requests pictures in its own process, so that its processor time does not count as the server's. It reads answers from the
-// socket itself, because Node's client takes a tenth of the time of making a tile for each answer, on the same processors.
+// socket itself, because Node's client takes a tenth of the time of making a tile for each response, on the same processors.
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { serveParent } from '../support/children.js';
 import { repeat, type Done, type Download } from './measure.js';
 
-/** Sends one request after the other on one connection. @throws Error for all answers except successes of a known length. */
+/** Sends one request after the other on one connection. @throws Error for all responses except successes of a known length. */
 class Connection {
   #head = '';
-  /** Bytes of the answer that are still to come; `null` before its head has come. */
+  /** Bytes of the response that are still to come; `null` before its head has come. */
   #left: number | null = null;
   #settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
 

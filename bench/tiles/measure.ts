@@ -24,7 +24,7 @@ async function measured(work: () => Promise<Done>): Promise<Measured> {
   return { perSecond: count / seconds, perCpuSecond: count / ((user + system) / 1e6) };
 }
 
-/** Requests over keep-alive connections. Every answer must be a success. */
+/** Requests over keep-alive connections. Every response must be a success. */
 export function requests(options: {
   url: string;
   connections: number;

@@ -29,7 +29,7 @@ const random = (below: number) => Math.floor(Math.random() * below);
 let unseen = 0;
 
 /**
- * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no answer comes from a
+ * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no response comes from a
  * cache.
  */
 const never = () => `jpegSubsampling=-${++unseen}`;

@@ -27,11 +27,11 @@ export interface ElementQuery {
   centroids: boolean;
   /** Whether each element gets its `_bbox`; never with `centroids`. */
   bbox: boolean;
-  /** Whether the answer contains the position of each element among all of its version. */
+  /** Whether the response contains the position of each element among all of its version. */
   orders: boolean;
 }
 
-/** Maximum number of elements whose positions are returned, because they are kept until the end of the answer. */
+/** Maximum number of elements whose positions are returned, because they are kept until the end of the response. */
 const maxOrders = 100_000;
 
 /**
@@ -186,7 +186,7 @@ export class ElementBudget {
   }
 }
 
-/** Data of an answer for {@link elementQueryEcho}. */
+/** Data of a response for {@link elementQueryEcho}. */
 export interface ElementAnswer {
   annotationId: string;
   version: number;
@@ -199,7 +199,7 @@ export interface ElementAnswer {
   orders?: readonly number[];
 }
 
-/** `_elementQuery` of an answer, without the `props` and `propskeys` of centroids. */
+/** `_elementQuery` of a response, without the `props` and `propskeys` of centroids. */
 export function elementQueryEcho(query: ElementQuery, answer: ElementAnswer): Record<string, unknown> {
   const { returned, details } = answer.budget;
   const { offset, sort, limit, maxDetails, minElements } = query;

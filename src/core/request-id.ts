@@ -14,7 +14,7 @@ export function requestId(): string | undefined {
 }
 
 /**
- * Handles a request under an id: its `X-Request-Id` if it has one, otherwise a new one. The answer contains the id, and so does
+ * Handles a request under an id: its `X-Request-Id` if it has one, otherwise a new one. The response contains the id, and so does
  * each log line written meanwhile.
  */
 export function underRequestId<R>(request: IncomingMessage, response: ServerResponse, answer: () => R): R {

@@ -9,7 +9,7 @@ export function entityTag(key: string | Uint8Array): string {
 }
 
 /**
- * Headers of an answer that a browser can store but must revalidate before each use, because a public document may become private
+ * Headers of a response that a browser can store but must revalidate before each use, because a public document may become private
  * and another person may use the browser next. Shared caches store nothing.
  */
 export function cacheHeaders(tag: string): ReplyHeaders {

@@ -44,7 +44,7 @@ export function requestedRange(
   return found;
 }
 
-/** The headers about ranges, for an answer with a range or with the whole content. */
+/** The headers about ranges, for a response with a range or with the whole content. */
 export function rangeHeaders(range: ByteRange | null, size: number): ReplyHeaders {
   if (range === null) return { 'Accept-Ranges': 'bytes' };
   return { 'Accept-Ranges': 'bytes', 'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}` };

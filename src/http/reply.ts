@@ -17,7 +17,7 @@ export type ReplyContent =
   | { kind: 'stream'; body: Readable; type: string; permitted?: (() => Promise<unknown>) | undefined }
   | { kind: 'empty' };
 
-/** A complete answer of a route. */
+/** A complete response of a route. */
 export class Reply {
   constructor(
     readonly content: ReplyContent,

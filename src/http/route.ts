@@ -43,7 +43,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   verified: Caller | null;
   /** The token as sent, valid or not. */
   token: string | null;
-  /** Whether the token came in a cookie, which scripts of pages cannot read. Answers must not repeat it then. */
+  /** Whether the token came in a cookie, which scripts of pages cannot read. Responses must not repeat it then. */
   tokenFromCookie: boolean;
   /**
    * Whether the request came from a page of another site whose origin the host does not allow by name. Its browser gets no cookie.
@@ -64,7 +64,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
    * one.
    */
   root: string;
-  /** Aborted when the client disconnects before the answer is complete, or loses access to the rest of it. */
+  /** Aborted when the client disconnects before the response is complete, or loses access to the rest of it. */
   signal: AbortSignal;
 }
 
@@ -106,7 +106,7 @@ export interface RouteDefinition<
    */
   cookie?: boolean;
   /**
-   * Whether pages of every origin can read the answer, without cookies, as open standards recommend. Origins in the host's CORS
+   * Whether pages of every origin can read the response, without cookies, as open standards recommend. Origins in the host's CORS
    * headers take precedence; with `always` they do not, for addresses that contain all the rights they need.
    */
   anyOrigin?: boolean | 'always';
@@ -129,7 +129,7 @@ export interface RouteDefinition<
   /** Name of the JSON body in messages, as existing clients expect it. Default `body`. */
   bodyName?: string;
   /**
-   * The content of a successful answer: a JSON schema (with its media types, if they are not JSON's), or the media types of a
+   * The content of a successful response: a JSON schema (with its media types, if they are not JSON's), or the media types of a
    * binary answer.
    */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
@@ -145,7 +145,7 @@ export interface RouteDefinition<
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
    * Throws if the caller may not make this request. The handler gets its result as `granted`. It is called before the body is read;
-   * every second while a body arrives or a stream is sent, which end if it throws; and before an answer to GET that took more than
+   * every second while a body arrives or a stream is sent, which end if it throws; and before a response to GET that took more than
    * two seconds to make. So it must not change anything.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;

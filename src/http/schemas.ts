@@ -1,7 +1,7 @@
 /** A JSON schema, in the vocabulary of draft 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The schema of an answer or a body. It is a function of the brand if names of fields contain the brand. */
+/** The schema of a response or a body. It is a function of the brand if names of fields contain the brand. */
 export type RouteSchema = Schema | ((brand: string) => Schema);
 
 const nameOf = Symbol('name of a schema');
@@ -58,7 +58,7 @@ export function objectOf(required: Readonly<Record<string, Schema>>, optional: R
   return { type: 'object', properties: { ...required, ...optional }, ...(names.length > 0 && { required: names }) };
 }
 
-/** Permission levels in answers. */
+/** Permission levels in responses. */
 export const shownAccess = { type: 'integer', enum: [-1, 0, 1, 2] } as const;
 
 /** An access list, with the names of its users and groups. */

@@ -27,7 +27,7 @@ const partBytes = 8 * 2 ** 20;
 const maxParts = 10_000;
 /** Maximum number of objects that a store removes or lists in one request. */
 const pageLength = 1000;
-/** If a store sends nothing for this time in milliseconds, its answer counts as lost. */
+/** If a store sends nothing for this time in milliseconds, its response counts as lost. */
 const silenceMs = 30_000;
 /** The same for requests that send a part or complete a multipart upload. */
 const sendingMs = 10 * 60_000;
@@ -256,7 +256,7 @@ export class Bucket {
     } catch (error) {
       const failure = content.errored;
       content.destroy();
-      // Without an answer it is unknown whether the store has created the object.
+      // Without a response it is unknown whether the store has created the object.
       if (statusOf(error) === null) await this.remove(key).catch(() => undefined);
       signal?.throwIfAborted();
       throw error === failure ? error : asLargeImageError(error, name);
@@ -319,7 +319,7 @@ export class Bucket {
   }
 }
 
-/** An answer of the store that is being received. */
+/** A response of the store that is being received. */
 interface Opened {
   body: Readable;
   etag: string | undefined;

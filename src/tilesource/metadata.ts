@@ -4,10 +4,10 @@ import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './region-plan.js';
 import { bandInterpretations } from './measure/histogram.js';
 
-/** A frame in answers: `Frame`, `Index`, `IndexC` … and the members from the file. */
+/** A frame in responses: `Frame`, `Index`, `IndexC` … and the members from the file. */
 type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
 
-/** The answer of GET tiles. */
+/** The response of GET tiles. */
 export interface LargeImageMetadata {
   levels: number;
   sizeX: number;
@@ -47,7 +47,7 @@ export interface LargeImageMetadata {
 /** Results of {@link wireMetadata}. */
 const made = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
-/** Metadata of an image in the form of answers. It is made once, because there may be 100,000 frames. */
+/** Metadata of an image in the form of responses. It is made once, because there may be 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   return made.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
 }

@@ -61,7 +61,7 @@ interface ResolvedOptions {
 
 const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
-/** Maximum number of frames that are laid out for one answer. */
+/** Maximum number of frames that are laid out for one response. */
 const maxLaidOut = 500_000;
 /** Number of frames that are laid out between checks of the time. */
 const laidOutAtOnce = 1024;

@@ -1,4 +1,4 @@
-/** Names of the sample types of tile sources, as in answers (`dtype`). */
+/** Names of the sample types of tile sources, as in responses (`dtype`). */
 export type SampleType = 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'float32' | 'float64';
 
 /** The typed array for each sample type. */

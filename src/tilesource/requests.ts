@@ -157,11 +157,11 @@ export interface LargeImageOptions {
 export const defaultMaxOutputPixels = 2 ** 27;
 
 /**
- * An opened image, with everything that routes need for their answers. Encoded pictures are not cached here, but by the caller.
+ * An opened image, with everything that routes need for their responses. Encoded pictures are not cached here, but by the caller.
  */
 export interface LargeImage {
   /**
-   * Metadata of the image in the form of answers; with a projection, of the image in it. @throws BadValueError, TileSourceError
+   * Metadata of the image in the form of responses; with a projection, of the image in it. @throws BadValueError, TileSourceError
    */
   metadata(projection?: string): LargeImageMetadata;
   /** Metadata of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */

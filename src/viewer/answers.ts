@@ -4,7 +4,7 @@ import type { components } from './answer-types.js';
 export type Documents = components['schemas'];
 type Answers = Documents['Answers'];
 
-/** The answer of a route: `Answer<'GET item/{id}'>`. */
+/** The response of a route: `Answer<'GET item/{id}'>`. */
 export type Answer<R extends keyof Answers> = Answers[R];
 
 /** The paths that a path with parameters stands for. */
@@ -17,5 +17,5 @@ type RouteOf<M extends string, P extends string> = P extends unknown
     }[keyof Answers]
   : never;
 
-/** The answer to a request, as the server describes it; `unknown` if its path is not known when the page is compiled. */
+/** The response to a request, as the server describes it; `unknown` if its path is not known when the page is compiled. */
 export type AnswerTo<M extends string, P extends string> = [RouteOf<M, P>] extends [never] ? unknown : Answers[RouteOf<M, P>];

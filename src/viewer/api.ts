@@ -37,7 +37,7 @@ function storageKey() {
   return `token ${apiRoot}`;
 }
 
-/** An error answer of the server, or no answer at all (`status` 0). */
+/** An error response from the server, or no response at all (`status` 0). */
 export class ApiError extends Error {
   /**
    * @param message written by the server for people
@@ -156,10 +156,10 @@ export interface RequestOptions {
 }
 
 /**
- * Sends a request and reads the JSON answer.
+ * Sends a request and reads the JSON response.
  *
  * @param path below the API root, without a leading slash
- * @returns the answer of the route; `null` for an empty one
+ * @returns the response of the route; `null` for an empty one
  * @throws ApiError for every error answer; the abort error of `signal`
  */
 export async function request<M extends Method, P extends string>(
@@ -256,7 +256,7 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 /** Interval in milliseconds at which the page looks for changes by others. */
 const followMs = 5000;
 
-/** Polls every few seconds while the page is visible, until the answer is yes or the signal aborts. */
+/** Polls every few seconds while the page is visible, until the response is yes or the signal aborts. */
 export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
   do await pause(followMs, signal);
   while (!signal.aborted && (document.hidden || !(await ask())));
@@ -279,7 +279,7 @@ export async function requestPicture(url: string, signal: AbortSignal | null): P
   return createImageBitmap(await fetchBlob(url, signal));
 }
 
-/** Saves a blob, or the answer at an address of the API, as a file. */
+/** Saves a blob, or the response at an address of the API, as a file. */
 export async function save(what: Blob | string, name: string) {
   const blob = typeof what === 'string' ? await fetchBlob(what, null) : what;
   const link = document.createElement('a');

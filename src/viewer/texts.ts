@@ -39,7 +39,7 @@ export const commonTexts = {
 
 const away = 'The server cannot be reached right now. Try again in a moment.';
 
-/** Messages for answers that do not come from the API, but for example from a proxy. */
+/** Messages for responses that do not come from the API, but for example from a proxy. */
 const statuses: Record<number, string> = {
   413: 'This is too large for the server or its proxy. Ask the administrator to raise the limit.',
   429: 'Too many requests in a short time. Try again in a moment.',

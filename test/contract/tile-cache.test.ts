@@ -101,7 +101,7 @@ describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '
       await cache.set('b', tile);
       const { errors, ...report } = await cache.report();
       expect(report).toMatchObject({ used: 0, available: false, error: 'Command timed out' });
-      // After one command without an answer, none is sent for a while, so few of a hundred tiles were waited for.
+      // After one command without a response, none is sent for a while, so few of a hundred tiles were waited for.
       expect(errors).toBeLessThan(30);
     } finally {
       redis.wake();

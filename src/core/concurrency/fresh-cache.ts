@@ -3,11 +3,11 @@ import { atMost } from './lru-options.js';
 
 /** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {
-  /** Maximum number of answers to keep. */
+  /** Maximum number of responses to keep. */
   max: number;
-  /** How long an answer is valid after it was requested, in milliseconds. */
+  /** How long a response is valid after it was requested, in milliseconds. */
   lifetimeMs: number;
-  /** Age in milliseconds after which the next use of an answer refreshes it in the background. Default: half of the lifetime. */
+  /** Age in milliseconds after which the next use of a response refreshes it in the background. Default: half of the lifetime. */
   renewAfterMs?: number;
 }
 
@@ -22,8 +22,8 @@ interface Answer<Value> {
 type Ask<Value> = (former: Value | undefined) => Promise<Value>;
 
 /**
- * Caches answers that are valid for a short time. The first use of an answer late in that time refreshes it in the background, so
- * that nobody waits for frequently used answers, however slow they are. An answer older than its lifetime is never returned.
+ * Caches responses that are valid for a short time. The first use of a response late in that time refreshes it in the background, so
+ * that nobody waits for frequently used responses, however slow they are. A response older than its lifetime is never returned.
  */
 export class FreshCache<Value extends object> {
   readonly #answers: LRUCache<string, Answer<Value>>;
@@ -37,7 +37,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached answer, or that of `ask`, which is then cached. Simultaneous callers share one call. */
+  /** The cached response, or that of `ask`, which is then cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const cached = this.#answers.get(name);
     const age = cached === undefined ? Infinity : performance.now() - cached.askedAt;
@@ -56,7 +56,7 @@ export class FreshCache<Value extends object> {
     const askedAt = performance.now();
     const asking: Promise<Value> = ask(former).then(
       (value) => {
-        // An answer that was deleted meanwhile is not cached.
+        // A response that was deleted meanwhile is not cached.
         if (this.#asking.get(name) === asking) {
           this.#asking.delete(name);
           this.#answers.set(name, { value, askedAt, isRenewed: false });
@@ -72,13 +72,13 @@ export class FreshCache<Value extends object> {
     return asking;
   }
 
-  /** Deletes an answer. A pending one will not be cached. */
+  /** Deletes a response. A pending one will not be cached. */
   delete(name: string): void {
     this.#answers.delete(name);
     this.#asking.delete(name);
   }
 
-  /** Deletes all answers. */
+  /** Deletes all responses. */
   clear(): void {
     this.#answers.clear();
     this.#asking.clear();

@@ -8,7 +8,7 @@ import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, withFirstChunk } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
-/** The dependencies of answers about one annotation. */
+/** The dependencies of responses about one annotation. */
 interface Answering {
   annotation: AnnotationRecord;
   caller: Caller | null;
@@ -33,7 +33,7 @@ export async function replyWithElements(
   return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...more } });
 }
 
-/** Headers of answers to GeoJSON. */
+/** Headers of responses to GeoJSON. */
 export const skippedHeaders = {
   'Large-Image-Skipped-Features':
     'Number of GeoJSON features or rows of a table without a shape, which gave no element, if there are any.',
@@ -82,7 +82,7 @@ export async function replyList<Entry>(
   return Reply.stream(await withFirstChunk(texts), 'application/json', { headers });
 }
 
-/** An answer without a body, with the entity tag of the new version. */
+/** A response without a body, with the entity tag of the new version. */
 export async function replyEmpty(services: AnnotationServices, answering: Omit<Answering, 'signal'>): Promise<Reply> {
   const { headers } = await seen(services, answering);
   return Reply.empty(204, headers);
@@ -96,7 +96,7 @@ function allChunks({ store, reading }: AnnotationServices, view: AnnotationView,
 }
 
 /**
- * The bytes of a body as they arrive. If reading stops early, the connection stays open, so that the client gets the answer that
+ * The bytes of a body as they arrive. If reading stops early, the connection stays open, so that the client gets the response that
  * says why.
  */
 export function bodyChunks(body: Readable): AsyncIterable<Buffer> {

@@ -81,13 +81,13 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The first half of an entity tag, which names the version. It is equal in all answers about the version. */
+/** The first half of an entity tag, which names the version. It is equal in all responses about the version. */
 function versionDigest({ id, version, updated }: AnnotationRecord): string {
   return digest(`${id}:${version}:${updated.getTime()}`);
 }
 
 /**
- * Entity tag of an answer: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the
+ * Entity tag of a response: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the
  * caller can see, parameters).
  */
 export function annotationTag(
@@ -103,16 +103,16 @@ export function annotationTag(
   return `"${versionDigest(annotation)}${digest(rest)}"`;
 }
 
-/** Header of answers that have no entity tag and must not be cached. */
+/** Header of responses that have no entity tag and must not be cached. */
 export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
-/** Headers of an answer about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
+/** Headers of a response about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {
   return { ETag: tag, 'Cache-Control': 'private, no-cache' };
 }
 
 /**
- * The condition in an `If-Match` header on a change: a tag of any answer about the current version, its `_version` in quotes, or
+ * The condition in an `If-Match` header on a change: a tag of any response about the current version, its `_version` in quotes, or
  * `*`.
  */
 export function preconditionOf(headers: IncomingMessage['headers']): Precondition | undefined {

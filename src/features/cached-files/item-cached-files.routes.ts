@@ -44,8 +44,8 @@ const remove = defineRoute({
   method: 'delete',
   summary: 'Remove cached files of an item.',
   description:
-    'Without `key` the answer has the number of files and the number of removed ones; histograms are removed only if `keep` is 0. ' +
-    'With `key`, the answer is a list with the removed record, or with null if there is none.',
+    'Without `key` the response has the number of files and the number of removed ones; histograms are removed only if `keep` is 0. ' +
+    'With `key`, the response is a list with the removed record, or with null if there is none.',
   access: 'admin',
   scope: scopes.write,
   query: {
@@ -93,7 +93,7 @@ const put = defineRoute({
 
 /**
  * @throws LargeImageError `too-large`, but only after reading the complete body, because a client that is still sending would not
- * read the answer.
+ * read the response.
  */
 async function readAll(stream: Readable): Promise<Buffer> {
   let chunks: Buffer[] = [];

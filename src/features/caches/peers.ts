@@ -18,7 +18,7 @@ const patienceMs = 1000;
 interface Question {
   from: string;
   kind: 'clear' | 'report' | 'file';
-  /** Identifies the question in its answers. */
+  /** Identifies the question in its responses. */
   id: string;
   fileId?: string;
   generation?: number;
@@ -129,7 +129,7 @@ export class CachePeers {
     return this.#connection.run((redis) => redis.publish(this.#toAll, JSON.stringify(message)));
   }
 
-  /** Answers of the other processes: of all that got the question, or of those that answered in time. */
+  /** Responses of the other processes: of all that got the question, or of those that answered in time. */
   async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
     const id = randomUUID();
     const answers: Answer[] = [];

@@ -21,7 +21,7 @@ export interface RedisConnectionOptions extends RedisAddress {
 const connectTimeoutMs = 2000;
 const firstRetryMs = 100;
 const lastRetryMs = 2000;
-/** After a command without an answer, no commands are sent for this long, so that a Redis that hangs delays few requests. */
+/** After a command without a response, no commands are sent for this long, so that a Redis that hangs delays few requests. */
 const pauseMs = 1000;
 const defaultCommandTimeoutMs = 500;
 
@@ -136,7 +136,7 @@ export class RedisConnection {
   #failed(error: Error): void {
     this.#failures += 1;
     if (error.message === 'Command timed out') this.#pausedUntil = Date.now() + pauseMs;
-    // An error reply such as OOM is an answer, so the connection works.
+    // An error reply such as OOM is a response, so the connection works.
     const isReply = error.name === 'ReplyError';
     if (this.#lastError === null && !this.#isClosed) this.#options.logger?.warn({ err: error }, 'Cache:Redis:Failed');
     if (!isReply || this.#lastError === null) this.#lastError = error;

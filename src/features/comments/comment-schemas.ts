@@ -66,7 +66,7 @@ const featureCollection = objectOf({
   features: listOf(objectOf({ type: { const: 'Feature' }, id: idText, geometry: orNull(anyObject), properties: anyObject })),
 });
 
-/** The answer as JSON and as GeoJSON. */
+/** The response as JSON and as GeoJSON. */
 export const exportSchema = { oneOf: [listOf(component('ExportedComment', objectOf(exported))), featureCollection] };
 
 const newText = {
@@ -95,7 +95,7 @@ export const editSchema = component(
     {
       version: {
         ...anyInteger,
-        description: 'The version to change. If the comment has a different version, the answer is 409.',
+        description: 'The version to change. If the comment has a different version, the response is 409.',
       },
     },
   ),

@@ -45,7 +45,7 @@ const validate = defineRoute({
   path: '/large_image/config/validate',
   summary: 'Check a configuration text.',
   description:
-    'The body is the text, in UTF-8; a form counts as an empty text. The answer is an empty list, or a list with the first error; ' +
+    'The body is the text, in UTF-8; a form counts as an empty text. The response is an empty list, or a list with the first error; ' +
     'lines count from 0.',
   access: 'admin',
   scope: scopes.write,
@@ -94,7 +94,7 @@ const replace = defineRoute({
     restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true),
     expected: text({
       description:
-        'The version of the file that is to be replaced. If the file has a different version, the answer is a conflict (409).',
+        'The version of the file that is to be replaced. If the file has a different version, the response is a conflict (409).',
     }),
   },
   body: 'text',

@@ -38,7 +38,7 @@ export interface ConfigurationText {
 
 const shownBackups = 20;
 
-/** Time before a restart in milliseconds, in which open requests and the answer that announces the restart can be completed. */
+/** Time before a restart in milliseconds, in which open requests and the response that announces the restart can be completed. */
 const restartDelayMs = 1000;
 
 /** The server's configuration file. Reads the plugin's settings from it at startup, and replaces it. */

@@ -24,7 +24,7 @@ const createInFolder = defineRoute({
   description:
     'Items with exactly one file become large images. With recurse, the folders below that the caller can read are handled first. ' +
     'The existing large image of an item is only removed once the new one works. ' +
-    'After 20 seconds, a job continues the work: the answer counts the work done until then, and names the job.',
+    'After 20 seconds, a job continues the work: the response counts the work done until then, and names the job.',
   access: 'user',
   scope: scopes.write,
   params: { folderId: required(text({ description: 'The id of the folder.' })) },

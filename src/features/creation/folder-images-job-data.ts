@@ -6,7 +6,7 @@ import type { FolderPosition } from './folder-walk.js';
 /** Name of the job that makes large images of the rest of a folder, and type of its records. */
 export const folderImagesJob = 'large_image_folder_images';
 
-/** The counts in the answer of PUT folder/:id/tiles. */
+/** The counts in the response of PUT folder/:id/tiles. */
 export interface FolderImageCounts {
   childFoldersRecursed: number;
   itemsSkipped: number;

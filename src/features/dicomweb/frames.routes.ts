@@ -10,13 +10,13 @@ import { multipart, multipartType, singlePart, type Part } from './answers/multi
 import { acceptedBy } from './answers/replies.js';
 import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
 
-/** Maximum number of frames in one answer. */
+/** Maximum number of frames in one response. */
 const maxFrames = 5000;
 
 /** Numbers of frames, from 1, as a list in a path. @throws BadParameterError, NotFoundError */
 export function parseFrames(list: string, count: number): number[] {
   const parts = list.split(',', maxFrames + 1);
-  if (parts.length > maxFrames) throw new BadParameterError(`An answer has at most ${maxFrames} frames.`);
+  if (parts.length > maxFrames) throw new BadParameterError(`A response has at most ${maxFrames} frames.`);
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
   if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers, 1 or more, separated by commas.');
   if (new Set(numbers).size < numbers.length) throw new BadParameterError('The list contains a frame twice.');

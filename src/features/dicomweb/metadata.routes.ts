@@ -24,7 +24,7 @@ import { dicomJson, requireJson } from './search/search.routes.js';
 
 const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
 
-/** Maximum number of instances in one answer of metadata. */
+/** Maximum number of instances in one response of metadata. */
 const maxInstances = 5000;
 
 const one = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
@@ -43,7 +43,7 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
       if (instances.length > maxInstances) {
         throw new LargeImageError(
           'too-large',
-          `These are ${instances.length} instances; an answer can describe at most ${maxInstances}. Request each series separately.`,
+          `These are ${instances.length} instances; a response can describe at most ${maxInstances}. Request each series separately.`,
         );
       }
       const root = serviceRoot(request);

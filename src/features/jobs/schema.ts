@@ -2,7 +2,7 @@ import { anyObject, anything, component, dateText as date, listOf, mapOf, type S
 
 const jobIdSchema = { type: 'string', pattern: '^[0-9a-f]{24}$' };
 
-/** JSON schema of a job in answers. */
+/** JSON schema of a job in responses. */
 export const jobSchema = component('Job', {
   type: 'object',
   required: ['_id', 'title', 'type', 'status', 'created', 'updated', '_accessLevel', '_modelType'],

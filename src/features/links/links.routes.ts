@@ -54,7 +54,7 @@ const linkSchema = component('Link', objectOf(linkMembers));
 
 const newLinkSchema = component(
   'NewLink',
-  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only in this answer.' } }),
+  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only in this response.' } }),
 );
 
 function shown({ digest: _digest, ...link }: LinkDocument) {

@@ -13,7 +13,7 @@ interface Window {
 
 /**
  * Limits how many tokens an address can try. A token is counted once while its verdict is cached, so a program whose link was
- * revoked gets this answer for each of its requests and does not reach the limit.
+ * revoked gets this response for each of its requests and does not reach the limit.
  */
 export class WrongTokens {
   readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });

@@ -53,7 +53,7 @@ const get = defineRoute({
   path: '/item/:itemId/tiles/images/:image',
   forLinks: true,
   summary: 'Get an associated image, scaled to fit the given size.',
-  description: 'The answer is empty if there is no image with this name.',
+  description: 'The response is empty if there is no image with this name.',
   cookie: true,
   params: imagePath,
   query: {

@@ -33,7 +33,7 @@ interface JsonRoute {
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Answers with JSON and an entity tag. A client that already has the same answer gets status 304, and nothing is computed. */
+/** Answers with JSON and an entity tag. A client that already has the same response gets status 304, and nothing is computed. */
 async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
@@ -126,7 +126,7 @@ async function report(
   };
 }
 
-/** Maximum number of characters of the parameters of all frames that one answer reports on. */
+/** Maximum number of characters of the parameters of all frames that one response reports on. */
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */

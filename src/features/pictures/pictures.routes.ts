@@ -75,7 +75,7 @@ const pixel = defineRoute({
     units: text({ description: 'Units of left and top; base_pixels by default.' }),
     ...routeParameters('frame', 'style'),
     ...zParameters,
-    frameList: integerList('Frames to look at; the answer is then a list.'),
+    frameList: integerList('Frames to look at; the response is then a list.'),
   },
   returns: { schema: pixelSchema },
   async handle(input, { images, queues }) {

@@ -134,7 +134,7 @@ const quadInfo = defineRoute({
   },
 });
 
-/** Maximum number of textures that one answer reports on, and of characters of all their parameters. */
+/** Maximum number of textures that one response reports on, and of characters of all their parameters. */
 const maxReported = 1000;
 const maxReportedCharacters = 1024 * 1024;
 

@@ -35,7 +35,7 @@ const get = defineRoute({
   scope: scopes.readSettings,
   query: {
     key: text({ description: 'Name of one setting.' }),
-    list: settingsList('Names of several settings; the answer is then an object.'),
+    list: settingsList('Names of several settings; the response is then an object.'),
   },
   returns: { schema: anything },
   errors: ['bad-parameter'],
@@ -85,7 +85,7 @@ async function write(settings: Settings, changes: { key: string; value: unknown 
   return changed;
 }
 
-/** The answer to a change. If the color correction has changed, the answer makes the browser drop its cached pictures. */
+/** The response to a change. If the color correction has changed, the response makes the browser drop its cached pictures. */
 function reply(value: unknown, changed: readonly string[]): Reply {
   const isCorrectionNew = changed.includes('large_image.icc_correction');
   return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);

@@ -118,7 +118,7 @@ function bodySchema(route: RouteOutline, brand: string): { type: string; schema:
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
 
-/** Media types of the answers of a route, without repetitions. */
+/** Media types of the responses of a route, without repetitions. */
 function successTypes(route: RouteOutline): readonly string[] {
   return [...new Set(route.returns.types ?? ['application/json'])];
 }

@@ -24,11 +24,11 @@ export interface MountOptions<C> {
   authenticate: VerifyToken;
   tokenLocations: TokenLocations;
   logger?: HostLogger | undefined;
-  /** Called after each answer. */
+  /** Called after each response. */
   observe?: RequestObserver | undefined;
 }
 
-/** Receives the route, status and duration of an answer. The status is 499 if the client disconnected before. */
+/** Receives the route, status and duration of a response. The status is 499 if the client disconnected before. */
 export type RequestObserver = (answered: { method: string; path: string; status: number; seconds: number }) => void;
 
 const goneStatus = 499;
@@ -87,7 +87,7 @@ const exposedHeaders = [
 ];
 
 /**
- * Lets pages of every origin read an answer. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what
+ * Lets pages of every origin read a response. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what
  * its own token allows.
  *
  * @param preflight for a preflight request: the headers that can contain tokens
@@ -129,7 +129,7 @@ function methodOf(request: Request): string {
 }
 
 /**
- * The answer to a GET that took longer than this, in milliseconds, is sent only after the caller's permission was checked again.
+ * The response to a GET that took longer than this, in milliseconds, is sent only after the caller's permission was checked again.
  */
 const longMs = 2000;
 
@@ -140,7 +140,7 @@ interface Surroundings<C> {
   open: OpenRequests;
 }
 
-/** Handles one request to a route, from its token to the end of its answer. */
+/** Handles one request to a route, from its token to the end of its response. */
 class Answering<C> {
   #anonymous = true;
   #isSending = false;
@@ -244,7 +244,7 @@ class Answering<C> {
     await this.#permitted?.();
   }
 
-  /** Ends the request: with an error, or without one if part of the answer has already been sent. */
+  /** Ends the request: with an error, or without one if part of the response has already been sent. */
   #end(parsed: ParsedRequest, reason: LargeImageError): void {
     const { request, response } = this;
     if (response.headersSent) response.destroy();

@@ -1,6 +1,6 @@
 import { LargeImageError, type ErrorCode } from '../../errors.js';
 
-/** A request that stays open while its body arrives, or while its answer is sent. */
+/** A request that stays open while its body arrives, or while its response is sent. */
 export interface OpenRequest {
   /** Resolves if the request can continue, and rejects if it cannot. */
   check(): Promise<unknown>;
@@ -20,7 +20,7 @@ const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forb
 
 interface Entry {
   readonly request: OpenRequest;
-  /** Time of the last check, and of the last check with an answer. */
+  /** Time of the last check, and of the last check with a response. */
   checkedAt: number;
   answeredAt: number;
   isChecked: boolean;

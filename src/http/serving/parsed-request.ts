@@ -11,7 +11,7 @@ import type { Sender } from './sender.js';
 /** The abort signal of a request. It is created when it is first read, because a cached tile needs none. */
 class RequestSignal {
   #controller: AbortController | undefined;
-  /** Whether the handler has produced an answer. */
+  /** Whether the handler has produced a response. */
   isAnswering = false;
 
   constructor(private readonly response: ServerResponse) {}
@@ -21,7 +21,7 @@ class RequestSignal {
       this.#controller = sharedAbortController();
       const { response } = this;
       const leave = (): void => {
-        // If an answer was sent before the handler produced one, the server is closing, so the work should stop too.
+        // If a response was sent before the handler produced one, the server is closing, so the work should stop too.
         const isAnswered = response.writableFinished && this.isAnswering;
         if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client disconnected.'));
       };

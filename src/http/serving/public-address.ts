@@ -18,7 +18,7 @@ const maxPrefixLength = 256;
 const addresses = new WeakMap<IncomingMessage, PublicAddress>();
 
 /**
- * Sets the address under which the client of a request reaches the server, if the host knows it. Addresses in answers begin with
+ * Sets the address under which the client of a request reaches the server, if the host knows it. Addresses in responses begin with
  * it. Without it, they begin with the origin of the request, and with the header `X-Forwarded-Prefix` of a proxy that Express
  * trusts.
  */

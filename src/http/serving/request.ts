@@ -200,7 +200,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Reads an unneeded body to its end, and drops it. Otherwise a client that is still sending would never read the answer, and the
+ * Reads an unneeded body to its end, and drops it. Otherwise a client that is still sending would never read the response, and the
  * connection could not be used for another request. The `requestTimeout` of the server limits the time.
  */
 export function dropRest(request: IncomingMessage): void {

@@ -35,13 +35,13 @@ function addMarkupHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
 }
 
-/** An answer longer than this is watched while it is sent. */
+/** A response longer than this is watched while it is sent. */
 const longBytes = 1024 * 1024;
 
 /**
  * Turns the result of a handler into an HTTP answer.
  *
- * @param options `onLong` is called if sending the answer may take long.
+ * @param options `onLong` is called if sending the response may take long.
  */
 export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
   const reply = result instanceof Reply ? result : Reply.json(result);
@@ -92,7 +92,7 @@ async function sendJson(response: ServerResponse, value: unknown, options: { onL
 }
 
 /**
- * Adds a tag of the bytes to an answer that has neither a tag nor a cache rule. @returns whether the client has these bytes, so
+ * Adds a tag of the bytes to a response that has neither a tag nor a cache rule. @returns whether the client has these bytes, so
  * that the status is 304
  */
 function isUnchanged(response: ServerResponse, body: Uint8Array): boolean {
@@ -143,7 +143,7 @@ export function errorReply(
 }
 
 /**
- * Answers with an error, or closes the connection if part of the answer has already been sent. Unexpected errors are logged with a
+ * Answers with an error, or closes the connection if part of the response has already been sent. Unexpected errors are logged with a
  * new `uid`; their answer contains none of their text.
  */
 export async function respondWithError(

@@ -43,7 +43,7 @@ function askTogether(repository: MongoJobRepository): void {
   const next = repository.getNextJobToRun.bind(repository);
   let asking: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
   const ask = async () => {
-    // Calls share an answer only until the query is sent. A later call might otherwise miss entries that are queued in between.
+    // Calls share a response only until the query is sent. A later call might otherwise miss entries that are queued in between.
     await new Promise(setImmediate);
     const { until, lockedBefore } = asking!;
     asking = null;

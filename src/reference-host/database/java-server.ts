@@ -162,7 +162,7 @@ async function announcedPort(child: Child, signal: AbortSignal | undefined): Pro
     if (match) resolve(Number(match[1]));
   };
   const abort = (): void => reject(signal?.reason);
-  const timer = setTimeout(() => reject(new Error(`no answer within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
+  const timer = setTimeout(() => reject(new Error(`no response within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
   child.process.stdout.on('data', listen);
   signal?.addEventListener('abort', abort);
   void child.exited.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));

@@ -109,7 +109,7 @@ async function answers(
     if (end !== null) return end;
     if (failure === null) return null;
     const seconds = Math.round((Date.now() - began) / 1000);
-    if (seconds * 1000 > startTimeoutMs) return `no answer within ${startTimeoutMs / 1000} seconds (${failure})`;
+    if (seconds * 1000 > startTimeoutMs) return `no response within ${startTimeoutMs / 1000} seconds (${failure})`;
     if (seconds >= outputLength + 5) {
       outputLength = seconds;
       options.report?.({ text: `Waiting for mongod, ${seconds} s` });

@@ -33,7 +33,7 @@ export interface DownloadRequest {
   disposition: 'inline' | 'attachment';
 }
 
-/** The answer to a download: the bytes or a part of them, or a redirect for a link. */
+/** The response to a download: the bytes or a part of them, or a redirect for a link. */
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
   const size = await sizeOf(file);

@@ -116,7 +116,7 @@ export async function* foldersIn(
 }
 
 /**
- * An archive as an answer, which is made while it is sent, for as long as the caller can read the entries. Entries are not
+ * An archive as a response, which is made while it is sent, for as long as the caller can read the entries. Entries are not
  * compressed, because images hardly get smaller.
  */
 export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {

@@ -12,13 +12,13 @@ export interface Browser {
 
 const noStore = { 'Cache-Control': 'no-store' };
 
-/** An answer with a token or a key, which no browser or proxy may cache. */
+/** A response with a token or a key, which no browser or proxy may cache. */
 export function replyWithSecret(answer: unknown): Reply {
   return Reply.json(answer, { headers: noStore });
 }
 
 /**
- * An answer that sets the cookie with the token, or removes it if `issued` is `null`. A page of another site gets the answer without a cookie, because it
+ * A response that sets the cookie with the token, or removes it if `issued` is `null`. A page of another site gets the response without a cookie, because it
  * must not sign its visitors in or out here.
  */
 export async function replyWithSession(

@@ -52,7 +52,7 @@ export function cors(context: HostContext) {
 async function addHeaders(context: HostContext, origin: string, request: Request, response: Response): Promise<void> {
   const entries = (await context.setting('core.cors.allow_origin')).split(',').filter((entry) => entry !== '');
   if (entries.length === 0) return;
-  // The answer depends on the origin, even if the origin is refused.
+  // The response depends on the origin, even if the origin is refused.
   response.vary('Origin');
   response.setHeader('Access-Control-Allow-Credentials', 'true');
   response.setHeader('Access-Control-Expose-Headers', await context.setting('core.cors.expose_headers'));

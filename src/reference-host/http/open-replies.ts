@@ -2,12 +2,12 @@ import type { Server, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { errorBody } from '../../larger-host.js';
 
-/** Time in milliseconds that a client has to receive its last answer. */
+/** Time in milliseconds that a client has to receive its last response. */
 const lastMs = 1000;
 const message =
   'The server is stopping or restarting, and this request took too long to finish before that. It may have done part of its work: check the result before you try again.';
 
-/** The answers that have not been sent completely. */
+/** The responses that have not been sent completely. */
 export class OpenReplies {
   readonly #open = new Set<ServerResponse>();
 
@@ -51,7 +51,7 @@ export class OpenReplies {
   }
 }
 
-/** Resolves when an answer was sent or dropped and its connection is closed. */
+/** Resolves when a response was sent or dropped and its connection is closed. */
 async function whenClosed(reply: ServerResponse): Promise<void> {
   const { socket } = reply;
   const closing = [reply, socket].filter((each) => each !== null && !each.closed);

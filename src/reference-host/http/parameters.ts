@@ -25,7 +25,7 @@ export const copyAnnotations: Parameter<boolean> = {
 /** The type of a folder's parent. */
 export const folderParentType = oneOf(['folder', 'collection', 'user'], { description: 'Type of the parent.' });
 
-/** An answer that consists of a sentence. */
+/** A response that consists of a sentence. */
 export const returnsMessage = { schema: component('Message', objectOf({ message: anyText })) };
 
 /** Scopes of tokens that are limited to some of their user's rights. */

@@ -26,7 +26,7 @@ function withoutPrefix(url: string, prefix: string): string | null {
 }
 
 /**
- * Makes addresses in answers begin with the setting `core.server_root`, and serves its path whether or not a proxy removes it from
+ * Makes addresses in responses begin with the setting `core.server_root`, and serves its path whether or not a proxy removes it from
  * requests.
  */
 export function underServerRoot(context: HostContext): RequestHandler {

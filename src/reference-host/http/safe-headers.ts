@@ -8,7 +8,7 @@ const headers = {
 };
 
 /**
- * Adds headers to every answer, including those outside routes, that tell browsers not to guess its type, show it in frames or send
+ * Adds headers to every response, including those outside routes, that tell browsers not to guess its type, show it in frames or send
  * its address to other sites.
  */
 export function safeHeaders(_request: Request, response: Response, next: NextFunction): void {

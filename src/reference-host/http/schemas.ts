@@ -162,7 +162,7 @@ export const apiKeySchema = component(
     },
     {
       prefix: { ...anyText, description: 'Beginning of the key.' },
-      key: { ...anyText, description: 'Only in the answer to its creation.' },
+      key: { ...anyText, description: 'Only in the response to its creation.' },
     },
   ),
 );

@@ -10,11 +10,11 @@ export interface ServerTimeouts {
   headersMs: number;
   /** Limit for a complete request, with its body. */
   requestMs: number;
-  /** Limit for the next bytes of a body, and for the client to receive the next bytes of an answer. */
+  /** Limit for the next bytes of a body, and for the client to receive the next bytes of a response. */
   stallMs: number;
   /** Interval at which the limits for headers and requests are checked. */
   checkMs: number;
-  /** How long a client can continue sending after its last answer. */
+  /** How long a client can continue sending after its last response. */
   lingerMs: number;
 }
 
@@ -33,13 +33,13 @@ const defaultTimeouts: ServerTimeouts = {
 const maxHeadBytes = 64 * 1024;
 
 /**
- * Maximum number of requests of one connection that wait for their answers. Few clients send requests without waiting for the last
+ * Maximum number of requests of one connection that wait for their responses. Few clients send requests without waiting for the last
  * answer, and those send few.
  */
 const maxPipelined = 100;
 
 /**
- * A server that waits for slow clients, but not for those that have stopped. A body may take any time while its bytes keep coming. Answers that take long
+ * A server that waits for slow clients, but not for those that have stopped. A body may take any time while its bytes keep coming. Responses that take long
  * to make, and streams with rare events, do not end a connection.
  */
 export function createServerWithTimeouts(listener: RequestListener, patience: Partial<ServerTimeouts> = {}): Server {
@@ -96,7 +96,7 @@ interface Refusal {
   message: string;
 }
 
-/** Answers to requests that cannot be read, by the error code of Node's parser. */
+/** Responses to requests that cannot be read, by the error code of Node's parser. */
 const unreadable: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: {
     code: 'headers-too-large',
@@ -106,7 +106,7 @@ const unreadable: Readonly<Record<string, Refusal>> = {
 };
 const unreadableOtherwise: Refusal = { code: 'malformed-request', message: 'This is not a valid HTTP/1.1 request.' };
 
-/** Answers a request that cannot be read, if no answer has begun on the connection, and closes it. */
+/** Answers a request that cannot be read, if no response has begun on the connection, and closes it. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
   if (socket.writable && !(answering?.headersSent ?? false)) {
@@ -135,8 +135,8 @@ function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
 }
 
 /**
- * Delays closing a connection after its last answer. Node would close it at once. If the client is still sending, as after a
- * refusal, that would reset the connection, and the client might lose the answer. So the rest of the body is read for a while, and
+ * Delays closing a connection after its last response. Node would close it at once. If the client is still sending, as after a
+ * refusal, that would reset the connection, and the client might lose the response. So the rest of the body is read for a while, and
  * dropped.
  */
 function closeAfterBody(request: IncomingMessage, lingerMs: number): void {

@@ -24,7 +24,7 @@ const maxSockets = 50;
 
 /**
  * Sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5 do not use the event stream.
- * Without the package `ws` the answer is 501.
+ * Without the package `ws` the response is 501.
  */
 export async function notificationSockets(context: HostContext): Promise<Upgrading> {
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;

@@ -283,7 +283,7 @@ export const coreSettingDefinitions = [
     'core.server_root',
     '',
     'an address such as https://host/images, or empty',
-    'Public address of the server, with its path if a proxy serves it below one. Addresses in answers begin with it.',
+    'Public address of the server, with its path if a proxy serves it below one. Addresses in responses begin with it.',
     textLike(parseServerRoot),
   ),
   define(

@@ -181,7 +181,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     path: '/resource/restore',
     summary: 'Restore several folders and items from the trash.',
     description:
-      'Each comes back to its folder with its rights, metadata, annotations and cached files. If the name is taken there, a number is appended. If the folder no longer exists, it comes to the folder Restored of the caller. The answer says so.',
+      'Each comes back to its folder with its rights, metadata, annotations and cached files. If the name is taken there, a number is appended. If the folder no longer exists, it comes to the folder Restored of the caller. The response says so.',
     access: 'user',
     scope: scopes.write,
     query: {

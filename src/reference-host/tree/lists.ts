@@ -14,7 +14,7 @@ export interface Page {
   sortdir: 1 | -1;
 }
 
-/** Fields that no answer contains. They are refused in conditions and sort orders too, which would reveal their values. */
+/** Fields that no response contains. They are refused in conditions and sort orders too, which would reveal their values. */
 const hiddenFields: ReadonlySet<string> = new Set([
   'access',
   'words',
@@ -26,7 +26,7 @@ const hiddenFields: ReadonlySet<string> = new Set([
   'startedBy',
 ]);
 
-/** @throws BadParameterError for a field that no answer contains */
+/** @throws BadParameterError for a field that no response contains */
 export function requireShown(field: string, name: string): void {
   if (hiddenFields.has(field.split('.', 1)[0]!)) throw new BadParameterError(`Invalid value for parameter ${name}: ${field}.`);
 }
@@ -89,7 +89,7 @@ export async function viewsOf<D>(documents: readonly D[], view: (document: D) =>
   return views;
 }
 
-/** A list as an answer, with the number of all matches in its header. */
+/** A list as a response, with the number of all matches in its header. */
 export function listReply(entries: unknown[], total: number): Reply {
   return Reply.json(entries, { headers: { 'Girder-Total-Count': total } });
 }

@@ -24,7 +24,7 @@ export class Journal {
 
   /**
    * Does a multi-step write. If it is interrupted by an error or the end of the process, it is finished or undone by `recover`. The
-   * client can get its answer when this has returned.
+   * client can get its response when this has returned.
    *
    * @throws the error of the work, after recovering from it as far as possible.
    */
@@ -33,7 +33,7 @@ export class Journal {
   }
 
   /**
-   * Like {@link undertake}, for a write that `recover` always finishes. The client can get its answer as soon as the write is
+   * Like {@link undertake}, for a write that `recover` always finishes. The client can get its response as soon as the write is
    * recorded. So this returns when the work is done, or when clients would not wait any longer, and the work continues.
    */
   async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {

@@ -26,7 +26,7 @@ function checked(filter: Record<string, unknown>): Record<string, unknown> {
   return filter;
 }
 
-/** @throws BadParameterError for a field that no answer shows */
+/** @throws BadParameterError for a field that no response shows */
 function requireShownOnly(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   for (const [field, member] of Object.entries(part)) {

@@ -37,7 +37,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     scope: 'core.setting.read',
     query: {
       key: text({ description: 'Name of one setting.' }),
-      list: settingsList('Names of several settings; the answer is then an object.'),
+      list: settingsList('Names of several settings; the response is then an object.'),
       default: oneOf(['none', 'default', ''], {
         description: 'none: null for settings with their default; default: the defaults.',
       }),
@@ -80,7 +80,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     query: {
       redirect: text({ description: 'Address to which the client is redirected afterwards.' }),
-      list: withDefault(boolean({ description: 'Whether the answer is a list.' }), false),
+      list: withDefault(boolean({ description: 'Whether the response is a list.' }), false),
     },
     returns: { schema: { oneOf: [listOf(anyText), mapOf(anyText)] } },
     handle: ({ query }) => (query.list ? [] : {}),

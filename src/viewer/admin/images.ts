@@ -47,7 +47,7 @@ function refusedPanel(signal: AbortSignal) {
   }
 }
 
-/** The counts of the answer, in the order of the table. */
+/** The counts of the response, in the order of the table. */
 const counterNames = [
   'totalItems',
   'childFoldersRecursed',

@@ -256,7 +256,7 @@ export class Edits {
       const { after } = edit;
       isChanged = true;
       this.#edits.delete(id);
-      // The element may already exist, if the answer to an earlier attempt was lost.
+      // The element may already exist, if the response to an earlier attempt was lost.
       if (JSON.stringify(now) === JSON.stringify(after)) continue;
       if (after === null) {
         conflicts.kept += 1;

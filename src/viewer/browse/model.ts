@@ -33,7 +33,7 @@ export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partia
   return updated ?? created;
 }
 
-/** Whether two answers of the API are equal. */
+/** Whether two responses of the API are equal. */
 export function isSame(one: unknown, other: unknown, { but }: { but?: string } = {}) {
   const [former, now] = [one, other].map((value) => JSON.stringify(value, (key, part) => (key === but ? undefined : part)));
   return former === now;

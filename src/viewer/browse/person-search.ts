@@ -17,7 +17,7 @@ const maxFound = 8;
 /** Searches documents by their names and descriptions. */
 async function searchDocuments(query: Query, signal?: AbortSignal) {
   const found = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
-  // The answer is a list only where nothing was searched.
+  // The response is a list only where nothing was searched.
   return Array.isArray(found) ? {} : found;
 }
 

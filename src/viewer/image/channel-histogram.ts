@@ -15,7 +15,7 @@ export async function requestHistogram(
 ): Promise<Histogram | undefined> {
   const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
     const query = { frame, ...projectionQuery(projection), bins, threshold: automaticShare, ...part };
-    // The answer is the state of the cache only for requests of it.
+    // The response is the state of the cache only for requests of it.
     const found = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal })) as unknown as Histogram[];
     return found['band' in source ? source.band - 1 : 0];
   };

@@ -95,7 +95,7 @@ export function pixelReadout(options: {
         ...projectionQuery(projection()),
       };
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
-      // The answer is a list only for requests of several frames.
+      // The response is a list only for requests of several frames.
       const pixels = [answer].flat();
       const named = shown.map((sample) => {
         const found = pixels[frames.indexOf(sample.frame)]?.value?.[sample.band - 1];

@@ -35,7 +35,7 @@ type Received = Answer<'POST file/chunk'>;
 /**
  * Uploads a file into a folder in chunks. After a lost connection or the end of the session it continues where it stopped.
  *
- * @returns id of the item with the file; `null` if the answer with the id was lost
+ * @returns id of the item with the file; `null` if the response with the id was lost
  * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
@@ -120,7 +120,7 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
 
 /**
  * Number of bytes that the server has received. If the server no longer knows the upload (400) after the last chunk was sent, the upload
- * is complete and only the answer was lost.
+ * is complete and only the response was lost.
  */
 async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {

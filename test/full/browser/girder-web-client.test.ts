@@ -44,7 +44,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   let ids: Record<'USER' | 'COLLECTION' | 'FOLDER' | 'ITEM' | 'GROUP', string>;
   /** Problems since this list was last emptied. */
   let failures: string[] = [];
-  /** Unanswered requests. When an answer arrives, the client redraws its views, which closes open menus. */
+  /** Unanswered requests. When a response arrives, the client redraws its views, which closes open menus. */
   const asked = new Set<Request>();
 
   beforeAll(async () => {
@@ -90,12 +90,12 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const body = () => page.locator('#g-app-body-container');
   const says = (text: string | RegExp) => body().getByText(text).first().waitFor();
   /** Waits for pending requests, but not forever, because each action is retried anyway. */
-  const quiet = () => until('every request has its answer', () => asked.size === 0, 5_000).catch(() => undefined);
+  const quiet = () => until('every request has its response', () => asked.size === 0, 5_000).catch(() => undefined);
   async function press(selector: string): Promise<void> {
     await quiet();
     await page.locator(selector).first().click();
   }
-  /** Opens a menu and chooses an entry. Repeats this if a late answer has closed the menu. */
+  /** Opens a menu and chooses an entry. Repeats this if a late response has closed the menu. */
   const choose = (menu: string, entry: string) =>
     until(`${entry} is chosen`, async () => {
       await quiet();
@@ -136,7 +136,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   async function open(hash: string, text: string | RegExp): Promise<void> {
     await quiet();
     await page.goto(`${url}/#${hash.replaceAll(/[A-Z]{4,}/g, (name) => ids[name as keyof typeof ids])}`);
-    // A late answer to a request of the previous page may replace this page in the client. It is then loaded again.
+    // A late response to a request of the previous page may replace this page in the client. It is then loaded again.
     const shown = body().getByText(text).first();
     await shown.waitFor({ timeout: 20_000 }).catch(async () => {
       await page.reload();

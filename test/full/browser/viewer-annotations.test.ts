@@ -339,7 +339,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await until('the page knows', async () => (await row('Regions <b>&').locator('.annotation-row').innerText()).includes('5'));
     // Whether the page learns of the change before it saves depends on timing.
     expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
-    // If the answer to a stored change is lost, the change is not stored twice.
+    // If the response to a stored change is lost, the change is not stored twice.
     await click(-230, -130);
     await drag([-230, -130], [-230, -120]);
     await page.route('**/elements', async (route) => (await route.fetch(), await route.abort()));

@@ -32,7 +32,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   /** Errors that the browser has reported since the test began, including violations of the security policy. */
   let complaints: string[] = [];
   const tileRequests: string[] = [];
-  /** Requests of the page that have no answer yet. */
+  /** Requests of the page that have no response yet. */
   let pending = 0;
 
   beforeAll(async () => {

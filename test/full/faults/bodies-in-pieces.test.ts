@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => host?.close());
 
-/** Sends a body in pieces of this length, and then another text. @returns the status of the answer; `closed` if there is none. */
+/** Sends a body in pieces of this length, and then another text. @returns the status of the response; `closed` if there is none. */
 function sendPieces(text: string, length: number, after: string): Promise<string> {
   const { port, hostname } = new URL(host.url);
   return new Promise((resolve) => {

@@ -146,7 +146,7 @@ function names(): { token: string; name: string } {
   return { token, name: `thing-${count}` };
 }
 
-/** Sends a request and reads only the header of its answer. */
+/** Sends a request and reads only the header of its response. */
 async function readHead(path: string, token: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     httpRequest(`${server.url}/api${path}`, { headers: { 'Girder-Token': token }, agent: false }, resolve)
@@ -172,7 +172,7 @@ function sendSlowly(path: string, token: string): { answered: Promise<{ status: 
   return { answered, pause, stop };
 }
 
-/** Waits for the end of an answer after a change of its token or of what it is about. */
+/** Waits for the end of a response after a change of its token or of what it is about. */
 async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
   const { token, name } = names();
   const head = await readHead(`${path}/${name}`, token);
@@ -187,7 +187,7 @@ async function endOfBody(path: string, takeAway: (token: string, name: string) =
   const { token, name } = names();
   const { answered, pause, stop } = sendSlowly(`${path}/${name}`, token);
   await until('it is under way', () => context.asked.has(name));
-  // A client that writes to a connection which the server has closed may lose the answer.
+  // A client that writes to a connection which the server has closed may lose the response.
   pause();
   takeAway(token, name);
   const { status } = await answered;
@@ -213,7 +213,7 @@ describe.concurrent('a request that stays open', () => {
   });
 });
 
-describe('an answer that took long to make', () => {
+describe('a response that took long to make', () => {
   it('is refused when the caller has lost access to it', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { headers: { 'Girder-Token': token } });

@@ -45,7 +45,7 @@ describe('a server in operation', () => {
     expect(await idOf('/api/v1/system/version')).not.toBe(await idOf('/api/v1/system/version'));
   });
 
-  it('names the request in each of its log lines, and in an answer with status 500', async () => {
+  it('names the request in each of its log lines, and in a response with status 500', async () => {
     const { models } = started.host.context;
     const findById = models.user.findById.bind(models.user);
     const broken = Object.assign(models.user, {
@@ -96,7 +96,7 @@ describe('a server in operation', () => {
     expect((await read({ Authorization: 'Bearer something' })).status).toBe(401);
     expect((await read({ 'Girder-Token': other.token! })).status).toBe(403);
     expect((await read({ 'Girder-Token': admin.token! })).status).toBe(200);
-    // A request is counted when its answer has been sent.
+    // A request is counted when its response has been sent.
     const wanted =
       'large_image_request_duration_seconds_count{method="GET",route="/item/:itemId/tiles/zxy/:z/:x/:y",status="200"} 3';
     const { text, type } = await until('the tiles are counted', async () => {

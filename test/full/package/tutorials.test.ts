@@ -97,7 +97,7 @@ it('serves, shares and annotates a folder of slides by the commands of the tutor
   const address = await server.url();
   await until('the slide is registered', () => /served in place/.test(server.output()));
   const blocks = (await blocksOf('shared-folder.md')).filter(({ code }) => !code.startsWith('npm '));
-  // One shell runs all commands; values that the tutorial copies from answers come from the real ones.
+  // One shell runs all commands; values that the tutorial copies from responses come from the real ones.
   const script = blocks
     .filter(({ language }) => language === 'sh')
     .map(({ code }) =>

@@ -77,7 +77,7 @@ afterAll(async () => {
   await rm(temporary, { recursive: true, force: true });
 });
 
-/** An answer in which the ids of things that do not exist cannot be told apart. */
+/** A response in which the ids of things that do not exist cannot be told apart. */
 function plain({ status, body, bytes }: Answer, ids: Readonly<Record<Hidden, string>>): unknown[] {
   let text = body === undefined ? bytes.toString('latin1') : JSON.stringify(body);
   for (const kind of Object.keys(ids) as Hidden[]) text = text.replaceAll(ids[kind], kind);

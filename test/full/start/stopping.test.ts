@@ -63,7 +63,7 @@ it('stops a busy server in an orderly way', async () => {
     _id: string;
   }[];
 
-  // More bytes than fit into sockets and pipes, so that a client that does not read blocks the answer.
+  // More bytes than fit into sockets and pipes, so that a client that does not read blocks the response.
   const bytes = randomBytes(64 * mebibyte);
   const upload = (name: string, size: number) => ({ query: { parentType: 'folder', parentId: folder!._id, name, size } });
   const file = String((await admin.ok('POST', '/file', { ...upload('large.bin', bytes.length), body: bytes }))._id);

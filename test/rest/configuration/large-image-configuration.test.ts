@@ -101,7 +101,7 @@ describe('the configuration file', () => {
     expect((await write(await readFile(path, 'utf8'))).body).toEqual({ status: 'no change' });
   });
 
-  it('restarts by default, once, after the answer, and not when nothing changes', async () => {
+  it('restarts by default, once, after the response, and not when nothing changes', async () => {
     expect((await replace(changed, null)).body).toEqual({ restarted: expect.any(String) });
     expect(restarts).toBe(0);
     expect((await replace(changed, null)).body).toEqual({ status: 'no change' });

@@ -21,7 +21,7 @@ async function slide({ seed = 1, sized = true, bits = 8 } = {}): Promise<Buffer>
 
 const text = (row: Row | undefined, tag: string) => row?.[tag]?.Value?.[0];
 
-/** The parts of a multipart answer. */
+/** The parts of a multipart response. */
 function partsOf(bytes: Buffer, type: string): { headers: string; body: Buffer }[] {
   const boundary = `--${/boundary=(\S+)/.exec(type)![1]}`;
   const parts: { headers: string; body: Buffer }[] = [];

@@ -100,7 +100,7 @@ describe('the description of the API', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('documents the answer of every route', () => {
+  it('documents the response of every route', () => {
     expect(started.host.routes.length).toBeGreaterThan(190);
     const silent = started.host.routes.filter(({ returns }) =>
       'schema' in returns ? !tells(schemaOf(returns.schema, 'girder')) : returns.types.length === 0,
@@ -122,7 +122,7 @@ describe('the description of the API', () => {
     }
   });
 
-  it('has the schema of an answer under each of its media types', () => {
+  it('has the schema of a response under each of its media types', () => {
     const paths = document.paths as Record<string, { get: { responses: Record<string, { content: object }> } }>;
     const schema = { $ref: '#/components/schemas/IiifManifest' };
     expect(paths['/iiif/{identifier}/manifest.json']!.get.responses['200']!.content).toEqual({
@@ -131,7 +131,7 @@ describe('the description of the API', () => {
     });
   });
 
-  it('matches the answers', async () => {
+  it('matches the responses', async () => {
     const check = answerCheck(started.host.routes, 'girder');
     const answer = await admin.send('GET', '/user/me');
     expect(check('GET', '/user/me', answer)).toBeNull();
@@ -151,7 +151,7 @@ describe('the description of the API', () => {
     expect(found.problems.map(({ message }) => message)).toEqual([]);
   });
 
-  it('names each media type of an answer once, as validators of Swagger 2.0 demand', async () => {
+  it('names each media type of a response once, as validators of Swagger 2.0 demand', async () => {
     const { paths } = (await started.anonymous.ok('GET', '/describe')) as unknown as {
       paths: Record<string, Record<string, { produces: string[] }>>;
     };
@@ -192,7 +192,7 @@ describe('the description of the API', () => {
     expect(await codeOf(admin, '/user/me')).toEqual([200, null]);
   });
 
-  it('matches the types of answers that the page uses', async () => {
+  it('matches the types of responses that the page uses', async () => {
     await expect(await answerTypes(document as never)).toMatchFileSnapshot('../../../src/viewer/answer-types.ts');
   });
 

@@ -78,7 +78,7 @@ async function useEverything(specimens: InstalledSpecimens): Promise<void> {
   const job = await send('PUT', '/large_image/thumbnails?spec=[{"width":64}]');
   await until('the job has ended', async () => Number((await send('GET', `/job/${String(job._id)}`)).status) === 3);
   const old = () => send('GET', '/annotation/old?age=0&versions=0');
-  // The version that was just removed is swept soon after the answer.
+  // The version that was just removed is swept soon after the response.
   await until('no version is abandoned', async () => (await old()).abandonedVersions === 0);
   expect(await old()).toMatchObject({
     abandonedVersions: 0,

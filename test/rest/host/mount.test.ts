@@ -387,7 +387,7 @@ describe('mounted routes', () => {
     expect(context.aborted).toEqual(['slow']);
   });
 
-  it('streams an answer', async () => {
+  it('streams a response', async () => {
     const response = await fetch(`${base}/stream`);
     expect(await response.text()).toBe('ab');
   });

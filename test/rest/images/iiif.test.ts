@@ -45,7 +45,7 @@ describe('IIIF', () => {
     expect(answer.status).toBe(200);
     return sharp(answer.bytes).raw().toBuffer({ resolveWithObject: true });
   };
-  /** The square of the picture that is visible at a pixel of an answer. */
+  /** The square of the picture that is visible at a pixel of a response. */
   const squareAt = async (answer: Answer, [left, top]: [number, number]): Promise<[number, number]> => {
     const { data, info: size } = await pixels(answer);
     const [r, g, b] = data.subarray((top * size.width + left) * size.channels);

@@ -1,4 +1,4 @@
-/** Recorded requests about items and folders, and the shape of the answers of the established implementation. */
+/** Recorded requests about items and folders, and the shape of the responses of the established implementation. */
 import { existsSync, readFileSync } from 'node:fs';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -59,7 +59,7 @@ async function withoutImage(name: string, bytes: Uint8Array, folder: string): Pr
   return item;
 }
 
-describe.skipIf(missing !== null)(`recorded answers about items${missing === null ? '' : ` (skipped: ${missing})`}`, () => {
+describe.skipIf(missing !== null)(`recorded responses about items${missing === null ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(async () => {
     started = await startHost({ checksAnswers: true });
     const admin = await started.register('admin');
@@ -136,7 +136,7 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     await users.admin.ok('DELETE', `/item/${ids.k1}/tiles`);
     await replay('create.opt.8.internal');
     const created = await replay('create.opt.0');
-    // Users who may not read the item may not see its jobs; in the recorded answers they are public.
+    // Users who may not read the item may not see its jobs; in the recorded responses they are public.
     const isPrivate = { public: false };
     const { status: _status, timestamps: _times, ...known } = created.body.json as Record<string, unknown>;
     expect(created.answer.body).toMatchObject({ ...(shape(known) as object), ...isPrivate });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordedBody } from '../../support/hosts/recorded-body.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
-/** A request to the established implementation, and its answer. */
+/** A request to the established implementation, and its response. */
 interface Example {
   name: string;
   request: { method: string; path: string; user: string | null; params?: Record<string, string>; data?: string };
@@ -38,7 +38,7 @@ const shapes: Readonly<Record<string, (value: never) => void>> = {
   },
 };
 
-describe.skipIf(noExamples !== null)(`recorded answers${noExamples === null ? '' : ` (skipped: ${noExamples})`}`, () => {
+describe.skipIf(noExamples !== null)(`recorded responses${noExamples === null ? '' : ` (skipped: ${noExamples})`}`, () => {
   let started: TestHost;
   let admin: Client;
 

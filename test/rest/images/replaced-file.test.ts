@@ -41,7 +41,7 @@ describe('a file that is replaced while it is served in place', () => {
     return { path, item: made.item._id.toHexString(), file: made.file._id.toHexString() };
   }
 
-  /** Whether a picture is red, and its entity tag. `red` is `null` if the answer is not a picture. */
+  /** Whether a picture is red, and its entity tag. `red` is `null` if the response is not a picture. */
   async function look(item: string, path: string): Promise<{ tag: string | null; red: boolean | null; status: number }> {
     const { status, headers, bytes } = await admin.send('GET', `/item/${item}/tiles/${path}`);
     const pixels = status === 200 ? await sharp(bytes).raw().toBuffer() : null;

@@ -1,5 +1,5 @@
 /**
- * Recorded requests, and the statuses, messages and sizes of the answers of the established implementation, except for the
+ * Recorded requests, and the statuses, messages and sizes of the responses of the established implementation, except for the
  * differences in docs/differences.md.
  */
 import { readFile } from 'node:fs/promises';
@@ -241,7 +241,7 @@ afterAll(async () => {
   await started?.close();
 });
 
-describe.each(Object.entries(facts))('recorded answers about %s', (name, list) => {
+describe.each(Object.entries(facts))('recorded responses about %s', (name, list) => {
   it.each(list.map((fact) => [`${fact.request} ${JSON.stringify(fact.query ?? {})}`, fact] as const))(
     '%s',
     async (_title, fact) => {

@@ -108,7 +108,7 @@ it('removals continue after clients would have timed out', async () => {
   const wait = globalThis.setTimeout;
   const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
   const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
-  // They are recorded together. The removal waits for something that happens only after the answer.
+  // They are recorded together. The removal waits for something that happens only after the response.
   const { models, journal } = started.host.context;
   let goOn = () => {};
   const held = new Promise<void>((resolve) => (goOn = resolve));

@@ -35,7 +35,7 @@ const signIn = async (login: string, password: string, address: string, url = se
   const headers = { ...from(address), Authorization: `Basic ${btoa(`${login}:${password}`)}` };
   return new Client(url, null, null).send('GET', '/user/authentication', { headers });
 };
-/** How often each status is the answer to requests that are sent one after the other, or several at a time. */
+/** How often each status is the response to requests that are sent one after the other, or several at a time. */
 const statuses = async (count: number, send: (index: number) => Promise<{ status: number }>, atOnce = 1) => {
   const answers: { status: number }[] = [];
   for (let begun = 0; begun < count; begun += atOnce) {

@@ -161,7 +161,7 @@ describe('GET token/session', () => {
   });
 });
 
-it('an answer with a token is not cached by browsers or proxies', async () => {
+it('a response with a token is not cached by browsers or proxies', async () => {
   const asked: [path: string, headers: Record<string, string>][] = [
     ['/token/session', { 'Girder-Token': user.token! }],
     ['/token/session', { Cookie: `girderToken=${user.token}` }],

@@ -68,7 +68,7 @@ describe('system', () => {
     );
   });
 
-  it('marks every answer with an id', async () => {
+  it('marks every response with an id', async () => {
     for (const path of ['/system/version', '/item/zzz', '/item/a/b/c/d']) {
       const { headers } = await server.anonymous.send('GET', path);
       expect(headers.get('girder-request-uid')).toMatch(/^[0-9a-f-]{36}$/);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 
-/** The addresses in answers to a request with these headers. */
+/** The addresses in responses to a request with these headers. */
 async function addresses(client: Client, item: string, headers: Record<string, string>) {
   const get = async (path: string, more: Record<string, string> = {}) => {
     const { status, body } = await client.send('GET', path, { headers: { ...headers, ...more } });

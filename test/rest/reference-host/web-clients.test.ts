@@ -101,7 +101,7 @@ describe('the API for web clients, beyond images', () => {
   it('answers every call that the table of HistomicsUI lists as answered, and none that only its own server part provides', async () => {
     const page = await readFile('docs/reference-host.md', 'utf8');
     const plain = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/:\w+/g, ':')}`;
-    const [answered, foreign] = ['| Call | Where it is made | Answer |', '| Call | Purpose |'].map((head) => {
+    const [answered, foreign] = ['| Call | Where it is made | Response |', '| Call | Purpose |'].map((head) => {
       const table = page.slice(page.indexOf(head)).split('\n\n')[0]!;
       return table
         .split('\n')

@@ -20,7 +20,7 @@ export interface Subjects {
   user: string;
 }
 
-/** The answer to a refused caller; `null` if the caller is admitted. */
+/** The response to a refused caller; `null` if the caller is admitted. */
 export type Verdict = [status: number, message: string] | null;
 type Verdicts = (subjects: Subjects) => Record<CallerName, Verdict>;
 

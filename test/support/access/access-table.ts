@@ -107,7 +107,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       } else if (/^\/(item|annotation|iiif|folder|large_image\/folder)\b/.test(pattern)) forgetItem();
     };
 
-    /** Status and message of the answer to a valid request. Streams of events are closed after their header. */
+    /** Status and message of the response to a valid request. Streams of events are closed after their header. */
     const call = async (route: string, who: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
       const { sending: sent = {}, params = {} } = accessMatrix[route]!;
       const sending = typeof sent === 'function' ? sent(subjects) : sent;

@@ -5,7 +5,7 @@ import { schemaOf, type RouteOutline } from '../../../src/larger-host.js';
 /** Longest answer that is checked, because answers are checked in every test. */
 const maxBytes = 128 * 1024;
 
-/** Returns how an answer differs from the description of the API; `null` if it does not. */
+/** Returns how a response differs from the description of the API; `null` if it does not. */
 export type AnswerCheck = (
   method: string,
   path: string,

@@ -224,7 +224,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     async function complaint(route: RouteOutline, row: Row, caller: Caller): Promise<string | null> {
       const verdict = verdictOf(route, row, caller);
       const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');
-      if (isLeak) return `${caller.role} with ${caller.token}: the answer names what they may not see`;
+      if (isLeak) return `${caller.role} with ${caller.token}: the response names what they may not see`;
       const isRefusal = status === 401 || status === 403 || status === 429;
       const isAdmitted = row.admitted.includes(status) || (status < 500 && !isRefusal);
       const isRight = verdict === 'admitted' ? isAdmitted : status === verdict;

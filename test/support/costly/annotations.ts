@@ -18,7 +18,7 @@ function annotationOf(slide: string, elements: string): Sending {
   return { query: { itemId: slide }, body: `{"name":"a","elements":[${elements}]}`, headers: json };
 }
 
-/** Stores elements and requests them in all forms. Returns the first answer that is not 200, or the last one. */
+/** Stores elements and requests them in all forms. Returns the first response that is not 200, or the last one. */
 function drawn(elements: string): Send {
   return async ({ slide }, send) => {
     let answer = await send('POST', '/annotation', annotationOf(slide, elements));

@@ -14,7 +14,7 @@ function grayTiff(tags: Record<number, TagValue>, directories = 1): Buffer {
   return writeTiff([first, ...Array.from({ length: directories - 1 }, () => further)]);
 }
 
-/** The first requests of a viewer for an image. Returns the first answer that is not 200, or the last one. */
+/** The first requests of a viewer for an image. Returns the first response that is not 200, or the last one. */
 async function shown(send: Parameters<Send>[1], uploaded: Promise<string>): Promise<Answer> {
   const item = await uploaded;
   let answer = await send('GET', `/item/${item}/tiles`);

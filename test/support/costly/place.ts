@@ -19,7 +19,7 @@ export interface Place {
 
 export type Send = (place: Place, send: (method: string, path: string, sending?: Sending) => Promise<Answer>) => Promise<Answer>;
 
-/** A request with the worst text that the server accepts, at its limit, and the status of the answer. */
+/** A request with the worst text that the server accepts, at its limit, and the status of the response. */
 export type CostlyRow = [what: string, status: number, send: Send];
 
 /** Creates what costly requests are about on a new server. The administrator sends the requests. */

@@ -70,7 +70,7 @@ export function elementId(n: number): string {
   return n.toString(16).padStart(24, '0');
 }
 
-/** The elements of an answer. */
+/** The elements of a response. */
 export function elementsOf(body: unknown): Json[] {
   return ((body as { annotation: { elements: Json[] } }).annotation.elements ?? []) as Json[];
 }

@@ -10,7 +10,7 @@ export interface Sending {
   headers?: Record<string, string>;
 }
 
-/** An answer. Its body is parsed if it is JSON. */
+/** A response. Its body is parsed if it is JSON. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -82,18 +82,18 @@ export class Client {
     const answer = { ...answered, body: isJson ? (JSON.parse(answered.bytes.toString()) as Answer['body']) : (null as never) };
     const sentAs = sending.headers?.['X-HTTP-Method-Override'] ?? method;
     const wrong = this.check?.(sentAs, address.pathname.slice('/api/v1'.length), answer) ?? null;
-    if (wrong !== null) throw new Error(`An answer is not what the description of the API says: ${wrong}`);
+    if (wrong !== null) throw new Error(`A response is not what the description of the API says: ${wrong}`);
     return answer;
   }
 
-  /** Returns the body of an answer that must be a success. */
+  /** Returns the body of a response that must be a success. */
   async ok(method: string, path: string, sending: Sending = {}): Promise<Answer['body']> {
     const answer = await this.send(method, path, sending);
     if (answer.status >= 400) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.bytes.toString()}`);
     return answer.body;
   }
 
-  /** Returns the status and body of an answer that must be an error. */
+  /** Returns the status and body of a response that must be an error. */
   async fails(method: string, path: string, sending: Sending = {}): Promise<Record<string, unknown>> {
     const { status, body } = await this.send(method, path, sending);
     return { status, ...(body as Record<string, unknown>) };

@@ -30,7 +30,7 @@ export interface TestHost {
 
 /** Options of a host for tests. */
 export type HostOptions = Partial<ReferenceHostOptions> & {
-  /** Whether an answer that differs from the description of the API is an error. */
+  /** Whether a response that differs from the description of the API is an error. */
   checksAnswers?: boolean;
 };
 

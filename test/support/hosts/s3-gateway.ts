@@ -45,7 +45,7 @@ export interface TestGateway {
   forget(): void;
   /** Delay of each request, in milliseconds. */
   latencyMs: number;
-  /** Interrupts the answer to a request after this number of bytes of its body; never if `null`. */
+  /** Interrupts the response to a request after this number of bytes of its body; never if `null`. */
   cut: (passing: Passing) => number | null;
   /** Whether the credentials do not permit a request. */
   refuses: (passing: Passing) => boolean;

@@ -186,7 +186,7 @@ export async function answerTypes({ paths, components }: Description): Promise<s
     }
   }
   const missing = [...asked].filter((route) => !Object.hasOwn(answers, route));
-  if (missing.length > 0) throw new Error(`The server does not describe the answers of: ${missing.join(', ')}.`);
+  if (missing.length > 0) throw new Error(`The server does not describe the responses of: ${missing.join(', ')}.`);
   const schemas = {
     ...referenced(answers, components.schemas),
     Answers: { type: 'object', properties: answers, required: Object.keys(answers) },

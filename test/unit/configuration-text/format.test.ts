@@ -114,7 +114,7 @@ function recordedAnswers(): Recorded[] {
   return lines.map((line) => JSON.parse(line) as Recorded);
 }
 
-describe.runIf(recordedAnswers().length > 0)('recorded answers of the established implementation', () => {
+describe.runIf(recordedAnswers().length > 0)('recorded responses of the established implementation', () => {
   it.each(recordedAnswers().map((recorded) => [recorded.name, recorded] as const))('%s', (_, { request, body }) => {
     const answer = request.path.endsWith('/format') ? formatConfig(request.data) : validateConfig(request.data);
     expect(answer).toEqual(body.json);

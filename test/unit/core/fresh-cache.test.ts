@@ -33,7 +33,7 @@ describe('a cache of short-lived answers', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
-  it('trusts no answer older than its lifetime, counted from the request', async () => {
+  it('trusts no response older than its lifetime, counted from the request', async () => {
     const { ask } = numbered();
     const cache = made();
     const slow = async () => {
@@ -51,7 +51,7 @@ describe('a cache of short-lived answers', () => {
     expect(await cache.get('a', ask)).toEqual({ number: 2 });
   });
 
-  it('does not keep an answer that was invalidated before it arrived', async () => {
+  it('does not keep a response that was invalidated before it arrived', async () => {
     const { ask } = numbered();
     const cache = made();
     const under = cache.get('a', ask);

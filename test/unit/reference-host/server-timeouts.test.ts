@@ -139,7 +139,7 @@ describe('a patient server', () => {
     expect(answers).toEqual([expect.stringContaining('408'), expect.stringContaining('408')]);
   });
 
-  it('ends a connection that does not read its answer', async () => {
+  it('ends a connection that does not read its response', async () => {
     let end = () => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
     const port = await start((request, response) => {
@@ -171,7 +171,7 @@ describe('a patient server', () => {
     expect(received()).toMatch(/^HTTP\/1.1 413 [^]*too long/);
   });
 
-  it('does not read forever after its answer', async () => {
+  it('does not read forever after its response', async () => {
     const port = await start((_request, response) => void response.writeHead(413).end('too long'), { ...patient, lingerMs: 300 });
     const { socket, received, closed } = await open(port);
     socket.write(head(1_000_000));

@@ -58,7 +58,7 @@ const names: ReadonlySet<string> = new Set([
   'linear-gradient(to right, ',
 ]);
 
-/** Files with texts, the types of answers, and the writers of PDF and SVG, whose words are for programs. */
+/** Files with texts, the types of responses, and the writers of PDF and SVG, whose words are for programs. */
 const holdsOtherWords = /texts\.ts$|^languages\/|^answer-types|^figure\/(pdf|svg)\.ts$/;
 
 /** Functions whose arguments are selectors, names of headers and the like. */

@@ -46,7 +46,7 @@ export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' 
   hidden: boolean;
 };
 
-/** Number of documents in one insertMany, and in one answer. Some engines refuse messages with many documents. */
+/** Number of documents in one insertMany, and in one response. Some engines refuse messages with many documents. */
 const insertsPerMessage = 1000;
 const annotationsPerQuery = 50;
 

@@ -31,7 +31,7 @@ const changeErrors = [
 ] as const;
 
 const writing =
-  'With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.';
+  'With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.';
 
 const schema = defineRoute({
   method: 'get',

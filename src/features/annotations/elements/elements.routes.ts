@@ -45,7 +45,7 @@ const errors = [
 ] as const;
 
 const writing =
-  'Only the packs of the affected elements are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412. Without it, the current version is changed even if somebody else has just written it, so that both changes are kept.';
+  'Only the packs of the affected elements are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412. Without it, the current version is changed even if somebody else has just written it, so that both changes are kept.';
 
 const reportSchema = component('ElementChange', {
   type: 'object',

@@ -50,7 +50,7 @@ export interface AnnotationTileRequest {
   coloring?: ColoringRequest | undefined;
 }
 
-/** Answer of `GET annotation/:id/tiles`. Sizes are in base-layer pixels. */
+/** Response of `GET annotation/:id/tiles`. Sizes are in base-layer pixels. */
 export interface AnnotationTilesDescription extends PyramidShape {
   /** Element count and version of the annotation. */
   elementCount: number;

@@ -130,10 +130,10 @@ async function unlessSuperseded<T>(
   }
 }
 
-/** Length of the parts in which an answer is sent, in characters. */
+/** Length of the parts in which a response is sent, in characters. */
 const partLength = 64 * 1024;
 
-/** The answer is a stream, because it may be long. */
+/** The response is a stream, because it may be long. */
 async function rowsReply({ columns, data }: PlotRows): Promise<Reply> {
   const chunks = await withFirstChunk(textOf({ columns, data }));
   return Reply.stream(Readable.from(chunks), 'application/json');

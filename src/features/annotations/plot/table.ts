@@ -19,7 +19,7 @@ interface Row {
   values: (PlotValue | undefined)[];
 }
 
-/** Columns and rows of an answer; `index` is the position of a column in each row. */
+/** Columns and rows of a response; `index` is the position of a column in each row. */
 export interface PlotRows {
   columns: (PlotColumn & { index: number })[];
   data: AsyncIterable<(PlotValue | null)[]>;
@@ -27,7 +27,7 @@ export interface PlotRows {
 
 /** Maximum number of columns. Further ones are left out. */
 const maxColumns = 5000;
-/** Maximum number of values in one answer. */
+/** Maximum number of values in one response. */
 const maxValues = 5_000_000;
 
 /** Collects values by column, and by row for the requested columns. */
@@ -78,7 +78,7 @@ export class PlotTable {
   /**
    * Rows of some columns. More general values are repeated in each row; rows without a required value are left out.
    *
-   * @throws BadValueError if the answer could have too many values.
+   * @throws BadValueError if the response could have too many values.
    */
   rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
     const requestedKeys = new Set(keys);
@@ -88,7 +88,7 @@ export class PlotTable {
     const values = columns.length * this.#rows.size;
     if (values > maxValues) {
       const counted = `${columns.length} columns of ${this.#rows.size} rows`;
-      throw new BadValueError(`An answer can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
+      throw new BadValueError(`A response can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
     }
     return { columns, data: this.#data({ columns, required }, signal) };
   }

@@ -9,7 +9,7 @@ import { annotationPath } from '../parameters.js';
 import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
 import { tableKindOf, tableTypes } from './table-imports.js';
 
-/** The answer to changed values. */
+/** The response to changed values. */
 const patchedSchema = component(
   'AnnotationTableChange',
   objectOf({
@@ -24,7 +24,7 @@ export const patchTable = defineRoute({
   path: '/annotation/:id/table',
   summary: 'Set values of elements from a table with their ids: CSV, Parquet, or an Arrow stream.',
   description:
-    'The table has a column `id` and the columns to change. The columns `group`, `label`, `fillColor`, `lineColor` and `lineWidth` set fields of the elements; others set values in `user`, named by a JSON pointer or a plain name. Shapes stay as they are, and so do elements without a row. Either all rows are stored in one new version, or none. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.',
+    'The table has a column `id` and the columns to change. The columns `group`, `label`, `fillColor`, `lineColor` and `lineWidth` set fields of the elements; others set values in `user`, named by a JSON pointer or a plain name. Shapes stay as they are, and so do elements without a row. Either all rows are stored in one new version, or none. With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.',
   access: 'user',
   scope: scopes.write,
   params: annotationPath,

@@ -11,7 +11,7 @@ import type { TableContext } from './table.routes.js';
 
 const defineRoute = routeDefiner<TableContext>();
 
-/** Maximum number of images in an answer, and of columns. */
+/** Maximum number of images in a response, and of columns. */
 const maxImages = 100;
 const maxColumns = 50;
 

@@ -60,13 +60,13 @@ const reading = {
   authorize: mayRead,
 } as const;
 
-/** Maximum number of cells in one answer; more take several pages, or a file. */
+/** Maximum number of cells in one response; more take several pages, or a file. */
 const maxCells = 100_000;
 const maxRows = 10_000;
-/** Maximum numbers of bins in an answer, without and with categories. */
+/** Maximum numbers of bins in a response, without and with categories. */
 const maxBins = 65_536;
 const maxBinsOfCategory = 1024;
-/** Maximum number of ids in one answer. */
+/** Maximum number of ids in one response. */
 const maxIds = 1_000_000;
 /** Maximum number of columns that are summed up when none are named. */
 const summedByDefault = 50;
@@ -181,7 +181,7 @@ const histogram = defineRoute({
       const most = by === null ? maxBins : maxBinsOfCategory;
       if (all > most)
         throw new BadParameterError(
-          `${all} bins are too many; an answer can have at most ${most}${by === null ? '' : ' with `by`'}.`,
+          `${all} bins are too many; a response can have at most ${most}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
       const categories = await context.tables.histogram(question(table, query.filter, signal), axes, by);

@@ -46,7 +46,7 @@ interface Kept extends Spooled {
   remove(): Promise<void>;
 }
 
-/** A part of an answer: bytes, or a file of numbers. */
+/** A part of a response: bytes, or a file of numbers. */
 type Segment = Buffer | SpooledColumn;
 
 /** Answers for instances that are made from annotations. */

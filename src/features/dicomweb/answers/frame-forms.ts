@@ -30,7 +30,7 @@ function frameType(syntax: string): string {
 /** The form in which frames are sent. */
 export interface FrameForm {
   syntax: string;
-  /** Media type of each frame, and of the whole answer if there are several. */
+  /** Media type of each frame, and of the whole response if there are several. */
   type: string;
   rootType: string;
   multipart: boolean;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A part of a multipart answer. */
+/** A part of a multipart response. */
 export interface Part {
   type: string;
   location?: string;
@@ -12,7 +12,7 @@ export function newBoundary(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** The media type of a multipart answer. */
+/** The media type of a multipart response. */
 export function multipartType(type: string, boundary: string): string {
   return `multipart/related; type="${type}"; boundary=${boundary}`;
 }

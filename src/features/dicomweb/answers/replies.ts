@@ -5,7 +5,7 @@ import { matchesType, notAcceptable, parseAccept, type Accepted } from '../forma
 import { lastBoundary, multipartType, newBoundary, partHeader, singlePart } from './multipart.js';
 import { bytesOf, sizeOf, type StreamedFile } from './streamed-file.js';
 
-/** The parts of a request that determine the form of the answer. */
+/** The parts of a request that determine the form of the response. */
 export type AcceptRequest = Pick<RouteRequest, 'headers' | 'sent'>;
 
 /** The types that a client accepts. */
@@ -13,7 +13,7 @@ export function acceptedBy({ headers, sent }: AcceptRequest): Accepted[] {
   return parseAccept(headers.accept, sent.accept);
 }
 
-/** Bytes alone, or as the only part of a multipart answer, as the client accepts. @throws LargeImageError `not-acceptable` */
+/** Bytes alone, or as the only part of a multipart response, as the client accepts. @throws LargeImageError `not-acceptable` */
 export function bytesReply(request: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
   const form = acceptedBy(request).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);
@@ -39,7 +39,7 @@ export function fileReply(
   });
 }
 
-/** A streamed long value, alone or as the only part of a multipart answer. @throws LargeImageError `not-acceptable` */
+/** A streamed long value, alone or as the only part of a multipart response. @throws LargeImageError `not-acceptable` */
 export function bulkReply(request: AcceptRequest, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
   const form = acceptedBy(request).find((accepted) => matchesType(accepted.type, type));
@@ -50,7 +50,7 @@ export function bulkReply(request: AcceptRequest, file: StreamedFile): Reply {
   return fileReply({ headers: {} }, asPart(file, type, boundary), multipartType(type, boundary), headers);
 }
 
-/** A file as the only part of a multipart answer. */
+/** A file as the only part of a multipart response. */
 export function asPart(file: StreamedFile, type: string, boundary: string): StreamedFile {
   return {
     ...file,

@@ -21,7 +21,7 @@ export interface SearchQuery {
   fuzzy: boolean;
 }
 
-/** Default and maximum number of results in one answer. */
+/** Default and maximum number of results in one response. */
 export const maxResults = 1000;
 /** Maximum number of conditions of a search, of values of one, and of characters of a value. */
 const maxMatches = 100;

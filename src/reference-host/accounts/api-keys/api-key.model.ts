@@ -1,6 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 
-/** An API key, which programs exchange for tokens. Its text is shown only once, in the answer that creates it. */
+/** An API key, which programs exchange for tokens. Its text is shown only once, in the response that creates it. */
 export interface ApiKeyDocument {
   _id: Types.ObjectId;
   userId: Types.ObjectId;

@@ -69,7 +69,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/api_key',
-    summary: 'Create an API key. The key itself is only in this answer.',
+    summary: 'Create an API key. The key itself is only in this response.',
     access: 'user',
     query: { ...keyChanges, targetUserId: id({ description: 'User of the key, who must be the caller.' }) },
     returns: { schema: apiKeySchema },

@@ -92,7 +92,7 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password matches a hash. Without a hash it does not, but the answer takes the same time.
+   * Whether a password matches a hash. Without a hash it does not, but the response takes the same time.
    *
    * @param around wraps the check: it is called when the request leaves the queue, and calls its argument to check the password.
    * @throws BusyError

@@ -147,7 +147,7 @@ export function tokensVerifier(context: HostContext): (token: string) => Promise
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
       const query = () => {
-        // The query starts now, so later calls belong to the next one: an answer must not be older than its call.
+        // The query starts now, so later calls belong to the next one: a response must not be older than its call.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };

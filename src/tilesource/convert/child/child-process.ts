@@ -156,7 +156,7 @@ export async function runInChild(
     });
   } finally {
     signal?.removeEventListener('abort', kill);
-    // Stops a pass or an answer that the ended child no longer needs.
+    // Stops a pass or a response that the ended child no longer needs.
     endController.abort();
   }
 }

@@ -3,7 +3,7 @@ export type SlideRequest =
   | { kind: 'open'; path: string }
   | { kind: 'region'; path: string; left: number; top: number; level: number; width: number; height: number }
   | { kind: 'associated'; path: string; name: string; width: number; height: number }
-  /** A request without an answer. */
+  /** A request without a response. */
   | { kind: 'close'; path: string };
 
 /** Data of a slide as reported by OpenSlide. */
@@ -22,5 +22,5 @@ export interface SlideResults {
   associated: Uint8Array;
 }
 
-/** The answer of a process: a result, or the error message of OpenSlide. */
+/** The response of a process: a result, or the error message of OpenSlide. */
 export type SlideAnswer = { kind: 'done'; result: SlideResults[keyof SlideResults] } | { kind: 'failed'; reason: string };

@@ -161,12 +161,12 @@ class Library {
   }
 }
 
-/** Maximum size of an answer whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
+/** Maximum size of a response whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
 const keptBytes = 2 ** 21;
 let unread = new Uint8Array(0);
 
 /**
- * Zeros for the pixels of one answer, which is copied when it is sent. If each answer had new memory, some fifty megabytes of
+ * Zeros for the pixels of one response, which is copied when it is sent. If each response had new memory, some fifty megabytes of
  * garbage would wait to be collected.
  */
 function memoryFor(length: number): Uint8Array {

@@ -126,7 +126,7 @@ describe('unusable bodies of annotations', () => {
   });
 
   /**
-   * Sends a body in pieces, without a length, as fast as they are accepted. @returns the answer, and how many characters were
+   * Sends a body in pieces, without a length, as fast as they are accepted. @returns the response, and how many characters were
    * sent before it.
    */
   const sendPieces = (pieces: Iterable<string>, path = `/annotation?itemId=${at.item}`) =>

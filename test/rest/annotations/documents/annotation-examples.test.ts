@@ -7,7 +7,7 @@ import type { Answer, Client, Sending } from '../../../support/hosts/reference-h
 type Json = Record<string, unknown>;
 type Ids = Record<string, string>;
 
-/** A request to the established implementation, and its answer. */
+/** A request to the established implementation, and its response. */
 interface Example {
   name: string;
   request: {
@@ -47,9 +47,9 @@ function expected(value: unknown): unknown {
   return expect.stringMatching(new RegExp(`^${parts.join('.+')}$`));
 }
 
-/** Answers that differ from the recorded ones: why, and what is expected instead. */
+/** Responses that differ from the recorded ones: why, and what is expected instead. */
 const differences: Record<string, { why: string; instead: (json: never) => unknown }> = {
-  'annot.delete.image': { why: 'a result of the driver is no answer', instead: () => null },
+  'annot.delete.image': { why: 'a result of the driver is no response', instead: () => null },
   'annot.geojson.image_plain': {
     why: 'overlays are exported',
     instead: () => ({
@@ -62,7 +62,7 @@ const differences: Record<string, { why: string; instead: (json: never) => unkno
     instead: (json: Json[]) => json.map((entry) => ({ ...(expected(entry) as Json), _accessLevel: 2 })),
   },
   'region.9.offset=abc': {
-    why: 'no part of an answer is sent before the numbers are read',
+    why: 'no part of a response is sent before the numbers are read',
     instead: () => ({ type: 'rest', message: 'Invalid value for integer parameter offset: abc.' }),
   },
   'apatch.bad_op': { why: 'recorded as text', instead: () => ({ type: 'validation', message: 'patch has invalid op' }) },
@@ -88,7 +88,7 @@ for (const { name, status } of examples) {
 }
 
 describe.skipIf(noExamples !== null)(
-  `recorded answers about annotations${noExamples === null ? '' : ` (skipped: ${noExamples})`}`,
+  `recorded responses about annotations${noExamples === null ? '' : ` (skipped: ${noExamples})`}`,
   () => {
     let at: Annotated;
     let items: Ids;

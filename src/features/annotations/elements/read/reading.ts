@@ -32,7 +32,7 @@ function select(request: SelectRequest): AsyncGenerator<Selection, void, undefin
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
 }
 
-/** Makes the first chunk at once, so that early errors occur before the answer begins. */
+/** Makes the first chunk at once, so that early errors occur before the response begins. */
 async function withFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {

@@ -18,7 +18,7 @@ import {
   type SelectRequest,
 } from './select.js';
 
-/** Largest size of the uncompressed texts of a part of the answer, in bytes. The packs are read once for each part. */
+/** Largest size of the uncompressed texts of a part of the response, in bytes. The packs are read once for each part. */
 const partTextBytes = 64 * 1024 * 1024;
 /**
  * Number of packs in one fetch, and fetches at the same time: while the packs of one are processed, the next ones are fetched.
@@ -147,7 +147,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   return matches;
 }
 
-/** Indices of the first `wanted` matches in the order of the answer. Equal values keep their original order. */
+/** Indices of the first `wanted` matches in the order of the response. Equal values keep their original order. */
 async function sortedIndices(
   { sortedBy, orders, count }: Matches,
   direction: 1 | -1,
