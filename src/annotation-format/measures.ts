@@ -85,7 +85,17 @@ function ofPolygon(rings: readonly (readonly Point[])[]): Measures {
     area === 0
       ? middle(sides, origin)
       : { x: (origin[0] as number) + momentX / (3 * area), y: (origin[1] as number) + momentY / (3 * area) };
-  return { area: area / 2, length: sides.length, ...center };
+  return { area: withoutNoise(area / 2, origin, sides.length), length: sides.length, ...center };
+}
+
+/**
+ * An area with five decimals, as coordinates with two give it, if it is that up to the rounding errors of coordinates. Such numbers also take half as
+ * many bytes in columns.
+ */
+function withoutNoise(area: number, [x = 0, y = 0]: Point, perimeter: number): number {
+  const rounded = Math.round(area * 1e5) / 1e5;
+  const noise = 4 * Number.EPSILON * (Math.abs(x) + Math.abs(y) + perimeter) * perimeter;
+  return Math.abs(area - rounded) <= noise ? rounded : area;
 }
 
 /** Ramanujan's second approximation, which is off by less than 0.04% for any ellipse that is not almost a line. */

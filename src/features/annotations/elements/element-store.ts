@@ -233,6 +233,8 @@ export interface TableSegment {
   live: readonly (readonly [from: number, to: number])[];
   /** The bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
   load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
+  /** Packs, by their numbers in the header. They must have live rows. */
+  loadPacks: (packs: readonly number[], signal?: AbortSignal) => Promise<RawPack[]>;
 }
 
 /** Packs of one window, encoded. */

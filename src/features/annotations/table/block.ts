@@ -1,6 +1,6 @@
 import { bufferOf } from '../../../core/buffer-of.js';
 import { decodeNumbers, decodeTexts, type Text } from '../elements/packs/segment.js';
-import { idAt } from '../elements/packs/ids.js';
+import { idAt, type IdColumns } from '../elements/packs/ids.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
@@ -69,8 +69,12 @@ export class Block {
     return found;
   }
 
+  #idWords(): IdColumns {
+    return { high: this.numbers('id0'), middle: this.numbers('id1'), low: this.numbers('id2') };
+  }
+
   #ids(): TextColumn {
-    const ids = { high: this.numbers('id0'), middle: this.numbers('id1'), low: this.numbers('id2') };
+    const ids = this.#idWords();
     return {
       codes: Uint32Array.from({ length: this.rows }, (_, row) => row + 1),
       texts: Array.from({ length: this.rows }, (_, row) => idAt(ids, row)),
@@ -111,6 +115,11 @@ export class Block {
         const value = numbers[rows[i] as number] as number;
         cells[i] = Number.isNaN(value) ? null : value;
       }
+      return cells;
+    }
+    if (column.type === 'id') {
+      const ids = this.#idWords();
+      for (let i = 0; i < rows.length; i += 1) cells[i] = idAt(ids, rows[i] as number);
       return cells;
     }
     const { codes, texts } = this.texts(column);

@@ -2,13 +2,19 @@ import { availableParallelism } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
-import type { ElementStore, StoredElements, WindowPacks } from '../elements/element-store.js';
+import type { ElementStore, StoredElements, TableSegment, WindowPacks } from '../elements/element-store.js';
 import type { RawPack } from '../elements/read/loader.js';
 import type { SegmentColumn, SegmentHeader } from '../elements/packs/segment.js';
-import type { BlockInput } from './block.js';
+import type { BlockInput, Cell } from './block.js';
 import { ColumnNames, storedColumns, tableColumns, type TableColumn } from './columns.js';
 import type { PacksInput, TableFunctions } from './table-thread.js';
 
+const what = 'The table';
+/**
+ * Cells of rows in at most this many packs are made of the packs: reading and measuring an element takes some microseconds, but a segment with few columns
+ * already has five megabytes.
+ */
+const maxPacksForCells = 16;
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Maximum number of calls that wait for a thread. A request makes a few at a time, and before that it has waited in a queue. */
@@ -37,6 +43,8 @@ export interface TableBlock {
   count: number;
   /** The block with stored columns, and the buffers that are handed over to a thread with it. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
+  /** The values of columns at some rows, column by column. The elements of these rows must not have changed since. */
+  cells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
 }
 
 /** The table of one version of an annotation. */
@@ -47,6 +55,11 @@ export interface OpenTable {
   /** Whether elements have more names than the table has columns. */
   isCut: boolean;
 }
+
+/** A block whose columns can be loaded. */
+type StoredBlock = Pick<TableSegment, 'header' | 'window' | 'live'> & {
+  load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
+};
 
 interface LooseSegment {
   header: SegmentHeader;
@@ -67,9 +80,15 @@ export class TableBlocks {
 
   async open(stored: StoredElements, signal: AbortSignal): Promise<OpenTable> {
     const { segments, loose } = await this.store.table(stored, { signal });
-    const blocks = segments.map(({ header, window, live, load }): TableBlock => {
-      const count = live.reduce((sum, [from, to]) => sum + to - from, 0);
-      return { header, window, count, load: (columns, until) => loaded({ header, window, live, load }, columns, until) };
+    const blocks = segments.map(({ header, window, live, load, loadPacks }): TableBlock => {
+      const segment = { header, window, live, load };
+      return {
+        header,
+        window,
+        count: live.reduce((sum, [from, to]) => sum + to - from, 0),
+        load: (columns, until) => loaded(segment, columns, until),
+        cells: (columns, rows, until) => this.#cells({ ...segment, loadPacks }, columns, rows, until),
+      };
     });
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
@@ -82,10 +101,28 @@ export class TableBlocks {
         window: packs.window,
         count: header.rows,
         load: (columns, until) => loaded(segment, columns, until),
+        cells: (columns, rows, until) => this.#cells(segment, columns, rows, until),
       });
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };
+  }
+
+  async #cells(
+    segment: StoredBlock & { loadPacks?: TableSegment['loadPacks'] },
+    columns: TableColumn[],
+    rows: Uint32Array,
+    signal: AbortSignal,
+  ): Promise<Cell[][]> {
+    const { header, window, loadPacks } = segment;
+    const ofPacks = packsOfRows(header, rows);
+    // A segment that leaves names out may leave out others than a few of its packs would.
+    if (loadPacks === undefined || header.isCut === true || ofPacks.packs.length > maxPacksForCells) {
+      const { block, transfer } = await loaded(segment, columns, signal);
+      return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });
+    }
+    const { input, transfer } = handedOver(await loadPacks(ofPacks.packs, signal));
+    return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: ofPacks.rows }, { what, signal, transfer });
   }
 
   /** Packs as the columns of a segment. */
@@ -93,7 +130,7 @@ export class TableBlocks {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
     const { input, transfer } = handedOver(await packs.load(signal));
-    const made = await this.threads.run('segmentOf', input, { what: 'The table', signal, transfer });
+    const made = await this.threads.run('segmentOf', input, { what, signal, transfer });
     this.#loose.set(packs.id, made);
     return made;
   }
@@ -105,16 +142,28 @@ export function handedOver(packs: RawPack[]): { input: PacksInput; transfer: Arr
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
 }
 
+/** The packs that have some rows of a segment, by their numbers in the header, and the same rows among those of these packs. */
+function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: number[]; rows: Uint32Array } {
+  const packs: number[] = [];
+  const moved = new Uint32Array(rows.length);
+  // In the order of the rows in the segment, every pack comes once.
+  const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
+  let [pack, first, firstMoved] = [0, 0, 0];
+  for (const i of sorted) {
+    const row = rows[i] as number;
+    while (row >= first + counts[pack]!) {
+      if (packs.at(-1) === pack) firstMoved += counts[pack]!;
+      first += counts[pack]!;
+      pack += 1;
+    }
+    if (packs.at(-1) !== pack) packs.push(pack);
+    moved[i] = firstMoved + row - first;
+  }
+  return { packs, rows: moved };
+}
+
 async function loaded(
-  {
-    header,
-    window,
-    live,
-    load,
-  }: Pick<BlockInput, 'window' | 'live'> & {
-    header: SegmentHeader;
-    load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
-  },
+  { header, window, live, load }: StoredBlock,
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {

@@ -5,8 +5,8 @@ import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
 import { tableOfPacks } from '../elements/read/pack-table.js';
 import { arrowBatch, arrowStart } from './arrow.js';
-import { Block, type BlockInput } from './block.js';
-import type { TableColumn } from './columns.js';
+import { Block, type BlockInput, type Cell } from './block.js';
+import { storedColumns, type TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 import { parquetEnd, writeRowGroup, type FileBox } from './parquet.js';
 import { movedGroup, type RowGroup } from './row-groups.js';
@@ -28,6 +28,24 @@ async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader
   for await (const part of made.table.segment(made.packs, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
+}
+
+/** The values of columns at some rows of packs, one pack after the other. */
+async function cellsOfPacks({
+  packs,
+  window,
+  columns,
+  rows,
+}: PacksInput & { window: number; columns: TableColumn[]; rows: Uint32Array }): Promise<Cell[][]> {
+  const { header, parts } = await segmentOf({ packs });
+  const stored = new Map(header.columns.map((column, i) => [column, parts[i]!]));
+  const wanted = storedColumns(header, columns).map((column) => ({
+    name: column.name,
+    kind: column.kind,
+    bytes: stored.get(column)!,
+  }));
+  const block = { window, rows: header.rows, live: [[0, header.rows]] as const, columns: wanted };
+  return cells({ block, columns, rows });
 }
 
 /** Elements of a window for a Parquet file: blocks with all columns, and all packs, for their shapes. */
@@ -73,6 +91,7 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
 
 const functions = {
   segmentOf,
+  cellsOfPacks,
   values,
   describe,
   histogram,

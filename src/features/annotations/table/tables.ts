@@ -113,9 +113,8 @@ export class Tables {
       else cached.push({ row, at });
     }
     await mapConcurrently([...ofBlocks], atOnce, async ([number, wanted]) => {
-      const { block, transfer } = await blocks[number]!.load(columns, signal);
-      const input = { block, columns, rows: Uint32Array.from(wanted, ({ row }) => row) };
-      const cells = await this.threads.run('cells', input, { what: 'The table', signal, transfer });
+      const places = Uint32Array.from(wanted, ({ row }) => row);
+      const cells = await blocks[number]!.cells(columns, places, signal);
       for (const [i, { at }] of wanted.entries()) rows[at] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };

@@ -91,6 +91,84 @@ const shapes = [
   },
 ];
 
+describe('an annotation whose elements fill many packs', () => {
+  const many = 10_000;
+  let at: Annotated;
+  let id: string;
+  /** Sides of the squares, which are all different and in no order. */
+  const sideOf = (i: number) => 1 + ((i * 7919) % many) / 100;
+  beforeAll(async () => {
+    at = await startAnnotated({ checksAnswers: true });
+    const mixed = (i: number) => (i % 3 === 0 ? i : i % 3 === 1 ? `t${i}` : null);
+    const squares = Array.from({ length: many }, (_, i) =>
+      square((i % 100) * 200, Math.floor(i / 100) * 200, sideOf(i), {
+        id: elementId(i + 1),
+        ...(i % 2 === 0 && { group: `g${i % 7}` }),
+        user: { n: i / 8, mixed: mixed(i), isOdd: i % 2 === 1 },
+      }),
+    );
+    id = (await at.annotate({ name: 'many', elements: squares }))._id;
+  });
+  afterAll(() => at?.close());
+
+  const rows = async (query: Json) => {
+    return (await at.admin.ok('GET', `/annotation/${id}/table/rows`, { query: texts(query) })).rows as unknown[][];
+  };
+
+  it('has the same values in rows of a few packs as in rows of all', async () => {
+    const change = { ...square(1, 1, 500), id: elementId(18), user: { n: -1, mixed: 'new' } };
+    await at.admin.ok('PUT', `/annotation/${id}/elements/${elementId(18)}`, { json: change });
+    // Pages of 5000 rows need all packs.
+    const half = { sort: 'area', limit: many / 2 };
+    const all = [...(await rows(half)), ...(await rows({ ...half, offset: many / 2 }))];
+    expect(all).toHaveLength(many);
+    expect(all[0]!.slice(0, 4)).toEqual([elementId(1), 0, 'polyline', 'g0']);
+    expect(all.at(-1)!.slice(0, 2)).toEqual([elementId(18), 17]);
+    for (const offset of [0, 4000, many - 10]) {
+      expect(await rows({ sort: 'area', offset, limit: 10 })).toEqual(all.slice(offset, offset + 10));
+    }
+    expect(await rows({ sort: 'area', sortdir: -1, limit: 10 })).toEqual(all.slice(-10).reverse());
+    const filter = { column: '/mixed', in: ['t1', 't9997', 'new'] };
+    expect((await rows({ filter, sort: 'id' })).map(([element]) => element)).toEqual([
+      elementId(2),
+      elementId(18),
+      elementId(9998),
+    ]);
+  });
+
+  it('returns its largest elements with their texts and boxes', async () => {
+    const query = [
+      ['sort', 'size'],
+      ['sortdir', '-1'],
+      ['limit', '200'],
+      ['bbox', 'true'],
+    ] as [string, string][];
+    const { annotation } = await at.admin.ok('GET', `/annotation/${id}`, { query });
+    const expected = Array.from({ length: many }, (_, i) => i)
+      .filter((i) => i !== 17)
+      .sort((a, b) => sideOf(b) - sideOf(a))
+      .slice(0, 199);
+    const { elements: found } = annotation as { elements: (Json & { _bbox: Json; points: number[][] })[] };
+    expect(found.map((element) => element.id)).toEqual([elementId(18), ...expected.map((i) => elementId(i + 1))]);
+    for (const { _bbox: box, points } of found) expect([box.lowx, box.lowy]).toEqual(points[0]!.slice(0, 2));
+  });
+
+  it('has areas without rounding errors of coordinates', async () => {
+    const triangle = {
+      type: 'polyline',
+      closed: true,
+      points: [
+        [50_000.13, 60_000.29, 0],
+        [50_003.26, 60_000.31, 0],
+        [50_001.07, 60_007.72, 0],
+      ],
+    };
+    const drawn = (await at.annotate({ name: 'drawn', elements: [triangle] }))._id;
+    const answer = await at.admin.ok('GET', `/annotation/${drawn}/table/rows`, { query: [['columns', '["area"]']] });
+    expect(answer.rows).toEqual([[11.61855]]);
+  });
+});
+
 describe('the table of the elements of an annotation', () => {
   let at: Annotated;
   let path: string;

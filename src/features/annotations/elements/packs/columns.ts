@@ -1,5 +1,5 @@
 /** Powers of ten that may make the decimals of a column whole numbers. */
-const scales = [1, 10, 100, 1000, 10_000];
+const scales = [1, 10, 100, 1000, 10_000, 100_000];
 /** Marks a column of doubles that no scale fits. */
 const unscaled = 0;
 /** Bytes of a value that is stored as a double. */
@@ -65,7 +65,7 @@ export class ColumnWriter {
     putNumbers(viewOf(this.#buffer, at + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
-  /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to four decimals are stored as whole numbers. */
+  /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to five decimals are stored as whole numbers. */
   ranges(low: Float64Array, high: Float64Array): void {
     const scaledLow = new Float64Array(low.length);
     const extent = new Float64Array(low.length);

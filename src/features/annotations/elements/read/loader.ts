@@ -29,6 +29,8 @@ export interface LoadedPack {
   entry: PackEntry;
   columns: PackColumns | null;
   text: Buffer | null;
+  /** If the columns are those of several packs: the packs, and the first row of each. */
+  joined?: { entries: PackEntry[]; starts: number[] };
 }
 
 /** Memory for cached parts of id indexes in bytes. */
@@ -295,12 +297,18 @@ export class ElementLoader {
       for (const { parts, header } of await this.#segmentsFor({ window, packs }, entriesById)) {
         const columns = await joinedColumns({ header, parts }, entriesById, (ids) => this.tableParts(ids), signal);
         if (columns === null) continue;
-        const entry: PackEntry = { ...packs[0]!, count: columns.count, detailsCount: 0 };
+        const [entries, starts]: [PackEntry[], number[]] = [[], []];
+        let [count, detailsCount] = [0, 0];
         for (const id of header.packs) {
-          entry.detailsCount += entriesById.get(id)?.detailsCount ?? 0;
+          const entry = entriesById.get(id);
+          if (entry === undefined) continue;
+          entries.push(entry);
+          starts.push(count);
+          count += entry.count;
+          detailsCount += entry.detailsCount;
           entriesById.delete(id);
         }
-        joined.push({ entry, columns, text: null });
+        joined.push({ entry: { ...packs[0]!, count, detailsCount }, columns, text: null, joined: { entries, starts } });
       }
       loaded.push([...joined, ...(await this.packs([...entriesById.values()], 'columns', signal))]);
     }

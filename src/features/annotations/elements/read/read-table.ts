@@ -18,13 +18,14 @@ export async function readTable(
   const windows = await loader.allWindows(stored, signal);
   const headers = await loader.tableHeaders(windows.flatMap((window) => window.table));
   for (const [number, window] of windows.entries()) {
-    const live = new Map(window.packs.filter(isLive).map((pack) => [pack.id, pack]));
+    const entries = new Map(window.packs.filter(isLive).map((pack) => [pack.id, pack]));
+    const live = new Map(entries);
     for (const parts of window.table) {
       const header = headers.get(parts[0]!)!;
       // A pack that was replaced has another id.
       const ranges = rangesOf(header, live);
       for (const id of header.packs) live.delete(id);
-      table.segments.push(segmentOf(loader, { window: number, parts, header, live: ranges }));
+      table.segments.push(segmentOf(loader, { window: number, parts, header, live: ranges }, entries));
     }
     if (live.size > 0) table.loose.push(packsOf(loader, window, number, [...live.values()]));
     if (isSliceOver()) await nextSlice(signal);
@@ -48,7 +49,8 @@ function packsOf(loader: ElementLoader, { id }: LoadedWindow, window: number, pa
 
 function segmentOf(
   loader: ElementLoader,
-  { parts, ...segment }: Omit<TableSegment, 'load'> & { parts: readonly string[] },
+  { parts, ...segment }: Omit<TableSegment, 'load' | 'loadPacks'> & { parts: readonly string[] },
+  entries: ReadonlyMap<string, PackEntry>,
 ): TableSegment {
   const { header } = segment;
   return {
@@ -56,6 +58,12 @@ function segmentOf(
     load(columns, signal) {
       signal?.throwIfAborted();
       return loadColumns({ header, parts }, columns, (ids) => loader.tableParts(ids));
+    },
+    loadPacks(packs, signal) {
+      return loader.rawPacks(
+        packs.map((at) => entries.get(header.packs[at]!)!),
+        signal,
+      );
     },
   };
 }

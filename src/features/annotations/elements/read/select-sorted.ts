@@ -135,8 +135,10 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     return runsOf(packEntries, atOnce).map((packs) => ({ window, number, packs }));
   });
   const load = async ({ window, number, packs }: (typeof parts)[number]) => {
-    const loaded = needsText ? loader.packs(packs, 'both', signal) : loader.packsWithColumns([{ window, packs }], signal);
-    return { number, loaded: await loaded };
+    const loaded = needsText
+      ? await loader.packs(packs, 'both', signal)
+      : (await loader.packsWithJoinedColumns([{ window, packs }], signal))[0]!;
+    return { number, loaded };
   };
   for await (const { number, loaded } of mapAhead(parts, fetchedAtOnce, load)) {
     for (const pack of loaded) {
@@ -270,32 +272,43 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
 async function cutOut(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const cut: Buffer[] = Array.from({ length: members.length });
-  const wanted = new Map<number, number[]>();
-  for (let i = 0; i < members.length; i += 1) {
-    const index = packOf(members[i] as number);
-    const inPack = wanted.get(index);
-    if (inPack === undefined) wanted.set(index, [i]);
-    else inPack.push(i);
+  const offsets: (Float64Array | undefined)[] = [];
+  const wanted = new Map<PackEntry, { index: number; start: number; end: number }[]>();
+  for (let index = 0; index < members.length; index += 1) {
+    const member = members[index] as number;
+    const pack = packs[packOf(member)] as LoadedPack;
+    const ends = (offsets[packOf(member)] ??= packColumns(pack).offsets());
+    const row = rowInPack(member);
+    const { entry, start } = originOf(pack, row);
+    const before = ends[start] as number;
+    const place = { index, start: (ends[row] as number) - before, end: (ends[row + 1] as number) - before };
+    const inPack = wanted.get(entry);
+    if (inPack === undefined) wanted.set(entry, [place]);
+    else inPack.push(place);
+    if (isSliceOver()) await nextSlice(signal);
   }
-  const load = async (indices: number[]) => {
-    const entries = indices.map((index) => (packs[index] as LoadedPack).entry);
-    return { indices, loaded: await loader.packs(entries, 'text', signal) };
-  };
-  for await (const { indices, loaded } of mapAhead(runsOf([...wanted.keys()], packsPerFetch), fetchedAtOnce, load)) {
-    for (const [at, pack] of loaded.entries()) {
-      const index = indices[at] as number;
-      const offsets = packColumns(packs[index] as LoadedPack).offsets();
+  const load = (entries: PackEntry[]) => loader.packs(entries, 'text', signal);
+  for await (const loaded of mapAhead(runsOf([...wanted.keys()], packsPerFetch), fetchedAtOnce, load)) {
+    for (const pack of loaded) {
       const text = packText(pack);
-      for (const i of wanted.get(index) ?? []) {
-        const row = rowInPack(members[i] as number);
-        const piece = text.subarray(offsets[row] as number, offsets[row + 1] as number);
-        // The text is copied, because a part of a pack's buffer would keep all of it in memory.
-        cut[i] = Buffer.from(piece);
-      }
+      // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
+      for (const { index, start, end } of wanted.get(pack.entry)!) cut[index] = Buffer.from(text.subarray(start, end));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
   return { ...selection, cut };
+}
+
+/** The stored pack that has a row of a loaded one, and its first row there. */
+function originOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; start: number } {
+  if (joined === undefined) return { entry, start: 0 };
+  let [low, high] = [0, joined.starts.length];
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((joined.starts[middle] as number) <= row) low = middle;
+    else high = middle;
+  }
+  return { entry: joined.entries[low] as PackEntry, start: joined.starts[low] as number };
 }
 
 /** Consecutive parts of a list, each with at most a given number of entries. */
