@@ -44,9 +44,9 @@ async function cost(
   work: () => Promise<number>,
 ): Promise<Cost & { count: number; seconds: number }> {
   const times = () => host.ask('processor') as Promise<ProcessorTimes>;
-  const [before, begun] = [await times(), performance.now()];
+  const [before, started] = [await times(), performance.now()];
   const count = await work();
-  const [after, elapsed] = [await times(), performance.now() - begun];
+  const [after, elapsed] = [await times(), performance.now() - started];
   const main = after.mainMs - before.mainMs - (idle.main * elapsed) / 1000;
   const all = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsed) / 1000;
   return { main: main / count, all: all / count, count, seconds: elapsed / 1000 };
@@ -57,7 +57,7 @@ function print(name: string, { main, all, count }: Cost & { count: number }, uni
   console.log(`${name.padEnd(34)}${number(main)} ms${number(all)} ms  ${unit}   (${count})`);
 }
 
-async function asked(kind: Kind): Promise<number> {
+async function timeOf(kind: Kind): Promise<number> {
   const [outcome] = await runClients([{ ...kind, clients: clientsAtOnce }], seconds);
   if (outcome === undefined || outcome.times.length === 0) throw new Error(`No request of the kind ${kind.name} was answered.`);
   return outcome.times.length;
@@ -100,24 +100,24 @@ async function residentMiB(host: Answering): Promise<string> {
 
 /** Opens event streams of the users in turn, and prints what one costs while nothing happens. */
 async function printStreams(host: Answering, { tokens }: Scene, nothing: Cost, name: string, path: string): Promise<void> {
-  const held = async () => (await host.ask('state')) as ServerState;
-  const ended = new AbortController();
-  const before = await held();
+  const serverState = async () => (await host.ask('state')) as ServerState;
+  const measuring = new AbortController();
+  const before = await serverState();
   const opened = await Promise.all(
     Array.from({ length: streamCount }, (_, index) =>
-      fetch(`${host.url}/api/v1${path}token=${tokens[index % tokens.length]}`, { signal: ended.signal }),
+      fetch(`${host.url}/api/v1${path}token=${tokens[index % tokens.length]}`, { signal: measuring.signal }),
     ),
   );
   const refused = opened.find(({ ok }) => !ok);
   if (refused !== undefined) throw new Error(`An event stream was answered ${refused.status}: ${await refused.text()}`);
-  const after = await held();
+  const after = await serverState();
   const streams = await cost(host, nothing, () => pause(seconds * 1000, seconds * streamCount));
   print(`a stream of ${name}`, streams, 'a second');
   const kib = (bytes: number) => (bytes / streamCount / 1024).toFixed(0);
   console.log(
     `${kib(after.heapUsed - before.heapUsed)} KiB of heap, ${kib(after.rss - before.rss)} KiB resident, for each of ${streamCount} streams`,
   );
-  ended.abort();
+  measuring.abort();
 }
 
 /** Converts the slide, and waits for the job's end. */
@@ -157,7 +157,7 @@ try {
   const nothing = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
   console.log(`Processor time of the server, ${database.engine}: of its main thread, and of all threads and children\n`);
   print('nothing', nothing, 'a second');
-  for (const kind of kinds) print(kind.name, await cost(host, nothing, () => asked(kind)));
+  for (const kind of kinds) print(kind.name, await cost(host, nothing, () => timeOf(kind)));
 
   const signIn: Kind = {
     name: 'sign-in',
@@ -166,7 +166,7 @@ try {
     headers: () => ({ Authorization: `Basic ${Buffer.from('bench0:bench.password').toString('base64')}` }),
     next: () => ({ method: 'GET', path: '/api/v1/user/authentication' }),
   };
-  print('sign-in (8 KiB hashes)', await cost(host, nothing, () => asked(signIn)));
+  print('sign-in (8 KiB hashes)', await cost(host, nothing, () => timeOf(signIn)));
 
   await printStreams(host, scene, nothing, 'messages', '/notification/stream?');
   await printStreams(host, scene, nothing, 'changes', `/annotation/events?itemId=${scene.itemId}&`);

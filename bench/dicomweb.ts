@@ -84,7 +84,7 @@ async function measureSearch(
   const item = await items.findOne({ _id: new mongoose.Types.ObjectId(itemId) });
   const record = await records.findOne({ _id: itemId });
   if (item === null || record === null) throw new Error('The image has no record.');
-  const begun = performance.now();
+  const started = performance.now();
   // The others share the file of the first one. Searches do not examine files.
   for (let first = 0; first < images; first += atOnce) {
     const ids = Array.from({ length: atOnce }, () => new mongoose.Types.ObjectId());
@@ -105,7 +105,7 @@ async function measureSearch(
       records.insertMany(made),
     ]);
   }
-  console.log(`made ${images} images in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  console.log(`made ${images} images in ${((performance.now() - started) / 1000).toFixed(0)} s`);
   const find = () => records.find({ 'keys.PatientID': { $gte: 'P-0000', $lt: 'P-0001' } }, { limit: pageSize }).toArray();
   const search = async (query: string): Promise<number> => {
     const answer = await send('GET', `${url}/api/v1/dicomweb/studies?${query}&limit=${pageSize}`, {}, headers['Girder-Token']);

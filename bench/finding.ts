@@ -20,9 +20,9 @@ const stains = ['HE', 'Ki67', 'CD3'];
 async function best(work: () => Promise<unknown>): Promise<number> {
   const all: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const begun = performance.now();
+    const started = performance.now();
     await work();
-    all.push(performance.now() - begun);
+    all.push(performance.now() - started);
   }
   return Math.min(...all);
 }
@@ -47,7 +47,7 @@ try {
   const folder = await call('POST', '/folder', { parentType: 'collection', parentId: collection._id, name: 'slides' });
   const model = host.context.models.item;
   const folderId = new Types.ObjectId(folder._id);
-  const begun = performance.now();
+  const started = performance.now();
   for (let first = 0; first < items; first += atOnce) {
     const made = Array.from({ length: Math.min(atOnce, items - first) }, (_, at) => {
       const number = first + at;
@@ -59,7 +59,7 @@ try {
     });
     await model.collection.insertMany(made as never[]);
   }
-  console.log(`${database.engine}: made ${items} items in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  console.log(`${database.engine}: made ${items} items in ${((performance.now() - started) / 1000).toFixed(0)} s`);
   const find = () => model.collection.find({ folderId, lowerName: { $gte: 'slide 0005' } }, { limit: pageSize }).toArray();
   await find();
   const reference = await best(find);

@@ -34,17 +34,17 @@ export async function send(method: string, address: string, { query = {}, body, 
     sent.once('error', reject);
     sent.once('response', (response) => {
       const headMs = performance.now() - start;
-      const kept: Buffer[] = [];
+      const chunks: Buffer[] = [];
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
-        if (bytes < keptBytes) kept.push(chunk);
+        if (bytes < keptBytes) chunks.push(chunk);
         bytes += chunk.length;
       });
       if (to !== undefined) pipeline(response, to).catch(reject);
       response.once('error', reject);
       response.once('end', () => {
         const ms = performance.now() - start;
-        const text = Buffer.concat(kept).toString('latin1').slice(0, keptBytes);
+        const text = Buffer.concat(chunks).toString('latin1').slice(0, keptBytes);
         const { statusCode = 0 } = response;
         if (statusCode >= 300) reject(new Error(`${method} ${url.pathname} answered ${statusCode}: ${text}`));
         else resolve({ headMs, ms, bytes, text });

@@ -32,7 +32,7 @@ export async function memoryOverRequests(
     sizeOf: ({ retainedBytes = 0 }) => retainedBytes,
     onCloseError: (error) => console.error(error),
   });
-  const found: number[] = [];
+  const peaks: number[] = [];
   const counts = new Map<string, number>();
   let left = limits.requests;
   const one = async () => {
@@ -43,17 +43,17 @@ export async function memoryOverRequests(
     counts.set(name, (counts.get(name) ?? 0) + 1);
   };
   for (let look = 1; look <= looks; look += 1) {
-    const wanted = Math.round(limits.requests * (1 - look / looks));
-    await repeat(limits.concurrency, one, limits.seconds / looks, () => left <= wanted);
-    found.push(await resident());
+    const remaining = Math.round(limits.requests * (1 - look / looks));
+    await repeat(limits.concurrency, one, limits.seconds / looks, () => left <= remaining);
+    peaks.push(await resident());
   }
   await cache.clear();
-  const [early, late] = [median(found.slice(2, 7)), median(found.slice(-5))];
+  const [early, late] = [median(peaks.slice(2, 7)), median(peaks.slice(-5))];
   const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
   console.log(
     `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
       ` (target: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
-  console.log(`MB at each twentieth: ${found.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
+  console.log(`MB at each twentieth: ${peaks.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
   console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));
 }

@@ -183,7 +183,7 @@ const loadDecoder = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
 ) => Promise<{ J2KDecoder: new () => J2kCodec }>;
 
 /** A code stream of many tiles, which are copies of one tile made by the library, each with its own number. */
-async function jpeg2000(path: string, wanted: number): Promise<() => void> {
+async function jpeg2000(path: string, expected: number): Promise<() => void> {
   const { J2KEncoder } = await loadEncoder({ print() {}, printErr() {} });
   const wasmBinary = await readFile(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   const { J2KDecoder } = await loadDecoder({ wasmBinary, print() {}, printErr() {} });
@@ -195,7 +195,7 @@ async function jpeg2000(path: string, wanted: number): Promise<() => void> {
   let start = 2;
   while (bytes.readUInt16BE(start) !== 0xff_90) start += 2 + bytes.readUInt16BE(start + 2);
   const length = bytes.readUInt32BE(start + 6) || bytes.length - 2 - start;
-  const columns = across(wanted / length);
+  const columns = across(expected / length);
   const head = Buffer.from(bytes.subarray(0, start));
   const size = head.indexOf(Buffer.of(0xff, 0x51));
   for (const at of [6, 10]) head.writeUInt32BE(columns * side, size + at);

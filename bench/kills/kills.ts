@@ -80,7 +80,7 @@ async function write(writer: Writer, isOver: () => boolean): Promise<void> {
 
 function report(
   writers: readonly Writer[],
-  found: { killed: Record<string, number>; server: Victim; orphans: Record<string, number> },
+  result: { killed: Record<string, number>; server: Victim; orphans: Record<string, number> },
 ) {
   const targets = new Targets();
   for (const kind of new Set(writers.map((writer) => writer.kind))) {
@@ -90,7 +90,7 @@ function report(
     targets.note(kind, faults.length, 0, 'lost', `of ${acknowledged} acknowledged`);
     for (const fault of faults.slice(0, 5)) console.log(`    ${fault}`);
   }
-  for (const [kind, count] of Object.entries(found.orphans)) targets.note(kind, count, 0, '');
+  for (const [kind, count] of Object.entries(result.orphans)) targets.note(kind, count, 0, '');
   const sorted = resumeMs.toSorted((a, b) => a - b);
   const at = (share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0).toFixed(0);
   targets.note(
@@ -100,10 +100,10 @@ function report(
     'ms',
     `${sorted.length} times, median ${at(0.5)} ms`,
   );
-  const starts = found.server.startMs.toSorted((a, b) => a - b);
+  const starts = result.server.startMs.toSorted((a, b) => a - b);
   targets.tell(
     'server up again',
-    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${found.server.gaveUp} times`,
+    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${result.server.gaveUp} times`,
   );
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }

@@ -45,22 +45,22 @@ export class Victim {
   }
 
   start(): Promise<string> {
-    const begun = performance.now();
+    const started = performance.now();
     const child = spawn(process.execPath, [this.program, ...this.words], {
       env: { ...process.env, ...this.env },
       stdio: ['ignore', 'pipe', this.errors],
     });
     this.#child = child;
-    const said = new EventEmitter();
+    const events = new EventEmitter();
     createInterface(child.stdout!).on('line', (line) => {
-      if (line.startsWith('address ')) said.emit('address', line.slice(8));
+      if (line.startsWith('address ')) events.emit('address', line.slice(8));
       else this.swept.push(JSON.parse(line) as Swept);
     });
     const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`The process has ended with ${String(code)}.`)));
     ended.catch(() => undefined);
-    this.#up = Promise.race([once(said, 'address').then(([address]) => String(address)), ended]).then((address) => {
+    this.#up = Promise.race([once(events, 'address').then(([address]) => String(address)), ended]).then((address) => {
       this.upSince = performance.now();
-      this.startMs.push(this.upSince - begun);
+      this.startMs.push(this.upSince - started);
       return address;
     });
     this.#up.catch(() => undefined);

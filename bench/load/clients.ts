@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** One request of a client. */
-export interface Asked {
+export interface LoadRequest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path and query. */
   path: string;
@@ -24,7 +24,7 @@ export interface Kind {
   isRude?: boolean;
   /** Pause after each response. */
   pauseMs?: number;
-  next: (client: number, count: number) => Asked;
+  next: (client: number, count: number) => LoadRequest;
 }
 
 /** The results of the requests of a kind of clients. */
@@ -50,26 +50,30 @@ interface Answer {
 const patienceMs = 60_000;
 const keptBytes = 4096;
 
-function send(agent: Agent, url: string, headers: Readonly<Record<string, string>>, asked: Asked): Promise<Answer> {
+function send(agent: Agent, url: string, headers: Readonly<Record<string, string>>, loadRequest: LoadRequest): Promise<Answer> {
   return new Promise((resolve) => {
     const failed = (error: Error) => resolve({ status: 0, retryAfter: null, text: error.message });
-    const sent = request(url + asked.path, { method: asked.method, agent, headers, timeout: patienceMs }, (response) => {
-      const kept: Buffer[] = [];
-      let length = 0;
-      response.on('data', (chunk: Buffer) => {
-        if (length < keptBytes) kept.push(chunk);
-        length += chunk.length;
-      });
-      response.once('error', failed);
-      response.once('end', () => {
-        const after = response.headers['retry-after'];
-        const text = Buffer.concat(kept).toString('latin1').slice(0, keptBytes);
-        resolve({ status: response.statusCode ?? 0, retryAfter: after === undefined ? null : Number(after), text });
-      });
-    });
+    const sent = request(
+      url + loadRequest.path,
+      { method: loadRequest.method, agent, headers, timeout: patienceMs },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let length = 0;
+        response.on('data', (chunk: Buffer) => {
+          if (length < keptBytes) chunks.push(chunk);
+          length += chunk.length;
+        });
+        response.once('error', failed);
+        response.once('end', () => {
+          const after = response.headers['retry-after'];
+          const text = Buffer.concat(chunks).toString('latin1').slice(0, keptBytes);
+          resolve({ status: response.statusCode ?? 0, retryAfter: after === undefined ? null : Number(after), text });
+        });
+      },
+    );
     sent.once('timeout', () => sent.destroy(new Error('no response within a minute')));
     sent.once('error', failed);
-    sent.end(asked.body);
+    sent.end(loadRequest.body);
   });
 }
 
@@ -91,13 +95,13 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const headers = kind.headers?.(client) ?? {};
   for (let count = 0; performance.now() < end; count += 1) {
-    const asked = kind.next(client, count);
+    const loadRequest = kind.next(client, count);
     const start = performance.now();
-    const { status, retryAfter, text } = await send(agent, kind.url, { ...headers, ...asked.headers }, asked);
+    const { status, retryAfter, text } = await send(agent, kind.url, { ...headers, ...loadRequest.headers }, loadRequest);
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) {
       outcome.times.push(performance.now() - start);
-      asked.done?.(text);
+      loadRequest.done?.(text);
       if (kind.pauseMs !== undefined) await pause(kind.pauseMs);
       continue;
     }

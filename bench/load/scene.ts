@@ -64,9 +64,9 @@ export async function prepareScene(url: string, directory: string, size = annota
   };
   const [slides, uploadFolder] = [await folder('slides'), await folder('uploads')];
 
-  const kept = cacheDirectory(process.env);
-  await mkdir(kept, { recursive: true });
-  const file = join(kept, `bench-slide-${slideSize}.tif`);
+  const cacheFolder = cacheDirectory(process.env);
+  await mkdir(cacheFolder, { recursive: true });
+  const file = join(cacheFolder, `bench-slide-${slideSize}.tif`);
   await makeSyntheticSlide(file, { size: slideSize });
   const bytes = await readFile(file);
   const upload = { parentType: 'folder', parentId: slides, name: 'slide.tif', size: bytes.length };

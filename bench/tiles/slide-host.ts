@@ -26,9 +26,9 @@ export interface SlideHost {
 
 /** Starts the host. The slide is made once and kept in the user's cache folder. */
 export async function startSlideHost(install: InstallOptions = {}): Promise<SlideHost> {
-  const kept = cacheDirectory(process.env);
-  await mkdir(kept, { recursive: true });
-  const file = join(kept, `bench-slide-${slideSize}.tif`);
+  const cacheFolder = cacheDirectory(process.env);
+  await mkdir(cacheFolder, { recursive: true });
+  const file = join(cacheFolder, `bench-slide-${slideSize}.tif`);
   await makeSyntheticSlide(file, { size: slideSize });
   const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
   const database = await startDatabase({ env: process.env, directory: null });

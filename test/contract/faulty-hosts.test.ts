@@ -92,8 +92,8 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
   [
     'takes editors for administrators',
     access((right) => ({
-      level: async (...asked) => {
-        const found = await right.level(...asked);
+      level: async (...levelArguments) => {
+        const found = await right.level(...levelArguments);
         return found === 1 ? 2 : found;
       },
     })),
@@ -233,7 +233,7 @@ describe('the suite for hosts', () => {
     // Its folders are not saved when a user is given a role.
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
     expect(await verdict(roles, announced)).toBe(null);
-    const told: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });
-    expect(await verdict(told, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
+    const withoutHooks: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });
+    expect(await verdict(withoutHooks, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
   });
 });

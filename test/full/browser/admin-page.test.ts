@@ -81,7 +81,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const tab = (name: string) => page.getByRole('navigation', { name: 'Administration' }).getByRole('link', { name });
   const panel = (name: string) => page.getByRole('region', { name });
-  const said = (where: string, text: string | RegExp) => panel(where).getByTestId('outcome').getByText(text).waitFor();
+  const outcomeText = (where: string, text: string | RegExp) => panel(where).getByTestId('outcome').getByText(text).waitFor();
 
   async function addSlide(name: string): Promise<string> {
     const bytes = await readFile(await slideFile(work));
@@ -169,12 +169,12 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
     await tab('Maintenance').click();
     await button('Create large images').click();
-    await said('Create large images in a folder', 'Choose a folder first.');
+    await outcomeText('Create large images in a folder', 'Choose a folder first.');
     await button('Slides').click();
     await button(hostile).click();
     await page.getByText('No folders here that you can see.').waitFor();
     await button('Create large images').click();
-    await said('Create large images in a folder', 'Done: 1 item in');
+    await outcomeText('Create large images in a folder', 'Done: 1 item in');
     const count = async (words: string) =>
       page.getByTestId('counters').getByRole('row').filter({ hasText: words }).getByRole('cell').last().innerText();
     expect([await count('Large images created'), await count('Items skipped')]).toEqual(['1', '0']);
@@ -182,7 +182,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await until('the second run is told', async () => (await count('Items skipped')) === '1');
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ tileWidth: expect.any(Number) });
     await button('Remove incomplete large images').click();
-    await said('Incomplete large images', '0 incomplete large images removed.');
+    await outcomeText('Incomplete large images', '0 incomplete large images removed.');
     expect(complaints).toEqual([]);
   });
 
@@ -252,7 +252,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       page.getByRole('table', { name: label }).getByRole('row').filter({ hasText: name }).getByRole('cell').nth(1).innerText();
     await until('files are open', async () => (await cell('Caches', 'Open images')) !== '0');
     await button('Clear caches').click();
-    await said('Caches', 'Caches cleared.');
+    await outcomeText('Caches', 'Caches cleared.');
     expect([await cell('Before', 'Open images'), await cell('After', 'Open images')]).toEqual(['1', '0']);
 
     await tab('Maintenance').click();
@@ -265,17 +265,17 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(before);
     await button('Delete thumbnails').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Cached files', /thumbnail files? removed/);
+    await outcomeText('Cached files', /thumbnail files? removed/);
     expect(await thumbnails.innerText()).toBe('0');
     expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(0);
 
     expect(await page.getByTestId('count-histograms').innerText()).toBe('1');
     await button('Delete histograms').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Cached files', '1 histogram removed.');
+    await outcomeText('Cached files', '1 histogram removed.');
     await button('Delete associated images').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Cached files', '0 associated images removed.');
+    await outcomeText('Cached files', '0 associated images removed.');
     expect(complaints).toEqual([]);
   });
 
@@ -304,16 +304,16 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       const number = (await page.locator('.line-numbers .failing').boundingBox())!;
       expect(Math.abs(band - number.y)).toBeLessThan(1);
       await button('Replace').click();
-      await said('Configuration file', 'Nothing was saved, because the text is invalid.');
+      await outcomeText('Configuration file', 'Nothing was saved, because the text is invalid.');
       await button('Format').click();
-      await said('Configuration file', 'Nothing was saved, because the text is invalid.');
+      await outcomeText('Configuration file', 'Nothing was saved, because the text is invalid.');
       expect(await readFile(configFile, 'utf8')).toBe('[large_image]\ncache_sources = True\n');
     });
 
     it('formats the text without storing it', async () => {
       await editor().fill('[large_image]\ncache_sources=True\ncache_backend:"memory"\n');
       await button('Format').click();
-      await said('Configuration file', 'Formatted. Nothing is saved yet.');
+      await outcomeText('Configuration file', 'Formatted. Nothing is saved yet.');
       expect(await editor().inputValue()).toContain("cache_backend = 'memory'");
       expect(await page.locator('.line-numbers .failing').count()).toBe(0);
       expect(await readdir(work)).not.toContainEqual(expect.stringMatching(/^server\.cfg\./));
@@ -323,11 +323,11 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       const text = await editor().inputValue();
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
       await button('Replace').click();
-      await said('Configuration file', /^Updated\. The previous file is kept as server\.cfg\.\d{8}-\d{6}\.$/);
+      await outcomeText('Configuration file', /^Updated\. The previous file is kept as server\.cfg\.\d{8}-\d{6}\.$/);
       expect(await readFile(configFile, 'utf8')).toBe(text);
       expect(await readdir(work)).toContainEqual(expect.stringMatching(/^server\.cfg\.\d{8}-\d{6}$/));
       await button('Replace').click();
-      await said('Configuration file', 'No change: the file already contains this text.');
+      await outcomeText('Configuration file', 'No change: the file already contains this text.');
       expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
     });
 
@@ -339,7 +339,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await editor().fill('[large_image]\n');
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
       await button('Replace').click();
-      await said('Configuration file', 'Updated.');
+      await outcomeText('Configuration file', 'Updated.');
       expect(await none.count()).toBe(0);
       expect(complaints).toEqual([]);
     });
@@ -348,10 +348,10 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await writeFile(configFile, '[large_image]\ncache_sources = False\n');
       await editor().fill('[large_image]\ncache_tilesource_maximum = 9\n');
       await button('Replace').click();
-      await said('Configuration file', /^Somebody else has changed the file since you opened it/);
+      await outcomeText('Configuration file', /^Somebody else has changed the file since you opened it/);
       expect(await readFile(configFile, 'utf8')).toContain('cache_sources = False');
       await button('Replace').click();
-      await said('Configuration file', /^Updated\./);
+      await outcomeText('Configuration file', /^Updated\./);
       expect(await readFile(configFile, 'utf8')).toContain('cache_tilesource_maximum = 9');
       complaints = complaints.filter((complaint) => !complaint.includes('409'));
       expect(complaints).toEqual([]);
@@ -363,7 +363,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await editor().fill('[large_image]\ncache_tilesource_maximum = 7\n');
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).check();
       await button('Replace').click();
-      await said('Configuration file', 'Updated. The server has restarted.');
+      await outcomeText('Configuration file', 'Updated. The server has restarted.');
       expect(await maxsize()).toBe(7);
       expect(complaints).toEqual([]);
     });

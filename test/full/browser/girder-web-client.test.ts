@@ -45,7 +45,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   /** Problems since this list was last emptied. */
   let failures: string[] = [];
   /** Unanswered requests. When a response arrives, the client redraws its views, which closes open menus. */
-  const asked = new Set<Request>();
+  const pendingRequests = new Set<Request>();
 
   beforeAll(async () => {
     started = await startHost({ viewer: false });
@@ -71,10 +71,10 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     page = await browser.newPage();
     page.setDefaultTimeout(300_000);
     page.on('pageerror', (error) => failures.push(error.message));
-    page.on('request', (request) => request.resourceType() !== 'eventsource' && asked.add(request));
-    page.on('requestfinished', (request) => asked.delete(request));
-    page.on('requestfailed', (request) => asked.delete(request));
-    page.on('domcontentloaded', () => asked.clear());
+    page.on('request', (request) => request.resourceType() !== 'eventsource' && pendingRequests.add(request));
+    page.on('requestfinished', (request) => pendingRequests.delete(request));
+    page.on('requestfailed', (request) => pendingRequests.delete(request));
+    page.on('domcontentloaded', () => pendingRequests.clear());
     page.on('response', (response) => {
       if (response.status() >= 400) failures.push(`${response.status()} ${response.request().method()} ${response.url()}`);
     });
@@ -90,7 +90,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const body = () => page.locator('#g-app-body-container');
   const says = (text: string | RegExp) => body().getByText(text).first().waitFor();
   /** Waits for pending requests, but not forever, because each action is retried anyway. */
-  const quiet = () => until('every request has its response', () => asked.size === 0, 5_000).catch(() => undefined);
+  const quiet = () => until('every request has its response', () => pendingRequests.size === 0, 5_000).catch(() => undefined);
   async function press(selector: string): Promise<void> {
     await quiet();
     await page.locator(selector).first().click();

@@ -15,7 +15,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
   let page: Page;
   let item: string;
   let admin: Client;
-  const asked: URL[] = [];
+  const requests: URL[] = [];
 
   beforeAll(async () => {
     testHost = await startHost();
@@ -25,7 +25,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     browser = await launchChromium(executablePath!);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 } })).newPage();
     page.setDefaultTimeout(60_000);
-    page.on('request', (request) => asked.push(new URL(request.url())));
+    page.on('request', (request) => requests.push(new URL(request.url())));
   }, 120_000);
 
   afterAll(async () => {
@@ -40,10 +40,11 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
   };
   /** Waits for a request of this kind with the parameters of a projection. */
   const askedFor = (path: string, zProject: string | null, from: number | null, to: number | null) => {
-    const wanted = [zProject, from, to].map((value) => value && `${value}`).join();
+    const expected = [zProject, from, to].map((value) => value && `${value}`).join();
     const seen = ({ pathname, searchParams }: URL) =>
-      pathname.includes(`/tiles/${path}`) && ['zProject', 'zFrom', 'zTo'].map((name) => searchParams.get(name)).join() === wanted;
-    return until(`${path} of ${wanted} is asked for`, () => asked.some(seen));
+      pathname.includes(`/tiles/${path}`) &&
+      ['zProject', 'zFrom', 'zTo'].map((name) => searchParams.get(name)).join() === expected;
+    return until(`${path} of ${expected} is asked for`, () => requests.some(seen));
   };
 
   it('shows a projection of chosen planes, and keeps it in the address', async () => {
@@ -62,7 +63,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await until('both planes have moved', () => page.url().includes('project=max:0~0'));
     expect(await page.getByLabel('First plane').inputValue()).toBe('1');
 
-    asked.length = 0;
+    requests.length = 0;
     await open('?project=mean:1~2');
     await askedFor('fzxy', 'mean', 1, 2);
     expect(await page.getByLabel('Projection over z').inputValue()).toBe('mean');
@@ -73,7 +74,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await page.getByLabel('Projection over z').selectOption('None (single plane)');
     await until('the address names no projection', () => !page.url().includes('project='));
     await page.getByRole('slider', { name: 'Z', exact: true }).waitFor();
-    asked.length = 0;
+    requests.length = 0;
     await page.getByRole('slider', { name: 'Z', exact: true }).press('ArrowRight');
     await askedFor('fzxy', null, null, null);
   });
@@ -181,7 +182,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
       await page.getByText('Full resolution and samples').click();
       const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).click()]);
       expect(download.suggestedFilename()).toBe('stack_region_0_0.ome.tif');
-      const { searchParams } = asked.findLast(({ pathname }) => pathname.endsWith('/tiles/region'))!;
+      const { searchParams } = requests.findLast(({ pathname }) => pathname.endsWith('/tiles/region'))!;
       return ['encoding', 'frame', 'frameList', 'style'].map((name) => searchParams.get(name));
     };
     expect(await saved('OME-TIFF, all channels')).toEqual(['OMETIFF', '8', null, null]);
@@ -189,11 +190,11 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
   });
 
   it('shows composites of channels in lists', async () => {
-    asked.length = 0;
+    requests.length = 0;
     const { folderId } = await admin.ok('GET', `/item/${item}`);
     await page.goto(`${testHost.url}/#folder/${String(folderId)}`);
     await page.locator('.card img.loaded').waitFor();
-    const thumbnail = asked.find(({ pathname }) => pathname.endsWith('/tiles/thumbnail'));
+    const thumbnail = requests.find(({ pathname }) => pathname.endsWith('/tiles/thumbnail'));
     expect(thumbnail?.searchParams.get('composite')).toBe('true');
   });
 

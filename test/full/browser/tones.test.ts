@@ -16,7 +16,7 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
   let admin: Client;
   let stack: string;
   let unsized: string;
-  const asked: URL[] = [];
+  const requests: URL[] = [];
 
   beforeAll(async () => {
     testHost = await startHost();
@@ -32,7 +32,7 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     browser = await launchChromium(executablePath!);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 } })).newPage();
     page.setDefaultTimeout(60_000);
-    page.on('request', (request) => asked.push(new URL(request.url())));
+    page.on('request', (request) => requests.push(new URL(request.url())));
   }, 120_000);
 
   afterAll(async () => {
@@ -40,12 +40,12 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     await testHost?.close();
   });
 
-  const styledTile = (wanted: Record<string, unknown>) =>
-    until(`a tile with ${JSON.stringify(wanted)} is asked for`, () =>
-      asked.some(({ pathname, searchParams }) => {
+  const styledTile = (expected: Record<string, unknown>) =>
+    until(`a tile with ${JSON.stringify(expected)} is asked for`, () =>
+      requests.some(({ pathname, searchParams }) => {
         if (!pathname.includes('/tiles/fzxy')) return false;
         const { bands } = JSON.parse(searchParams.get('style') ?? '{"bands":[]}') as { bands: Record<string, unknown>[] };
-        return Object.entries(wanted).every(([name, value]) => bands[0]?.[name] === value);
+        return Object.entries(expected).every(([name, value]) => bands[0]?.[name] === value);
       }),
     );
 
@@ -62,7 +62,7 @@ describe.skipIf(executablePath === null)('channel tones and pixel sizes on the p
     await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     await until('the address has them', () => decodeURIComponent(page.url()).includes('palette=viridis:gamma=0.5:invert'));
     expect(await violationsOf(page)).toEqual([]);
-    asked.length = 0;
+    requests.length = 0;
     await page.reload();
     await styledTile({ gamma: 0.5, palette: 'viridis', invert: true });
     expect(await channel.getByRole('combobox').inputValue()).toBe('viridis');

@@ -293,9 +293,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const held = new Promise<void>((resolve) => (answer = resolve));
     await page.route('**/elements', (route) => held.then(() => route.continue()));
     await drag([160, -240], [190, -260]);
-    const asked = page.waitForRequest((request) => request.method() === 'PATCH');
+    const sentRequest = page.waitForRequest((request) => request.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await asked;
+    await sentRequest;
     await page.keyboard.press('Control+z');
     answer();
     await until('the change is stored', async () => JSON.stringify(await polygon()) !== JSON.stringify(added));
@@ -461,14 +461,14 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   });
 
   it('requests the shapes again when fewer are visible than before', async () => {
-    const asked: URL[] = [];
+    const requests: URL[] = [];
     page.on('response', (response) => {
       const url = new URL(response.url());
-      if (/\/annotation\/[0-9a-f]+$/.test(url.pathname) && url.searchParams.has('left')) asked.push(url);
+      if (/\/annotation\/[0-9a-f]+$/.test(url.pathname) && url.searchParams.has('left')) requests.push(url);
     });
     await look(page, 1);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
-    await until('there were too many', () => asked.length > 0);
+    await until('there were too many', () => requests.length > 0);
     await until('the picture is shown', async () => (await inkOf(page)) === 0);
     for (let turn = 0; turn < 4; turn += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);

@@ -94,9 +94,9 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     const { r, g, b } = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left: at.x, top: at.y } });
     await until('the pixel of that place is drawn', async () => {
       const color = await drawn();
-      const wanted = [r, g, b].map(Number);
-      if (color[3] === 255 && wanted.every((value, index) => Math.abs(value - color[index]!) <= 8)) return true;
-      throw new Error(`drawn ${color.join()}, stated ${wanted.join()}`);
+      const expected = [r, g, b].map(Number);
+      if (color[3] === 255 && expected.every((value, index) => Math.abs(value - color[index]!) <= 8)) return true;
+      throw new Error(`drawn ${color.join()}, stated ${expected.join()}`);
     });
     expect(cookies.filter((cookie) => cookie !== undefined)).toEqual([]);
     expect(complaints).toEqual([]);

@@ -218,11 +218,11 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
   });
 
   it('requests thumbnails one after the other when many images are uploaded', async () => {
-    let [open, most, asked] = [0, 0, 0];
+    let [open, most, requestCount] = [0, 0, 0];
     await page.route(/tiles\/thumbnail/, async (route) => {
       if (route.request().resourceType() !== 'fetch') return route.continue();
       open += 1;
-      asked += 1;
+      requestCount += 1;
       most = Math.max(most, open);
       const answer = await route.fetch();
       await wait(400);
@@ -238,7 +238,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       .locator('input[type=file]')
       .first()
       .setInputFiles(names.map((name) => ({ name, mimeType: 'image/png', buffer })));
-    await until('the page has asked for each', () => asked === names.length && open === 0);
+    await until('the page has asked for each', () => requestCount === names.length && open === 0);
     expect(most).toBe(1);
     await page.unroute(/tiles\/thumbnail/);
     for (const name of names) await page.getByLabel(`Select ${name}`).check();

@@ -60,14 +60,14 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
   const edit = () => page.getByRole('button', { name: `Edit Cells ${count}`, exact: true }).click();
   const button = (name: string) => page.locator('.annotation-editor').getByRole('button', { name, exact: true });
   const row = () => page.locator('.annotation').filter({ hasText: `Cells ${count}` });
-  const said = (words: string) => page.locator('.annotation-editor').getByText(words).waitFor();
+  const editorText = (words: string) => page.locator('.annotation-editor').getByText(words).waitFor();
   const shapes = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
 
   /** Saves two unsaved shapes, after which nothing is unsaved, not even after a reload. */
   async function savesBoth() {
     await edit();
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     expect(await shapes()).toBe(2);
     await page.reload();
     await row().waitFor();
@@ -143,7 +143,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.keyboard.press('Enter');
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     const { annotation: saved } = (await admin.ok('GET', `/annotation/${annotation}`)) as never as {
       annotation: { elements: { points: number[][]; closed: boolean }[] };
     };
@@ -286,21 +286,21 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await edit();
     await draw(-200);
     await button('Discard').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     await page.locator('#announcer').getByRole('button', { name: 'Undo' }).click();
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await draw(-100);
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     expect(await shapes()).toBe(2);
     await button('Undo').click();
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     expect(await shapes()).toBe(1);
     await button('Redo').click();
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     expect(await shapes()).toBe(2);
   });
 
@@ -328,9 +328,9 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.evaluate(`location.hash = '#item/${slide}'`);
     await edit();
     await draw(-200);
-    await said('This browser cannot keep them');
+    await editorText('This browser cannot keep them');
     await button('Save').click();
-    await said('All changes are saved.');
+    await editorText('All changes are saved.');
     expect(await shapes()).toBe(1);
   });
 

@@ -126,9 +126,9 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     };
     const liesAt = (expected: () => number[]) =>
       until('the second shows the place', async () => {
-        const [seen, wanted] = [await middle(), expected()];
-        if (seen.length === 2 && seen.every((value, index) => Math.abs(value - wanted[index]!) < 3)) return true;
-        throw new Error(`${seen.join()} instead of ${wanted.join()}`);
+        const [seen, target] = [await middle(), expected()];
+        if (seen.length === 2 && seen.every((value, index) => Math.abs(value - target[index]!) < 3)) return true;
+        throw new Error(`${seen.join()} instead of ${target.join()}`);
       });
     const drag = async (of: number, across: number) => {
       const { x, y, width, height } = (await page.locator('.stages > .stage').nth(of).boundingBox())!;
@@ -385,16 +385,16 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
 
   it('keeps an error page unchanged until there is something else to show', async () => {
     const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
-    let asked = 0;
+    let requestCount = 0;
     await page.route('**/rootpath', (route) => {
-      asked += 1;
+      requestCount += 1;
       return route.fulfill({ status: 500, json: { message: 'Broken.' } });
     });
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#folder/${folderId}`);
     const heading = page.getByRole('heading', { name: 'This cannot be shown' });
     await heading.evaluate((element) => Object.assign(element, { kept: 'yes' }));
-    await until('it was tried twice more', () => asked >= 3);
+    await until('it was tried twice more', () => requestCount >= 3);
     expect(await heading.evaluate((element) => 'kept' in element)).toBe(true);
     await page.unroute('**/rootpath');
     await page.getByRole('heading', { name: 'Slides' }).waitFor();

@@ -155,14 +155,14 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
   it('lists 120 annotations in little space and with few requests, and finds them by name', async () => {
     for (let index = 0; index < manyAnnotations; index += 1)
       await annotate(crowded, { name: `Region ${index}`, elements: [box(10 + 8 * index)] });
-    const asked: string[] = [];
-    const note = (request: { url(): string }) => asked.push(request.url());
+    const requests: string[] = [];
+    const note = (request: { url(): string }) => requests.push(request.url());
     page.on('request', note);
     await open(`item/${crowded}`);
     await row('Region 99').waitFor();
-    await until('the shapes are loaded', () => asked.some((url) => url.includes('annotation/item/')));
+    await until('the shapes are loaded', () => requests.some((url) => url.includes('annotation/item/')));
     page.off('request', note);
-    expect(asked.filter((url) => url.includes('/annotation')).length).toBeLessThan(12);
+    expect(requests.filter((url) => url.includes('/annotation')).length).toBeLessThan(12);
     const { height } = (await page.locator('.annotation-panel').boundingBox())!;
     expect(height).toBeLessThan(650);
     await page.getByLabel('Find an annotation').fill('region 119');

@@ -433,10 +433,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const { mm_x: mmX } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     const box = await stageBox();
     await page.mouse.move(box.x + box.width / 2 + 90, box.y + box.height / 2 - 70);
-    const asked = await page.locator('.readout').getAttribute('data-pixel');
+    const pixelBefore = await page.locator('.readout').getAttribute('data-pixel');
     const place = await until('the pixel is read', async () => {
       const now = await page.locator('.readout').getAttribute('data-pixel');
-      return now !== asked || (await page.getByTestId('pixel').textContent()) !== '' ? now : null;
+      return now !== pixelBefore || (await page.getByTestId('pixel').textContent()) !== '' ? now : null;
     });
     const [left, top] = place.split(',').map(Number) as [number, number];
     const { r, g, b } = await admin.ok('GET', `/item/${id}/tiles/pixel`, { query: { left, top } });
@@ -547,10 +547,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     // Running requests of a style are canceled when another style replaces it.
     const slow = (url: URL) => url.pathname.includes('/tiles/') && decodeURIComponent(url.search).includes('"max":240');
     await page.route(slow, () => undefined);
-    const asked = page.waitForRequest((request) => slow(new URL(request.url())));
+    const sentRequest = page.waitForRequest((request) => slow(new URL(request.url())));
     await page.getByLabel('Maximum of Intensity').fill('240');
     const givenUp = page.waitForEvent('requestfailed', (request) => slow(new URL(request.url())));
-    await asked;
+    await sentRequest;
     await page.getByLabel('Maximum of Intensity').fill('250');
     await givenUp;
     await page.unroute(slow);
@@ -642,10 +642,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await until('the address says so', () => page.url().includes('light=150,100'));
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy link to this view' }).click();
-    const told = page.getByText('Link copied.');
-    await told.waitFor();
+    const notice = page.getByText('Link copied.');
+    await notice.waitFor();
     // The message is visible, not only announced by screen readers.
-    expect((await told.boundingBox())!.height).toBeGreaterThan(15);
+    expect((await notice.boundingBox())!.height).toBeGreaterThan(15);
     await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
     await page.getByRole('button', { name: 'As in the file' }).click();
     expect(await filter()).toContain('brightness(100%)');

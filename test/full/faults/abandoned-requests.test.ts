@@ -70,11 +70,11 @@ describe('requests whose clients disconnect', () => {
     await gone;
     await until('no tile is read', () => held.reading === 0);
     expect(held.brokenOff).toBeGreaterThan(0);
-    const { begun } = held;
+    const { started } = held;
     held.release();
     // No work begins later, and a repeated request is answered.
     expect((await ask(path(1))).status).toBe(200);
-    expect(held.begun).toBeGreaterThan(begun);
+    expect(held.started).toBeGreaterThan(started);
   });
 
   it.each([
@@ -105,11 +105,11 @@ describe('requests whose clients disconnect', () => {
     await until('all are known to have gone', () => counts.closed === 60);
     await until('no tile is read', () => held.reading === 0);
     counts.stop();
-    const { begun } = held;
+    const { started } = held;
     // 60 regions have 16 tiles each.
-    expect(begun).toBeLessThan(60 * 16);
+    expect(started).toBeLessThan(60 * 16);
     held.release();
     expect((await ask('zxy/2/2/2')).status).toBe(200);
-    expect(held.begun).toBe(begun + 1);
+    expect(held.started).toBe(started + 1);
   });
 });

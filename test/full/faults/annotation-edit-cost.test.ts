@@ -4,7 +4,7 @@ import { elementId, point, startAnnotated, type Annotated } from '../../support/
 import { startTestDatabase } from '../../support/hosts/database.js';
 
 /** The commands about annotations that the database received. */
-interface Asked {
+interface DatabaseWork {
   commands: string[];
   /** Bytes of everything that was inserted or changed. */
   bytes: number;
@@ -25,27 +25,27 @@ describe('changing one element', () => {
     await database?.stop();
   });
 
-  async function watched(work: () => Promise<unknown>): Promise<Asked> {
-    const asked: Asked = { commands: [], bytes: 0 };
+  async function watched(work: () => Promise<unknown>): Promise<DatabaseWork> {
+    const databaseWork: DatabaseWork = { commands: [], bytes: 0 };
     const client = at.host.host.host.models.item.db.getClient();
     const note = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
       const collection = String(command[commandName]);
       if (!/annotation|element/.test(collection)) return;
-      asked.commands.push(`${commandName} ${collection}`);
+      databaseWork.commands.push(`${commandName} ${collection}`);
       const { documents, updates, update } = command;
-      asked.bytes += mongoose.mongo.BSON.calculateObjectSize({ documents, updates, update });
+      databaseWork.bytes += mongoose.mongo.BSON.calculateObjectSize({ documents, updates, update });
     };
     client.on('commandStarted', note);
     await work();
     client.off('commandStarted', note);
-    return asked;
+    return databaseWork;
   }
 
   /**
    * The cost of the first change near an element, and the lowest cost of several further ones, because on a busy machine caches
    * of some seconds may have expired.
    */
-  async function costs(count: number): Promise<[first: Asked, next: Asked]> {
+  async function costs(count: number): Promise<[first: DatabaseWork, next: DatabaseWork]> {
     const elements = Array.from({ length: count }, (_, n) => point(n % 1000, { id: elementId(n + 1) }));
     const { _id } = await at.annotate({ name: `${count}`, elements });
     const change = (n: number) => () =>

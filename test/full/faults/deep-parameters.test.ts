@@ -46,8 +46,8 @@ it('refuses queries with too many conditions, and conditions on hidden fields', 
     expect([path, wrong.status]).toEqual([path, 400]);
   }
   const eve = await host.register('evelyn');
-  const asked = JSON.stringify({ $or: [{ 'access.users': { $elemMatch: { id: admin.id, level: 2 } } }] });
-  expect(await eve.fails('GET', '/folder/query', { query: { query: asked } })).toMatchObject({ status: 400 });
+  const accessQuery = JSON.stringify({ $or: [{ 'access.users': { $elemMatch: { id: admin.id, level: 2 } } }] });
+  expect(await eve.fails('GET', '/folder/query', { query: { query: accessQuery } })).toMatchObject({ status: 400 });
   for (const path of ['/collection', '/group', '/folder']) {
     const query = { parentType: 'user', parentId: String(eve.id), sort: 'access.users.0.level' };
     expect([path, (await eve.send('GET', path, { query })).status]).toEqual([path, 400]);

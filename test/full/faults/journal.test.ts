@@ -26,7 +26,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
   const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });
   const says = new EventEmitter();
-  const [begun, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
+  const [started, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
   const recovered: unknown[] = [];
   // The journal asks of a life only these.
   const life = { id: 'mine', isAlive: async (id: string) => id === 'mine' } as ProcessLife;
@@ -44,7 +44,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
     says.emit('begun');
     await mayEnd;
   });
-  await begun;
+  await started;
   expect(await journal.recoverAll()).toBe(1);
   expect(recovered).toEqual([older.id]);
   expect(await models.undertaking.countDocuments()).toBe(0);
@@ -58,17 +58,17 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
   const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
   const says = new EventEmitter();
   const copying: Undertaking = { kind: 'making', type: 'folder', id: new Types.ObjectId() };
-  const begun: { copy: string | null } = { copy: null };
+  const partial: { copy: string | null } = { copy: null };
   for (const end of ['done', 'failed']) {
-    begun.copy = null;
+    partial.copy = null;
     const mayEnd = once(says, 'may end');
     const work = async () => {
-      begun.copy = 'begun';
+      partial.copy = 'begun';
       await mayEnd;
       if (end === 'failed') throw new Error('The disk is away.');
       return 'complete';
     };
-    expect(await journal.undertakeInTime(copying, work, () => begun.copy)).toBe('begun');
+    expect(await journal.undertakeInTime(copying, work, () => partial.copy)).toBe('begun');
     expect(await models.undertaking.countDocuments()).toBe(1);
     says.emit('may end');
     await until('it has ended', async () => (await models.undertaking.countDocuments()) === 0);

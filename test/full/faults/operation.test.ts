@@ -97,11 +97,11 @@ describe('a server in operation', () => {
     expect((await read({ 'Girder-Token': other.token! })).status).toBe(403);
     expect((await read({ 'Girder-Token': admin.token! })).status).toBe(200);
     // A request is counted when its response has been sent.
-    const wanted =
+    const expected =
       'large_image_request_duration_seconds_count{method="GET",route="/item/:itemId/tiles/zxy/:z/:x/:y",status="200"} 3';
     const { text, type } = await until('the tiles are counted', async () => {
       const found = await read({ Authorization: 'Bearer of-prometheus' });
-      return found.text.includes(wanted) && found;
+      return found.text.includes(expected) && found;
     });
     expect(type).toMatch(/^text\/plain; version=/);
     for (const line of [

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 it('repeats a sweep that failed while the database was unreachable', async () => {
   const done: object[] = [];
-  const asked: boolean[] = [];
+  const fullSweeps: boolean[] = [];
   const collections = new OwnCollections(connection);
   const sweeper = new Sweeper({
     collections,
@@ -29,15 +29,15 @@ it('repeats a sweep that failed while the database was unreachable', async () =>
     logger: { debug() {}, info: (fields) => void done.push(fields), warn() {}, error() {} },
     sweeps: [
       ({ full }) => {
-        asked.push(full);
-        if (asked.length === 1) return Promise.reject(new mongo.MongoNetworkError('read ECONNRESET'));
+        fullSweeps.push(full);
+        if (fullSweeps.length === 1) return Promise.reject(new mongo.MongoNetworkError('read ECONNRESET'));
         return Promise.resolve({ things: 2 });
       },
     ],
   });
   try {
     await until('the second sweep', () => done.length === 2);
-    expect(asked).toEqual([true, true]);
+    expect(fullSweeps).toEqual([true, true]);
     expect(done[1]).toEqual({ why: 'again', full: true, removed: { things: 2 } });
   } finally {
     await sweeper.close();

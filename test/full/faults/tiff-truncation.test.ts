@@ -64,9 +64,9 @@ describe('a truncated TIFF whose directories are whole', () => {
       /strip 0 /,
     ],
     ['a strip without lengths', [strips({ 273: { long: [8, far] }, 279: { long: [] } })], /strip 1 /],
-  ])('is reported when it has lost %s', async (_name, directories, wanted) => {
+  ])('is reported when it has lost %s', async (_name, directories, expected) => {
     for (const options of [{}, { big: true }, { bigEndian: true }] satisfies WriteOptions[]) {
-      expect(await truncationOf(writeTiff(directories, options))).toMatch(wanted);
+      expect(await truncationOf(writeTiff(directories, options))).toMatch(expected);
     }
   });
 
@@ -103,7 +103,7 @@ describe('a truncated TIFF whose directories are whole', () => {
 
   it('is searched for from the last directory backward, for at most two seconds of a slow file', async () => {
     const last = { 324: { long: [8, 8, 8, 1e9] } };
-    for (const [lost, wanted] of [
+    for (const [lost, expected] of [
       [299, /directory 299 /],
       [0, /^undefined$/],
     ] as const) {
@@ -122,7 +122,7 @@ describe('a truncated TIFF whose directories are whole', () => {
       const source = await tiffSource.open({ ...input, open });
       delayMs = 20;
       reads = 0;
-      expect(String((await source.internalMetadata?.())?.truncated)).toMatch(wanted);
+      expect(String((await source.internalMetadata?.())?.truncated)).toMatch(expected);
       expect(reads).toBeLessThan(300);
       await source.close();
     }

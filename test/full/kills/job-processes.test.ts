@@ -134,8 +134,8 @@ describe('jobs in several processes', () => {
     const second = await startWorker();
     await kill(doomed, 'SIGKILL');
     const ran = await until('taken up again', async () => {
-      const begun = await executions(service.connection).find({ job: job.id }).toArray();
-      return begun.length === 2 && begun;
+      const started = await executions(service.connection).find({ job: job.id }).toArray();
+      return started.length === 2 && started;
     });
     expect(ran.map(({ pid }) => pid)).toEqual([doomed.pid, second.pid]);
     await startWorker();

@@ -100,8 +100,8 @@ describe.each(Object.entries(rightsRows))('%s', (name, row) => {
   const send = (client: Client, things: Things) => {
     const { query, ...sending } = row.sending(things);
     const isStream = path.endsWith('/events') || path.endsWith('/stream');
-    const asked = { ...sending, query: { ...(query as Record<string, string>), ...(isStream && { timeout: 1 }) } };
-    return client.send(method, pathFor(path, row, things), asked);
+    const request = { ...sending, query: { ...(query as Record<string, string>), ...(isStream && { timeout: 1 }) } };
+    return client.send(method, pathFor(path, row, things), request);
   };
 
   if (open.includes(route) && row.scope === null) {

@@ -26,15 +26,15 @@ afterAll(() => rm(work, { recursive: true, force: true }));
 /** Runs it in the folder of the test. */
 function run(words: readonly string[]): Promise<Run> {
   const child = spawn(process.execPath, [builtProgram('cli'), ...words], { cwd: work });
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text;
+      output[name] += text;
     });
   }
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => resolve({ code, ...said }));
+    child.once('close', (code) => resolve({ code, ...output }));
   });
 }
 

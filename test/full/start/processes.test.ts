@@ -61,8 +61,8 @@ describe('npm start -- --processes 2', () => {
 
   it('serves the uploads of either process, and adds up their metrics', async () => {
     const item = await uploadItem(admin, await newFolder(admin, 'Images'), 'image.tif', await pyramid());
-    const asked = Array.from({ length: 12 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
-    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
+    const tiles = Array.from({ length: 12 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
+    expect((await Promise.all(tiles)).map(({ status }) => status)).toEqual(tiles.map(() => 200));
     expect((await startDates()).size).toBe(2);
     expect(await countedTiles()).toEqual([12]);
   });

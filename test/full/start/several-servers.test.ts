@@ -103,12 +103,12 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     const leaving = new AbortController();
     const headers = { 'Girder-Token': admin.token! };
     const stream = await fetch(`${urls[0]!}/api/v1/notification/stream`, { headers, signal: leaving.signal });
-    let told = '';
+    let output = '';
     const reading = (async () => {
-      for await (const bytes of stream.body!) told += Buffer.from(bytes).toString();
+      for await (const bytes of stream.body!) output += Buffer.from(bytes).toString();
     })().catch(() => undefined);
     const job = await convert(at[1], item, 'told-copy.tiff');
-    await until('the stream has told of the job', () => told.includes(job));
+    await until('the stream has told of the job', () => output.includes(job));
     leaving.abort();
     await reading;
     expect(await ended(job)).toBe(3);
@@ -140,8 +140,8 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     workers[0]!.kill('SIGKILL');
     servers[0]!.kill('SIGKILL');
     await Promise.all([workers[0]!.ended, servers[0]!.ended]);
-    const asked = Array.from({ length: 20 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
-    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
+    const tiles = Array.from({ length: 20 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
+    expect((await Promise.all(tiles)).map(({ status }) => status)).toEqual(tiles.map(() => 200));
     expect(await ended(await convert(admin, item, 'stays-copy.tiff'))).toBe(3);
     // It starts again at the same address, and receives no request before it can answer. The other server answers.
     servers[0] = startServer(['--bare'], { ...env, PORT: new URL(urls[0]!).port });

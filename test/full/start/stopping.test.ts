@@ -72,8 +72,8 @@ it('stops a busy server in an orderly way', async () => {
     .png({ compressionLevel: 1 })
     .toBuffer();
   const { itemId } = await admin.ok('POST', '/file', { ...upload('noise.png', picture.length), body: picture });
-  const asked = { force: true, localJob: true, compression: 'zstd', level: 22 };
-  const { _id: job } = await admin.ok('POST', `/item/${String(itemId)}/tiles`, { query: asked });
+  const conversion = { force: true, localJob: true, compression: 'zstd', level: 22 };
+  const { _id: job } = await admin.ok('POST', `/item/${String(itemId)}/tiles`, { query: conversion });
   await until('the job runs', async () => (await admin.ok('GET', `/job/${String(job)}`)).status === 2);
   const converting = await until('a process converts', async () => {
     const found = await conversionsOf(first.server.process.pid!);

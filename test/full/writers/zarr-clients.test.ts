@@ -93,17 +93,17 @@ describe('clients of OME-Zarr', () => {
     };
   }
 
-  async function ask(version: 2 | 3, given: object): Promise<Record<string, string>> {
+  async function ask(version: 2 | 3, options: object): Promise<Record<string, string>> {
     const script = fileURLToPath(new URL('./zarr_clients.py', import.meta.url));
-    const { stdout } = await run(pythons[version], ['-W', 'ignore', script, JSON.stringify(given)], { maxBuffer: 1 << 26 });
+    const { stdout } = await run(pythons[version], ['-W', 'ignore', script, JSON.stringify(options)], { maxBuffer: 1 << 26 });
     return JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, string>;
   }
 
-  async function failures(version: 2 | 3, given: object) {
-    const said = await ask(version, given);
-    const missing = Object.keys(said).filter((name) => said[name] === 'missing');
+  async function failures(version: 2 | 3, options: object) {
+    const results = await ask(version, options);
+    const missing = Object.keys(results).filter((name) => results[name] === 'missing');
     if (missing.length > 0) console.warn(`skipped: ${pythons[version]} has no ${missing.join(', ')}`);
-    return Object.entries(said).filter(([name, result]) => result !== 'ok' && !missing.includes(name));
+    return Object.entries(results).filter(([name, result]) => result !== 'ok' && !missing.includes(name));
   }
 
   it.skipIf(!hasZarr(3))('read every sample of a color image and the levels that are made of it', async () => {

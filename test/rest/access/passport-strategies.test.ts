@@ -11,7 +11,7 @@ import { until } from '../../support/run/until.js';
 const secret = 'a secret of the server';
 const events = new HostEventEmitter();
 const fired = new Set<string>();
-let asked = 0;
+let callCount = 0;
 
 /** The authentication of a server whose users have JSON web tokens, and whose machines have keys. */
 const auth: HostAuth = {
@@ -19,7 +19,7 @@ const auth: HostAuth = {
     new JwtStrategy(
       { secretOrKey: secret, jwtFromRequest: ExtractJwt.fromAuthHeaderAsBearerToken() },
       (payload: { sub: string; exp: number }, done: (error: unknown, user: unknown) => void) => {
-        asked += 1;
+        callCount += 1;
         if (payload.sub === 'trouble') done(new Error('secret words'), false);
         else done(null, fired.has(payload.sub) ? false : { person: payload.sub, until: payload.exp });
       },
@@ -80,12 +80,12 @@ describe('a host with Passport strategies', () => {
   it('is asked once for simultaneous requests, and again after revocations', async () => {
     const token = tokenOf('keeper', 3601);
     expect(await status(token)).toBe(200);
-    const before = asked;
+    const before = callCount;
     // A verdict is renewed in the background when half of its time has passed: the clock stands still.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     expect(new Set(await Promise.all(Array.from({ length: 20 }, () => status(token))))).toEqual(new Set([200]));
     clock.mockRestore();
-    expect(asked - before).toBeLessThanOrEqual(1);
+    expect(callCount - before).toBeLessThanOrEqual(1);
     fired.add('keeper');
     await events.emit('token.revoked', {});
     expect(await status(token)).toBe(401);

@@ -134,19 +134,19 @@ describe('close', () => {
     const server = await openSpecimenServer(address.href);
     const host = specimenHost(server);
     let installation: Installation | null = null;
-    const asked: string[] = [];
+    const requests: string[] = [];
     try {
       const { _id } = await server.Specimens.create({ title: 'a specimen' });
       // Sweeps read the same collection at any time, but not this specimen.
       server.mongoose.connection.getClient().on('commandStarted', ({ command, commandName }) => {
         const isOfSpecimens = command[commandName] === server.Specimens.collection.collectionName;
-        if (isOfSpecimens && JSON.stringify([command.filter, command.updates]).includes(String(_id))) asked.push(commandName);
+        if (isOfSpecimens && JSON.stringify([command.filter, command.updates]).includes(String(_id))) requests.push(commandName);
       });
       // Hooks ask which items a change concerns, and read these.
       const left = async () => {
-        asked.length = 0;
+        requests.length = 0;
         await server.Specimens.updateOne({ _id }, { title: 'changed' });
-        return { asked: asked.join(), layers: server.app.router.stack.length };
+        return { asked: requests.join(), layers: server.app.router.stack.length };
       };
       const found: unknown[] = [];
       for (let times = 0; times < 3; times += 1) {

@@ -33,10 +33,10 @@ describe('the page', () => {
     ['*', 'en', 'This page needs JavaScript.'],
     [';;q=x', 'en', 'This page needs JavaScript.'],
     [undefined, 'en', 'This page needs JavaScript.'],
-  ])('for the languages %s is in %s', async (wanted, language, sentence) => {
+  ])('for the languages %s is in %s', async (acceptLanguage, language, sentence) => {
     const answer = await request(app)
       .get('/')
-      .set(wanted === undefined ? {} : { 'Accept-Language': wanted });
+      .set(acceptLanguage === undefined ? {} : { 'Accept-Language': acceptLanguage });
     expect(answer.headers).toMatchObject({ 'content-language': language, vary: 'Accept-Language' });
     expect(answer.text).toContain(`<html lang="${language}"`);
     expect(answer.text).toContain(sentence);

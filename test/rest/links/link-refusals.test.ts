@@ -79,8 +79,8 @@ describe('the token of a link', () => {
         );
       }
       for (const path of [store('0/c/0/0/0'), `/item/${item}/zarr/slide.ome.zarr/0/c/0/0/0`]) {
-        const asked = { 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization, range' };
-        const preflight = await started.anonymous.send('OPTIONS', path, { headers: { ...origin, ...asked } });
+        const request = { 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization, range' };
+        const preflight = await started.anonymous.send('OPTIONS', path, { headers: { ...origin, ...request } });
         expect(preflight.status).toBe(200);
         const headers = preflight.headers.get('access-control-allow-headers')?.toLowerCase().split(/, */) ?? [];
         expect(headers, `${allowed} ${path}`).toEqual(expect.arrayContaining(['authorization', 'range']));

@@ -113,10 +113,10 @@ describe('a link to the page of an image', () => {
   });
 
   it('is made only for items, and only on request', async () => {
-    const asked = { json: { opens: ['view'] } };
-    expect(await admin.fails('POST', `/folder/${folder}/link`, asked)).toMatchObject({ status: 400, field: 'opens' });
+    const request = { json: { opens: ['view'] } };
+    expect(await admin.fails('POST', `/folder/${folder}/link`, request)).toMatchObject({ status: 400, field: 'opens' });
     const folderLink = await admin.ok('POST', `/folder/${folder}/link`);
-    expect(await admin.fails('PUT', `/link/${String(folderLink._id)}`, asked)).toMatchObject({ status: 400, field: 'opens' });
+    expect(await admin.fails('PUT', `/link/${String(folderLink._id)}`, request)).toMatchObject({ status: 400, field: 'opens' });
     const plain = await admin.ok('POST', `/item/${item}/link`);
     expect(plain.opens).toEqual(['zarr', 'dicomweb']);
     const holder = new Client(started.url, `view-link.${String(plain.token)}`, null);

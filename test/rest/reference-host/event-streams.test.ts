@@ -32,7 +32,7 @@ describe('event streams', () => {
   });
 
   /** Follows a stream until a text has come. */
-  async function follow(path: string, wanted: string, act: () => Promise<unknown>): Promise<Response> {
+  async function follow(path: string, expected: string, act: () => Promise<unknown>): Promise<Response> {
     const leaving = new AbortController();
     const headers = { 'Girder-Token': admin.token!, 'Accept-Encoding': 'gzip, br' };
     const response = await fetch(`${url}${path}`, { headers, signal: leaving.signal });
@@ -41,9 +41,9 @@ describe('event streams', () => {
     let text = '';
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       text += decoder.decode(chunk, { stream: true });
-      if (text.includes(wanted)) break;
+      if (text.includes(expected)) break;
     }
-    expect(text).toContain(wanted);
+    expect(text).toContain(expected);
     leaving.abort();
     return response;
   }

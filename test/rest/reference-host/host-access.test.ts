@@ -205,11 +205,11 @@ describe('the contract of hosts', () => {
     ] as const;
     for (const [caller, level] of callers) {
       expect(await access.level(caller, { type: 'item', doc: { ...doc } })).toBe(level);
-      for (const wanted of [0, 1, 2] as const) {
-        const itemFilter = await access.filter(caller, 'item', wanted);
-        const folderFilter = await access.filter(caller, 'folder', wanted);
-        expect(await models.item.countDocuments({ $and: [{ _id: item }, itemFilter] })).toBe(level >= wanted ? 1 : 0);
-        expect(await models.folder.countDocuments({ $and: [{ _id: folder }, folderFilter] })).toBe(level >= wanted ? 1 : 0);
+      for (const minLevel of [0, 1, 2] as const) {
+        const itemFilter = await access.filter(caller, 'item', minLevel);
+        const folderFilter = await access.filter(caller, 'folder', minLevel);
+        expect(await models.item.countDocuments({ $and: [{ _id: item }, itemFilter] })).toBe(level >= minLevel ? 1 : 0);
+        expect(await models.folder.countDocuments({ $and: [{ _id: folder }, folderFilter] })).toBe(level >= minLevel ? 1 : 0);
       }
     }
   });

@@ -38,9 +38,9 @@ const signIn = async (login: string, password: string, address: string, url = se
 /** How often each status is the response to requests that are sent one after the other, or several at a time. */
 const statuses = async (count: number, send: (index: number) => Promise<{ status: number }>, atOnce = 1) => {
   const answers: { status: number }[] = [];
-  for (let begun = 0; begun < count; begun += atOnce) {
-    const size = Math.min(atOnce, count - begun);
-    answers.push(...(await Promise.all(Array.from({ length: size }, (_, index) => send(begun + index)))));
+  for (let started = 0; started < count; started += atOnce) {
+    const size = Math.min(atOnce, count - started);
+    answers.push(...(await Promise.all(Array.from({ length: size }, (_, index) => send(started + index)))));
   }
   return answers.reduce<Record<number, number>>((counts, { status }) => ({ ...counts, [status]: (counts[status] ?? 0) + 1 }), {});
 };

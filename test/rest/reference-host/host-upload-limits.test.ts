@@ -46,12 +46,12 @@ describe('an upload', () => {
   it('is refused with 429 while too many others are unfinished, also when all are started at once', async () => {
     await set('core.user_maximum_uploads', 3);
     const answers = await Promise.all(Array.from({ length: 8 }, () => start(10)));
-    const begun = answers.filter(({ status }) => status === 200);
-    expect(begun).toHaveLength(3);
+    const started = answers.filter(({ status }) => status === 200);
+    expect(started).toHaveLength(3);
     const refused = answers.find(({ status }) => status !== 200)!;
     expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 60]);
     expect(refused.body.message).toContain('core.user_maximum_uploads');
-    await admin.ok('DELETE', `/file/upload/${String(begun[0]!.body._id)}`);
+    await admin.ok('DELETE', `/file/upload/${String(started[0]!.body._id)}`);
     expect((await start(10)).status).toBe(200);
   });
 

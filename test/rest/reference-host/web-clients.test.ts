@@ -257,7 +257,7 @@ describe('the API for web clients, beyond images', () => {
   it('ignores requests to upgrade to an unknown protocol', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const headers = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
-      const asked = request(
+      const upgradeRequest = request(
         `${started.url}/api/v1/resource/paths`,
         { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } },
         (reply) => {
@@ -266,8 +266,8 @@ describe('the API for web clients, beyond images', () => {
           reply.once('end', () => resolve(text));
         },
       );
-      asked.once('error', reject);
-      asked.end(JSON.stringify({ group: Array(2000).fill('f'.repeat(24)) }));
+      upgradeRequest.once('error', reject);
+      upgradeRequest.end(JSON.stringify({ group: Array(2000).fill('f'.repeat(24)) }));
     });
     expect(JSON.parse(answer)).toEqual({ group: {} });
   });

@@ -129,7 +129,7 @@ describe('OME-Zarr at its limits', () => {
       const answers = await Promise.all(keys.map((key) => reader.send('GET', store(item, key))));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
     }
-    expect([logged, held.begun]).toEqual([[], 0]);
+    expect([logged, held.started]).toEqual([[], 0]);
     held.release();
   });
 

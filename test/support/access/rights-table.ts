@@ -166,8 +166,8 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     /** The required response: `admitted`, or the status of a refusal. */
     function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
       const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
-      const has = (wanted: string) =>
-        isValid && (token === 'full' ? !wanted.startsWith('jobs.rest.create') : scopes[token].includes(wanted));
+      const has = (expected: string) =>
+        isValid && (token === 'full' ? !expected.startsWith('jobs.rest.create') : scopes[token].includes(expected));
       const isKnown =
         route.access === 'token'
           ? isValid && (route.scope === undefined || has(route.scope))
@@ -184,8 +184,8 @@ export function describeRights(title: string, callersOf: (row: number) => readon
 
     const queryOf = ({ query = {} }: Sending) => new URLSearchParams(query as Record<string, string>).toString();
 
-    /** The beginning of an endless answer. */
-    async function begun(
+    /** The start of an endless response. */
+    async function openStream(
       { url, token }: Client,
       path: string,
       sending: Sending,
@@ -210,7 +210,9 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       const sending = row.sending(things);
       const isStream = route.path.endsWith('/events') || route.path.endsWith('/stream');
       const client = new Client(started.url, token, null);
-      const answer = isStream ? await begun(client, path, sending) : await client.send(route.method.toUpperCase(), path, sending);
+      const answer = isStream
+        ? await openStream(client, path, sending)
+        : await client.send(route.method.toUpperCase(), path, sending);
       const text = answer.bytes.toString();
       const isEcho = queryOf(sending).includes(secret);
       const isBlind = ['anonymous', 'stranger'].includes(caller.role) || ['weak', 'expired', 'revoked'].includes(caller.token);
@@ -242,8 +244,8 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     });
 
     it('includes all routes except those for operators', () => {
-      const asked = operationRoutes.map((route) => [nameOf(route), route.access]);
-      expect(asked).toEqual([
+      const routeAccess = operationRoutes.map((route) => [nameOf(route), route.access]);
+      expect(routeAccess).toEqual([
         ['GET /health/live', 'public'],
         ['GET /health/ready', 'public'],
         ['GET /metrics', 'public'],

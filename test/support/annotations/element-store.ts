@@ -35,6 +35,6 @@ export async function startElementStore() {
 }
 
 /** The elements that a write stored, once it is committed. */
-export async function kept<Given>(write: ElementWrite<Given> | Promise<ElementWrite<Given>>): Promise<Given> {
+export async function commitWrite<Given>(write: ElementWrite<Given> | Promise<ElementWrite<Given>>): Promise<Given> {
   return (await write).commit((given) => Promise.resolve(given));
 }

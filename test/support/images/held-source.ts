@@ -4,7 +4,7 @@ import { paint, rasterSource } from './raster-source.js';
 /** An image whose tiles are read when the test allows it, or never. */
 export class HeldSource {
   reading = 0;
-  begun = 0;
+  started = 0;
   brokenOff = 0;
   #release: () => void = () => {};
   #held = Promise.resolve();
@@ -18,7 +18,7 @@ export class HeldSource {
       return {
         ...source,
         readTile: async (address, options) => {
-          this.begun += 1;
+          this.started += 1;
           this.reading += 1;
           try {
             await this.#wait(options?.signal);
@@ -32,7 +32,7 @@ export class HeldSource {
   };
 
   hold(): void {
-    this.begun = this.brokenOff = 0;
+    this.started = this.brokenOff = 0;
     this.#held = new Promise((resolve) => (this.#release = resolve));
   }
 

@@ -32,16 +32,16 @@ subscribe('http.server.request.start', (message) => {
   const text = request.headers['hold-at-step'];
   if (typeof text !== 'string') return ofRequest.enterWith(null);
   // A write may take several requests.
-  const wanted = ofRequests.get(text) ?? wantedBy(text);
-  ofRequests.set(text, wanted);
-  ofRequest.enterWith(wanted);
+  const expected = ofRequests.get(text) ?? wantedBy(text);
+  ofRequests.set(text, expected);
+  ofRequest.enterWith(expected);
 });
 
 /** Takes the place of `step` in the program. */
 export async function reached(name: string): Promise<void> {
-  for (const wanted of [ofRequest.getStore(), ...ofAll]) {
-    if (wanted?.name !== name || --wanted.left !== 0) continue;
-    process.stdout.write(`held ${wanted.key}\n`);
+  for (const expected of [ofRequest.getStore(), ...ofAll]) {
+    if (expected?.name !== name || --expected.left !== 0) continue;
+    process.stdout.write(`held ${expected.key}\n`);
     await new Promise(() => {});
   }
 }

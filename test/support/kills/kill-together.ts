@@ -47,10 +47,10 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
   const ended = once(child, 'exit');
   const isOver = ended.then(() => Promise.reject(new Error('The process has exited on its own.')));
   isOver.catch(() => undefined);
-  const said = new EventEmitter().setMaxListeners(0);
-  const held = new Map(keyed.map(({ key }) => [key, once(said, `held ${key}`)]));
-  const url = once(said, 'address').then(([address]) => String(address));
-  createInterface(child.stdout).on('line', (line) => said.emit(line.startsWith('http') ? 'address' : line, line));
+  const events = new EventEmitter().setMaxListeners(0);
+  const heldSteps = new Map(keyed.map(({ key }) => [key, once(events, `held ${key}`)]));
+  const url = once(events, 'address').then(([address]) => String(address));
+  createInterface(child.stdout).on('line', (line) => events.emit(line.startsWith('http') ? 'address' : line, line));
   const acts: Promise<unknown>[] = [];
   const bring = async ({ key, step, name, act, isAnswered }: (typeof keyed)[number]) => {
     let outcome: unknown = 'nothing yet';
@@ -68,7 +68,7 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
       throw new Error(`${name} has not come to ${step}: ${JSON.stringify(outcome)}`);
     });
     late.catch(() => undefined);
-    await Promise.race([Promise.all([held.get(key), answered]), failed, late, isOver]);
+    await Promise.race([Promise.all([heldSteps.get(key), answered]), failed, late, isOver]);
   };
   try {
     const [alone, queue] = [true, false].map((is) => keyed.filter((victim) => (victim.inBackground === true) === is));

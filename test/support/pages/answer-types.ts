@@ -11,7 +11,7 @@ const heading = `// Made by test/rest/host/api-description.test.ts from the desc
 `;
 
 /** The routes that the page requests. */
-const asked: ReadonlySet<string> = new Set([
+const viewerRoutes: ReadonlySet<string> = new Set([
   'GET annotation',
   'POST annotation',
   'GET annotation/folder/{id}',
@@ -182,10 +182,10 @@ export async function answerTypes({ paths, components }: Description): Promise<s
       const [, good] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
       const schema = good?.content?.['application/json']?.schema;
       const route = `${method.toUpperCase()} ${path.slice(1)}`;
-      if (schema && asked.has(route)) answers[route] = schema;
+      if (schema && viewerRoutes.has(route)) answers[route] = schema;
     }
   }
-  const missing = [...asked].filter((route) => !Object.hasOwn(answers, route));
+  const missing = [...viewerRoutes].filter((route) => !Object.hasOwn(answers, route));
   if (missing.length > 0) throw new Error(`The server does not describe the responses of: ${missing.join(', ')}.`);
   const schemas = {
     ...referenced(answers, components.schemas),

@@ -7,9 +7,9 @@ import { appendFileSync } from 'node:fs';
  *   KILL_AT_STEP=upload:moved#3    … for the third time;
  *   STEPS_FILE=path                each step is written there, a line each.
  */
-const [wanted, times = '1'] = (process.env.KILL_AT_STEP ?? '').split('#');
+const [expected, times = '1'] = (process.env.KILL_AT_STEP ?? '').split('#');
 let seen = 0;
 subscribe('express-large-image:step', (name) => {
   if (process.env.STEPS_FILE !== undefined) appendFileSync(process.env.STEPS_FILE, `${String(name)}\n`);
-  if (name === wanted && ++seen === Number(times)) process.kill(process.pid, 'SIGKILL');
+  if (name === expected && ++seen === Number(times)) process.kill(process.pid, 'SIGKILL');
 });

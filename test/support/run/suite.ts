@@ -13,7 +13,7 @@ const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/packa
 const words = process.argv.slice(2);
 const named = words.filter(isGroup);
 const others = words.filter((word) => !isGroup(word));
-const asked = named.length > 0 ? named : (Object.keys(groups) as Group[]).filter((name) => name !== 'core');
+const groupNames = named.length > 0 ? named : (Object.keys(groups) as Group[]).filter((name) => name !== 'core');
 
 async function run(names: readonly Group[], env: Record<string, string> = {}): Promise<void> {
   if (names.length === 0) return;
@@ -29,9 +29,9 @@ async function run(names: readonly Group[], env: Record<string, string> = {}): P
 }
 
 // Two files of this group pack the package at the same time, so it is built before they run.
-if (asked.includes('package')) execFileSync('npm', ['run', 'build'], { stdio: 'inherit' });
-await run(asked.filter((name) => name !== 'database'));
-if (asked.includes('database')) {
+if (groupNames.includes('package')) execFileSync('npm', ['run', 'build'], { stdio: 'inherit' });
+await run(groupNames.filter((name) => name !== 'database'));
+if (groupNames.includes('database')) {
   const database = await startDurableDatabase();
   if (database === null) {
     console.log('Skipped: the group database. Set MONGODB_URI to a MongoDB that keeps its data on disk.');

@@ -69,9 +69,9 @@ function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   expect(actual.length).toBe(expected.length);
   let difference = 0;
   for (let index = 0; index < expected.length; index += 1) {
-    const [found, wanted] = [actual[index]!, expected[index]!];
+    const [found, expectedValue] = [actual[index]!, expected[index]!];
     // NaN is equal to itself here.
-    if (!Object.is(found, wanted)) difference = Math.max(difference, Math.abs(found - wanted));
+    if (!Object.is(found, expectedValue)) difference = Math.max(difference, Math.abs(found - expectedValue));
   }
   return difference;
 }

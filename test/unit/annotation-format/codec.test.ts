@@ -19,9 +19,9 @@ describe('texts of packs', () => {
       .map(([parts, times]) => Buffer.from(parts.join('').repeat(times)));
     const texts = fc.array(text, { minLength: 1, maxLength: 20 });
     await fc.assert(
-      fc.asyncProperty(texts, fc.infiniteStream(fc.nat()), async (given, numbers) => {
-        const order = [...given.keys()].map(() => numbers.next().value! % given.length);
-        await survives(given, order);
+      fc.asyncProperty(texts, fc.infiniteStream(fc.nat()), async (sampleTexts, numbers) => {
+        const order = [...sampleTexts.keys()].map(() => numbers.next().value! % sampleTexts.length);
+        await survives(sampleTexts, order);
       }),
       { numRuns: 40 },
     );

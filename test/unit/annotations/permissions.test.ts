@@ -9,8 +9,8 @@ const entries = ids.map((id) => ({ id, level: 2 as const, flags: [] }));
 /** A directory that counts how often an id of its results is read. */
 function countingDirectory() {
   let looks = 0;
-  const found = (wanted: readonly string[]) =>
-    wanted.map((id) => ({
+  const found = (expected: readonly string[]) =>
+    expected.map((id) => ({
       get id() {
         looks += 1;
         return id;
@@ -21,8 +21,8 @@ function countingDirectory() {
       hasMembers: true,
     }));
   const directory = {
-    users: async (wanted: readonly string[]) => found(wanted),
-    groups: async (wanted: readonly string[]) => found(wanted),
+    users: async (expected: readonly string[]) => found(expected),
+    groups: async (expected: readonly string[]) => found(expected),
     groupsOf: async () => [],
   };
   return { directory, looks: () => looks };

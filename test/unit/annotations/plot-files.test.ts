@@ -7,7 +7,7 @@ import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
 import { noRow } from '../../../src/features/annotations/plot/table.js';
 
 const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
-const asked = { keys: null, signal: new AbortController().signal };
+const request = { keys: null, signal: new AbortController().signal };
 
 /** A host whose file consists of these parts. */
 function holding(parts: Iterable<string>) {
@@ -24,7 +24,7 @@ describe('files of data', () => {
   afterAll(() => Promise.all(open.map((files) => files.close())));
 
   it('are read as columns of numbers, or of texts if a cell is not a number', async () => {
-    const found = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, asked);
+    const found = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, request);
     expect(found).toMatchObject({ rows: 3, isTooLarge: false });
     expect(found.columns).toEqual([
       { name: 'x', values: [1, 3, 4.5] },
@@ -34,7 +34,7 @@ describe('files of data', () => {
   });
 
   it('give the requested columns, and those that identify the subject of a row', async () => {
-    const found = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...asked, keys: ['data.b.0'] });
+    const found = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...request, keys: ['data.b.0'] });
     expect(found.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
   });
 
@@ -46,7 +46,7 @@ describe('files of data', () => {
       ...Array.from({ length: 60 }, () => line.repeat(100)),
     ]);
     const inThread = vi.spyOn(ThreadPool.prototype, 'run');
-    const { rows } = await files.read(file, { ...asked, keys: ['data.c3.0'] });
+    const { rows } = await files.read(file, { ...request, keys: ['data.c3.0'] });
     const [[task]] = inThread.mock.calls as unknown as [[string]];
     inThread.mockRestore();
     expect([rows, task]).toEqual([6020, 'read']);
@@ -55,7 +55,7 @@ describe('files of data', () => {
   it('are refused with the limit when the requested columns have too many values', async () => {
     const names = Array.from({ length: 1000 }, (_, at) => `c${at}`).join(',');
     const files = filesOf([`${names}\n`, ...Array.from({ length: 21 }, () => `${','.repeat(999)}\n`.repeat(100))]);
-    await expect(files.read(file, asked)).rejects.toThrow(
+    await expect(files.read(file, request)).rejects.toThrow(
       'cells.csv contains more than 2000000 values in the requested columns. Request fewer columns.',
     );
   });
@@ -63,14 +63,14 @@ describe('files of data', () => {
   it('say why the host cannot read them', async () => {
     const files = new DataFiles({ read: () => Promise.reject(new Error('The disk is gone.')) });
     open.push(files);
-    await expect(files.read(file, asked)).rejects.toThrow('The disk is gone.');
+    await expect(files.read(file, request)).rejects.toThrow('The disk is gone.');
   });
 
   it('are not read further when nobody is waiting', async () => {
     const controller = new AbortController();
     const files = filesOf(['a\n', ...Array.from({ length: 5 }, () => '1\n')]);
     controller.abort(new Error('gone'));
-    await expect(files.read(file, { ...asked, signal: controller.signal })).rejects.toThrow('gone');
+    await expect(files.read(file, { ...request, signal: controller.signal })).rejects.toThrow('gone');
   });
 });
 
@@ -80,16 +80,16 @@ describe('boxes of elements', () => {
     const count = 2000;
     const box = { lowx: 1, lowy: 1, lowz: 0, highx: 5, highy: 5, highz: 0, details: 1, size: 6 };
     for (let i = 0; i < count; i++) boxes.add({ ...noRow, elementId: `${i}` }, box);
-    const wanted = new Map([
+    const expected = new Map([
       ['bbox.x0', 1.5],
       ['bbox.y0', 1],
       ['bbox.x1', 5],
       ['bbox.y1', 5],
     ] as const);
     const compared = vi.spyOn(Math, 'max');
-    const found = new Set(Array.from({ length: count }, () => boxes.take(wanted)?.elementId));
+    const found = new Set(Array.from({ length: count }, () => boxes.take(expected)?.elementId));
     expect(found.size).toBe(count);
-    expect(boxes.take(wanted)).toBeNull();
+    expect(boxes.take(expected)).toBeNull();
     // Each is compared with at most 64 others.
     expect(compared.mock.calls.length).toBeLessThanOrEqual(64 * count);
     compared.mockRestore();

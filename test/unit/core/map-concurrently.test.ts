@@ -16,13 +16,13 @@ describe('work on many items', () => {
   });
 
   it('ends with the first failure, after which nothing else is started', async () => {
-    const begun: number[] = [];
+    const started: number[] = [];
     const failing = mapConcurrently([1, 2, 3, 4], 1, async (item) => {
-      begun.push(item);
+      started.push(item);
       if (item === 2) throw new Error('two');
     });
     await expect(failing).rejects.toThrow('two');
-    expect(begun).toEqual([1, 2]);
+    expect(started).toEqual([1, 2]);
   });
 
   it('yields the event loop even if no item waits for anything', async () => {

@@ -3,13 +3,13 @@ import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
 
 /** Work that continues until it is told to end, and records when it begins. */
 function pieces(queue: WorkQueue) {
-  const begun: string[] = [];
+  const started: string[] = [];
   const ends = new Map<string, () => void>();
   return {
-    begun,
+    begun: started,
     ask(name: string, options: Parameters<WorkQueue['run']>[1] = {}) {
       const done = queue.run(async () => {
-        begun.push(name);
+        started.push(name);
         await new Promise<void>((resolve) => ends.set(name, resolve));
         return name;
       }, options);
@@ -76,11 +76,11 @@ describe('a work queue', () => {
     const queue = new WorkQueue({ name: 'things', running: 1, waiting: 1 });
     const work = pieces(queue);
     void work.ask('a');
-    const gone = new AbortController();
-    const waiting = work.ask('b', { signal: gone.signal });
-    gone.abort(new Error('gone'));
+    const aborting = new AbortController();
+    const waiting = work.ask('b', { signal: aborting.signal });
+    aborting.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
-    await expect(work.ask('c', { signal: gone.signal })).rejects.toThrow('gone');
+    await expect(work.ask('c', { signal: aborting.signal })).rejects.toThrow('gone');
     expect(queue.waiting).toBe(0);
     void work.ask('d');
     await work.end('a');

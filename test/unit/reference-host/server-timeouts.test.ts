@@ -191,7 +191,7 @@ describe('a patient server', () => {
   it.each([
     [90, 90],
     [1500, 100],
-  ])('with %i requests sent together, starts %i', async (sent, begun) => {
+  ])('with %i requests sent together, starts %i', async (sent, started) => {
     let count = 0;
     const port = await start((_request, response) => {
       count += 1;
@@ -200,7 +200,7 @@ describe('a patient server', () => {
     const { socket, received, closed } = await open(port);
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(sent));
     await closed;
-    expect(count).toBe(begun);
-    expect(received().split('done').length - 1).toBe(sent === begun ? sent : 0);
+    expect(count).toBe(started);
+    expect(received().split('done').length - 1).toBe(sent === started ? sent : 0);
   });
 });

@@ -230,15 +230,15 @@ describe('listening', () => {
     'answers 503 when work does not end in time (%s), and to waiting requests',
     async (how) => {
       const server = await listen('127.0.0.1', 0, { graceMs: 50 });
-      const asked: string[] = [];
-      await server.serve((request) => void asked.push(request.url!));
+      const requests: string[] = [];
+      await server.serve((request) => void requests.push(request.url!));
       const get = async (path: string, init?: RequestInit) => {
         const answer = await fetch(`${server.url}${path}`, init);
         return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
       };
       const refusal = [503, '2', expect.stringContaining('stopping or restarting')];
       const slow = [get('/get'), get('/post', { method: 'POST', body: 'x' })];
-      await until('both are asked', () => asked.length === 2);
+      await until('both are asked', () => requests.length === 2);
       if (how === 'pause') {
         await server.pause();
         expect(await Promise.all(slow)).toEqual([refusal, refusal]);

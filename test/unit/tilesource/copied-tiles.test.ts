@@ -37,7 +37,7 @@ async function open(path: string): Promise<TileSource> {
 /** Converts a file in this process. */
 async function converted(path: string, request: ConversionRequest = {}) {
   const output = join(folder, `made-${(runs += 1)}.tiff`);
-  const said: string[] = [];
+  const log: string[] = [];
   const done: number[] = [];
   await convert(
     {
@@ -50,11 +50,11 @@ async function converted(path: string, request: ConversionRequest = {}) {
     },
     {
       progress: (part) => void done.push(part),
-      log: (text) => void said.push(text),
+      log: (text) => void log.push(text),
       vipsPass: () => Promise.reject(new Error('libvips is not needed')),
     },
   );
-  return { output, source: await open(output), said: said.join(''), done };
+  return { output, source: await open(output), said: log.join(''), done };
 }
 
 /** A picture in which every tile is different. */
@@ -163,13 +163,13 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
     expect(said).toContain('Copied the tiles of 2 of 3 levels');
     expect(source.populatedLevels).toEqual([0, 1, 2]);
     const from = await open(path);
-    const [finest, wanted] = await Promise.all([wholeLevel(source, 2), wholeLevel(from, 2)]);
-    expect(worstDifference(finest, wanted)).toBeLessThan(4);
+    const [finest, expected] = await Promise.all([wholeLevel(source, 2), wholeLevel(from, 2)]);
+    expect(worstDifference(finest, expected)).toBeLessThan(4);
     expect(worstDifference(await wholeLevel(source, 0), await wholeLevel(from, 0))).toBe(0);
     const half = await wholeLevel(source, 1);
     const mean = (x: number, y: number, band: number) =>
       [0, 1]
-        .flatMap((j) => [0, 1].map((i) => wanted[((y * 2 + j) * width + x * 2 + i) * bands + band]!))
+        .flatMap((j) => [0, 1].map((i) => expected[((y * 2 + j) * width + x * 2 + i) * bands + band]!))
         .reduce((a, b) => a + b) / 4;
     for (const [x, y] of [
       [3, 4],

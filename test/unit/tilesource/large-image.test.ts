@@ -155,9 +155,9 @@ describe('regions', () => {
     const image = openLargeImage(rasterSource(photo).source);
     const made = await pixels(await image.region({ width: 150, encoding: 'PNG' }));
     const raw = { width: 200, height: 150, channels: 3 as const };
-    const wanted = await sharp(photo.data, { raw }).resize(150, 112, { fit: 'fill' }).raw().toBuffer();
+    const expected = await sharp(photo.data, { raw }).resize(150, 112, { fit: 'fill' }).raw().toBuffer();
     expect([made.width, made.height]).toEqual([150, 112]);
-    expect(made.data.equals(wanted)).toBe(true);
+    expect(made.data.equals(expected)).toBe(true);
   });
 
   it.each([

@@ -8,41 +8,41 @@ function jobOf(source: object, src: string) {
 }
 
 it('cancels tiles of hidden styles, and requests them again when shown', async () => {
-  const asked = new Map<string, { signal: AbortSignal; answer: () => void }>();
+  const requests = new Map<string, { signal: AbortSignal; answer: () => void }>();
   const queue = new TileQueue((url, signal) => {
     return new Promise<void>((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error));
-      asked.set(url, { signal, answer: resolve });
+      requests.set(url, { signal, answer: resolve });
     });
   });
   const [former, next] = [{}, {}];
   const old = Array.from({ length: 8 }, (_, index) => jobOf(former, `former ${index}`));
   queue.want(former);
   for (const job of old) queue.add(job);
-  expect([...asked.keys()]).toEqual(old.slice(0, 6).map(({ src }) => src));
-  asked.get('former 0')!.answer();
+  expect([...requests.keys()]).toEqual(old.slice(0, 6).map(({ src }) => src));
+  requests.get('former 0')!.answer();
   await settled();
   expect(old[0]!.finish).toHaveBeenCalledOnce();
-  expect(asked.has('former 6')).toBe(true);
+  expect(requests.has('former 6')).toBe(true);
 
   queue.want(next);
-  expect([1, 2, 3, 4, 5, 6].map((index) => asked.get(`former ${index}`)!.signal.aborted)).not.toContain(false);
-  const wanted = jobOf(next, 'next');
-  queue.add(wanted);
+  expect([1, 2, 3, 4, 5, 6].map((index) => requests.get(`former ${index}`)!.signal.aborted)).not.toContain(false);
+  const expected = jobOf(next, 'next');
+  queue.add(expected);
   queue.add(jobOf(former, 'former 8'));
   await settled();
-  expect([...asked.keys()]).toHaveLength(8);
-  asked.get('next')!.answer();
+  expect([...requests.keys()]).toHaveLength(8);
+  requests.get('next')!.answer();
   await settled();
-  expect(wanted.finish).toHaveBeenCalledOnce();
+  expect(expected.finish).toHaveBeenCalledOnce();
   for (const job of old) expect(job.fail).not.toHaveBeenCalled();
 
-  asked.clear();
+  requests.clear();
   queue.want(former);
-  expect([...asked.keys()]).toHaveLength(6);
-  for (const { answer } of asked.values()) answer();
+  expect([...requests.keys()]).toHaveLength(6);
+  for (const { answer } of requests.values()) answer();
   await settled();
-  for (const { answer } of asked.values()) answer();
+  for (const { answer } of requests.values()) answer();
   await settled();
   for (const job of old) expect(job.finish).toHaveBeenCalledOnce();
 });

@@ -424,8 +424,11 @@ describe('the routes of annotations', () => {
     await at.writer.ok('PATCH', `/annotation/${_id}`, { json: [] });
     await at.writer.ok('DELETE', `/annotation/${_id}`);
     await at.writer.ok('PUT', `/annotation/${_id}/history/revert`);
-    const told = (await at.writer.ok('GET', '/notification', { query: { since } })) as unknown as { type: string; data: Json }[];
-    const own = told.filter(({ data }) => data._id === _id);
+    const notifications = (await at.writer.ok('GET', '/notification', { query: { since } })) as unknown as {
+      type: string;
+      data: Json;
+    }[];
+    const own = notifications.filter(({ data }) => data._id === _id);
     expect(own.length).toBeGreaterThan(0);
     for (const { type, data } of own) {
       expect(type).toMatch(/^large_image_annotation\.(create|update|remove|revert)$/);

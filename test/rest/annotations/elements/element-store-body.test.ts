@@ -6,7 +6,7 @@ import { LargeImageError } from '../../../../src/errors.js';
 import type { ReceivedBody, StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import type { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';
-import { kept, startElementStore } from '../../../support/annotations/element-store.js';
+import { commitWrite, startElementStore } from '../../../support/annotations/element-store.js';
 import { isFull } from '../../../support/run/sample.js';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -33,7 +33,7 @@ async function* inChunks(body: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 const receive = (body: Buffer | AsyncIterable<Uint8Array>, signal?: AbortSignal) =>
-  kept(store.readBody(body, signal ? { signal } : {}));
+  commitWrite(store.readBody(body, signal ? { signal } : {}));
 const receiveText = (text: string) => receive(Buffer.from(text));
 
 async function readAll(elements: StoredElements | null): Promise<{ id: string; [key: string]: unknown }[]> {
@@ -239,7 +239,7 @@ describe('a body', () => {
       { type: 'polyline', points },
       { type: 'point', center: [1, 2, 3] },
     ];
-    const received = await kept(plain.readBody(Buffer.from(JSON.stringify({ elements }))));
+    const received = await commitWrite(plain.readBody(Buffer.from(JSON.stringify({ elements }))));
     const read = await readAll(elementsOf(received)!);
     // Compared as text, because the report of a difference would be too long to read.
     expect(JSON.stringify(withoutIds(read)) === JSON.stringify(elements)).toBe(true);

@@ -108,10 +108,10 @@ async function expectSameAnswers(
   const expected = selectNaively(model, query);
   const reading = await store.read(stored, query);
   const elements = JSON.parse(`[${await textOf(reading.chunks)}]`) as (Stored & { _bbox?: unknown })[];
-  const wanted = query.bbox
+  const matching = query.bbox
     ? expected.elements.map((element) => ({ ...element, _bbox: sent(boundingBox(element)) }))
     : expected.elements;
-  expect(elements).toEqual(wanted);
+  expect(elements).toEqual(matching);
   expect(reading.budget).toMatchObject({ returned: expected.budget.returned, details: expected.budget.details });
   if (query.bbox) expect(sent(reading.box)).toEqual(sent(expected.box));
 
@@ -199,10 +199,10 @@ describe('stored elements', () => {
     }
     const ids = [...placed].sort(([a], [b]) => a - b).map(([, id]) => id);
     expect(ids).toEqual(model.map(({ id }) => id));
-    const asked = fetched.mock.calls.flatMap(([packs]) => packs);
+    const loadedPacks = fetched.mock.calls.flatMap(([packs]) => packs);
     fetched.mockRestore();
-    expect(asked.length).toBeGreaterThan(1);
-    expect(new Set(asked).size).toBe(asked.length);
+    expect(loadedPacks.length).toBeGreaterThan(1);
+    expect(new Set(loadedPacks).size).toBe(loadedPacks.length);
   });
 
   it('of a region in many windows are fetched with few queries', async () => {

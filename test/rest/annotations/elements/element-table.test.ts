@@ -10,7 +10,7 @@ import type { StoredElements } from '../../../../src/features/annotations/elemen
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { TableBlocks, tableThreads } from '../../../../src/features/annotations/table/blocks.js';
 import { Block, type Cell } from '../../../../src/features/annotations/table/block.js';
-import { kept, startElementStore } from '../../../support/annotations/element-store.js';
+import { commitWrite, startElementStore } from '../../../support/annotations/element-store.js';
 import { elementId } from '../../../support/hosts/annotated.js';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -80,10 +80,10 @@ function element(n: number) {
 
 describe('the table of a store', () => {
   it('has the values of the elements after any edits', async () => {
-    let stored = await kept(store.write(Array.from({ length: 130 }, (_, n) => element(n))));
+    let stored = await commitWrite(store.write(Array.from({ length: 130 }, (_, n) => element(n))));
     expect(await rowsOf(stored)).toEqual({ rows: await expectedRows(stored), blocks: 4 });
     const apply = async (put: unknown[], remove: string[] = []) => {
-      stored = (await kept(store.change(stored, { put, remove }))).stored;
+      stored = (await commitWrite(store.change(stored, { put, remove }))).stored;
       const { rows, blocks } = await rowsOf(stored);
       expect(rows).toEqual(await expectedRows(stored));
       return blocks;
@@ -110,12 +110,12 @@ describe('the table of a store', () => {
   it('keeps the values of elements that are too long for the event loop', async () => {
     const points = Array.from({ length: 30_000 }, (_, i) => [Math.cos(i) * 100, Math.sin(i) * 100, 0]);
     const long = { type: 'polyline' as const, id: elementId(1), closed: true, points, group: 'g', user: { n: 4, t: 'x' } };
-    const stored = await kept(store.write([long, ...Array.from({ length: 20 }, (_, n) => element(n + 2))]));
+    const stored = await commitWrite(store.write([long, ...Array.from({ length: 20 }, (_, n) => element(n + 2))]));
     expect((await rowsOf(stored)).rows).toEqual(await expectedRows(stored));
   });
 
   it('refuses elements that were stored before there were tables', async () => {
-    const stored = await kept(store.write([element(1)]));
+    const stored = await commitWrite(store.write([element(1)]));
     const windows = started.connection.collection('large_image_annotation_element_window');
     await windows.updateMany({}, { $unset: { table: 1 } });
     await expect(started.records.findWindows(stored.windows.map(({ id }) => id))).rejects.toThrow(
@@ -142,7 +142,7 @@ describe('appearances of a segment', () => {
     for await (const part of table.segment([new PackColumns(rows)], ['a'])) parts.push(part);
     const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
     const ids = parts.map((_, i) => String(i));
-    return packColumnsOfSegment({ header, parts: ids }, (wanted) => Promise.resolve(wanted.map((id) => parts[Number(id)]!)));
+    return packColumnsOfSegment({ header, parts: ids }, (expected) => Promise.resolve(expected.map((id) => parts[Number(id)]!)));
   };
 
   it('are those of the packs', async () => {

@@ -122,8 +122,8 @@ describe('cleaning up after annotations', () => {
     });
     const asked = vi.spyOn(AnnotationCleanup.prototype, 'oldInTime');
     try {
-      const begun = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
-      expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(begun);
+      const started = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
+      expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(started);
       timers.mockRestore();
       // A repeated request waits for the same work.
       const again = at.admin.ok('DELETE', '/annotation/old');

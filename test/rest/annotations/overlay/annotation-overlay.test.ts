@@ -10,7 +10,7 @@ import { AnnotationDensities, countedAlways } from '../../../../src/features/ann
 import { Drawer } from '../../../../src/features/annotations/overlay/drawer.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../../../src/features/annotations/overlay/overlay.js';
 import { startTestDatabase } from '../../../support/hosts/database.js';
-import { kept } from '../../../support/annotations/element-store.js';
+import { commitWrite } from '../../../support/annotations/element-store.js';
 import { randomNumbers } from '../../../support/annotations/marks.js';
 import { until } from '../../../support/run/until.js';
 
@@ -60,7 +60,7 @@ describe('the overlay of stored elements', () => {
     await store.prepare();
     await model.createIndexes();
     elements = shapes(3 * countedAlways);
-    stored = await kept(await store.write(elements));
+    stored = await commitWrite(await store.write(elements));
   });
 
   afterAll(async () => {
@@ -81,9 +81,9 @@ describe('the overlay of stored elements', () => {
     for (const level of [6, 3]) {
       for (const group of groups) {
         const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
-        const part = await kept(await store.write(of));
+        const part = await commitWrite(await store.write(of));
         const counted = await opacities(part, level);
-        const whole = await kept(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
+        const whole = await commitWrite(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
         expect(whole.count).toBeGreaterThanOrEqual(countedAlways);
         const drawn = await opacities(whole, level, 0, 0, new Set([group]));
         let [worst, sum] = [0, 0];
@@ -107,7 +107,7 @@ describe('the overlay of stored elements', () => {
     expect(before).toBeInstanceOf(Date);
     await overlayOf(model).densities.summaries(stored);
     expect(await made(stored.windows[0]!.id)).toEqual(before);
-    const { stored: changed } = await kept(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
+    const { stored: changed } = await commitWrite(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.summaries(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
@@ -120,7 +120,7 @@ describe('the overlay of stored elements', () => {
   });
 
   it('makes densities in the background only when nothing has been written for a while', async () => {
-    const made = await kept(await store.write(shapes(countedAlways)));
+    const made = await commitWrite(await store.write(shapes(countedAlways)));
     const { densities } = overlayOf(model);
     const isThere = async () => (await model.summaries(made.windows.map(({ id }) => id))).length > 0;
     // The clock of the store: it says that something was just written, until the test changes it.
@@ -150,13 +150,13 @@ describe('the overlay of stored elements', () => {
     const png = await overlay.png(stored, view, style);
     expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
     expect((await overlay.vector(stored, view, style)).bytes.length).toBeGreaterThan(1000);
-    const beside = { ...view, left: 10 * side };
-    expect(covered(await overlay.draw(stored, beside, style))).toBe(0);
+    const neighborView = { ...view, left: 10 * side };
+    expect(covered(await overlay.draw(stored, neighborView, style))).toBe(0);
   });
 
   it('reports the visible colors and the number of elements of each group, for few elements and for many', async () => {
     const { overlay } = overlayOf(model);
-    const few = await kept(
+    const few = await commitWrite(
       await store.write([
         { ...shapes(1)[0]!, group: 'a', lineColor: '#123456' },
         { ...shapes(1)[0]!, group: 'a' },

@@ -13,7 +13,7 @@ describe('the route for plot data', () => {
   let at: Annotated;
   let open: string;
   let secret: string;
-  let beside: string;
+  let secondItem: string;
 
   const rectangle = (n: number, more: Json = {}) => ({
     type: 'rectangle',
@@ -55,9 +55,9 @@ describe('the route for plot data', () => {
     secret = (await at.annotate({ name: 'private', attributes: { hidden: 'x' }, elements: [point(1, { user: { leaked: 1 } })] }))
       ._id;
     await at.admin.ok('PUT', `/annotation/${secret}/access`, { query: { access: '{"users":[],"groups":[]}', public: false } });
-    beside = await at.admin.create('/item', { folderId: at.publicFolder, name: 'slide two.svs' });
-    await at.annotate({ name: 'nuclei', elements: [rectangle(9, { user: { nucleus: { area: 90 } } })] }, { on: beside });
-    await at.annotate({ name: 'others', elements: [rectangle(8)] }, { on: beside });
+    secondItem = await at.admin.create('/item', { folderId: at.publicFolder, name: 'slide two.svs' });
+    await at.annotate({ name: 'nuclei', elements: [rectangle(9, { user: { nucleus: { area: 90 } } })] }, { on: secondItem });
+    await at.annotate({ name: 'others', elements: [rectangle(8)] }, { on: secondItem });
     const query = { parentType: 'item', parentId: at.item, name: 'measures.CSV', size: csv.length };
     await at.admin.ok('POST', '/file', { query, body: csv });
   });

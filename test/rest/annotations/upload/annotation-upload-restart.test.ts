@@ -81,8 +81,8 @@ describe('uploads that wait for others across a restart of the server', () => {
       return last?.status === 4 && (await admin.ok('GET', `/job/${String(last._id)}`));
     });
     expect(String(job.log)).toMatch(/read one last time[^]*No item is known for "late"/);
-    const told = (await admin.ok('GET', '/notification')) as unknown as Told[];
-    expect(told.filter(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file)).toMatchObject([
+    const notifications = (await admin.ok('GET', '/notification')) as unknown as Told[];
+    expect(notifications.filter(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file)).toMatchObject([
       { data: { itemId: items['given up'], jobId: job._id, message: 'No item is known for "late".' } },
     ]);
     expect((await admin.send('GET', `/file/${file}`)).status).toBe(200);

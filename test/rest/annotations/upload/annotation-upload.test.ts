@@ -184,9 +184,9 @@ describe('the job that reads uploaded annotations', () => {
       const job = await ended(file);
       expect(job, what).toMatchObject({ status: 4 });
       expect(String(job.log), what).toContain(text);
-      const told = (await at.admin.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
+      const notifications = (await at.admin.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
       expect(
-        told.filter(({ data }) => data.fileId === file._id),
+        notifications.filter(({ data }) => data.fileId === file._id),
         what,
       ).toMatchObject([
         {
@@ -216,8 +216,8 @@ describe('the job that reads uploaded annotations', () => {
       const job = await ended(file);
       expect(job, message).toMatchObject({ status: 4, log: [expect.stringContaining(message)] });
       expect((await who.ok('GET', `/job/${String(job._id)}`)).title).toBe(job.title);
-      const told = (await who.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
-      expect(told.some(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file._id)).toBe(true);
+      const notifications = (await who.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
+      expect(notifications.some(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file._id)).toBe(true);
     });
     await Promise.all(sent);
     expect((await annotationsOf(at.privateItem)).length).toBe(0);

@@ -48,10 +48,10 @@ describe('averageSamples', () => {
         const window = { left: 0, top: 0, width: size.width * factor, height: size.height * factor };
         const made = await averageSamples(raster, size, { window });
         expect(made).toMatchObject({ ...size, bands, dtype });
-        const wanted = new sampleArrays[dtype](means(raster, factor));
+        const expected = new sampleArrays[dtype](means(raster, factor));
         const tolerance = dtype.startsWith('float') ? 1e-3 : 0;
-        expect(wanted.length).toBe(made.data.length);
-        expect([...made.data].filter((sample, at) => !(Math.abs(sample - wanted[at]!) <= tolerance))).toEqual([]);
+        expect(expected.length).toBe(made.data.length);
+        expect([...made.data].filter((sample, at) => !(Math.abs(sample - expected[at]!) <= tolerance))).toEqual([]);
       }
     });
   }
@@ -72,10 +72,10 @@ describe('averageSamples', () => {
     ['no data of bytes', 'uint8', 0, [0, 0, 0, 200], [200]],
     ['and keeps no data where there is nothing else', 'int32', -1, [-1, -1, -1, -1], [-1]],
     ['and keeps NaN where there is nothing else', 'float32', 7, [missing, 7, 7, 7], [missing]],
-  ])('leaves out %s', async (_, dtype, nodata, samples, wanted) => {
+  ])('leaves out %s', async (_, dtype, nodata, samples, expected) => {
     const raster: Raster = { data: new sampleArrays[dtype](samples), width: 2, height: 2, bands: 1, dtype };
     const { data } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
-    expect([...data]).toEqual(wanted);
+    expect([...data]).toEqual(expected);
   });
 
   it.each<SampleType>(['uint8', 'uint16', 'int16', 'uint32'])('weights colors of %s by their opacity', async (dtype) => {

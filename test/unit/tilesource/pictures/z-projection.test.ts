@@ -199,14 +199,14 @@ describe('projections over z', () => {
 
   it('stops reading when the client is gone', async () => {
     const { source, read } = stackOf({ planes: 200 }, () => 0);
-    const gone = new AbortController();
+    const aborting = new AbortController();
     const readTile = source.readTile.bind(source);
     source.readTile = (address, options) => {
-      if (address.frame === 20) gone.abort(new Error('gone'));
+      if (address.frame === 20) aborting.abort(new Error('gone'));
       return readTile(address, options);
     };
     const image = openLargeImage(source);
-    await expect(image.region({ zProject: 'max', signal: gone.signal })).rejects.toThrow('gone');
+    await expect(image.region({ zProject: 'max', signal: aborting.signal })).rejects.toThrow('gone');
     expect(read.length).toBeLessThan(20);
   });
 

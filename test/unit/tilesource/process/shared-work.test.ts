@@ -3,66 +3,66 @@ import { SharedWork } from '../../../../src/tilesource/process/shared-work.js';
 
 /** Work that ends when it is told to. */
 function manual() {
-  const begun: { signal: AbortSignal; finish: (value: string) => void; fail: (error: Error) => void }[] = [];
+  const started: { signal: AbortSignal; finish: (value: string) => void; fail: (error: Error) => void }[] = [];
   const work = (signal: AbortSignal) =>
     new Promise<string>((resolve, reject) => {
-      begun.push({ signal, finish: resolve, fail: reject });
+      started.push({ signal, finish: resolve, fail: reject });
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
-  return { begun, work };
+  return { begun: started, work };
 }
 
 describe('SharedWork', () => {
   it('runs once for simultaneous callers, and again later', async () => {
     const shared = new SharedWork<string>();
-    const { begun, work } = manual();
+    const { begun: started, work } = manual();
     const all = [shared.join('a', work), shared.join('a', work), shared.join('b', work)];
-    expect(begun).toHaveLength(2);
-    begun[0]!.finish('one');
-    begun[1]!.finish('two');
+    expect(started).toHaveLength(2);
+    started[0]!.finish('one');
+    started[1]!.finish('two');
     expect(await Promise.all(all)).toEqual(['one', 'one', 'two']);
     const again = shared.join('a', work);
-    expect(begun).toHaveLength(3);
-    begun[2]!.finish('three');
+    expect(started).toHaveLength(3);
+    started[2]!.finish('three');
     expect(await again).toBe('three');
   });
 
   it('continues while someone waits, stops when nobody does, and starts again later', async () => {
     const shared = new SharedWork<string>();
-    const { begun, work } = manual();
+    const { begun: started, work } = manual();
     const [first, second] = [new AbortController(), new AbortController()];
     const waiting = [shared.join('a', work, first.signal), shared.join('a', work, second.signal)];
     first.abort(new Error('first left'));
     await expect(waiting[0]).rejects.toThrow('first left');
-    expect(begun[0]!.signal.aborted).toBe(false);
+    expect(started[0]!.signal.aborted).toBe(false);
     second.abort(new Error('second left'));
     await expect(waiting[1]).rejects.toThrow('second left');
-    expect(begun[0]!.signal.aborted).toBe(true);
+    expect(started[0]!.signal.aborted).toBe(true);
     const later = shared.join('a', work);
-    expect(begun).toHaveLength(2);
-    begun[1]!.finish('done');
+    expect(started).toHaveLength(2);
+    started[1]!.finish('done');
     expect(await later).toBe('done');
     await expect(shared.join('a', work, first.signal)).rejects.toThrow('first left');
-    expect(begun).toHaveLength(2);
+    expect(started).toHaveLength(2);
   });
 
   it('does not abort finished work', async () => {
     const shared = new SharedWork<string>();
-    const { begun, work } = manual();
+    const { begun: started, work } = manual();
     const waiting = shared.join('a', work);
-    begun[0]!.finish('done');
+    started[0]!.finish('done');
     expect(await waiting).toBe('done');
-    expect(begun[0]!.signal.aborted).toBe(false);
+    expect(started[0]!.signal.aborted).toBe(false);
   });
 
   it('reports a failure to all waiting callers, and tries again for the next', async () => {
     const shared = new SharedWork<string>();
-    const { begun, work } = manual();
+    const { begun: started, work } = manual();
     const both = [shared.join('a', work), shared.join('a', work)];
-    begun[0]!.fail(new Error('broken'));
+    started[0]!.fail(new Error('broken'));
     for (const result of await Promise.allSettled(both)) expect(result).toMatchObject({ reason: { message: 'broken' } });
     const again = shared.join('a', work);
-    begun[1]!.finish('whole');
+    started[1]!.finish('whole');
     expect(await again).toBe('whole');
   });
 });

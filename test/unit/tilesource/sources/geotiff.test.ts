@@ -153,13 +153,13 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
     expect(source.metadata).toMatchObject({ sizeX: 256 * 2 ** (levels - 1), tileWidth: 256, tileHeight: 256 });
     if (file.mercatorBounds !== null) {
       const [xmin, ymin, xmax, ymax] = file.mercatorBounds;
-      for (const [found, wanted] of [
+      for (const [found, expected] of [
         [bounds.xmin, xmin],
         [bounds.ymin, ymin],
         [bounds.xmax, xmax],
         [bounds.ymax, ymax],
       ] as const) {
-        expect(Math.abs(found - wanted)).toBeLessThan(1);
+        expect(Math.abs(found - expected)).toBeLessThan(1);
       }
     }
     const isSharp = (level: number) => level >= (file.dtype === 'uint8' ? levels - 1 : levels - 2);
@@ -169,7 +169,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
     expect(file.tiles.some(({ level }) => level < levels && isSharp(level))).toBe(true);
     for (const { level, x, y, raw } of file.tiles.filter((tile) => tile.level < levels)) {
       const tile = await source.readTile({ level, x, y, frame: 0 });
-      const wanted = samplesOf(readFileSync(join(folder, raw)), file.dtype);
+      const expected = samplesOf(readFileSync(join(folder, raw)), file.dtype);
       const mask = readFileSync(join(folder, `${raw}.mask`));
       let [shown, differing, wrong] = [0, 0, 0];
       for (let pixel = 0; pixel < 256 * 256; pixel++) {
@@ -178,7 +178,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
         if (!isShown || mask[pixel] === 0) continue;
         shown += 1;
         for (let band = 0; band < file.bands; band++) {
-          if (Math.abs(tile.data[pixel * bandCount + band]! - wanted[pixel * file.bands + band]!) > tolerance) {
+          if (Math.abs(tile.data[pixel * bandCount + band]! - expected[pixel * file.bands + band]!) > tolerance) {
             wrong += 1;
             break;
           }

@@ -79,15 +79,15 @@ describe('the suite for tile sources', () => {
     describeTileSource(make, sample, { describe: (_name: string, body: () => void) => body(), it: it_ } as Parameters<
       typeof describeTileSource
     >[2]);
-    const said: string[] = [];
+    const output: string[] = [];
     for (const test of tests) {
       try {
         await test();
       } catch (error) {
-        said.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+        output.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
       }
     }
-    return said;
+    return output;
   }
 
   const { source } = rasterSource(paint({ width: 40, height: 30, bands: 1 }, () => 7));
@@ -119,8 +119,8 @@ describe('the suite for tile sources', () => {
     ],
     ['has no name', { ...sound, name: '' }, 'The name of a tile source'],
   ])('says what is wrong with a source that %s, and crashes of none', async (_name, definition, message) => {
-    const said = await failures(definition);
-    expect(said.join('\n')).toContain(message);
-    expect(said.filter((text) => /TypeError|ReferenceError/.test(text))).toEqual([]);
+    const output = await failures(definition);
+    expect(output.join('\n')).toContain(message);
+    expect(output.filter((text) => /TypeError|ReferenceError/.test(text))).toEqual([]);
   });
 });

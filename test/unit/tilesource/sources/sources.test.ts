@@ -97,10 +97,10 @@ describe('the sharp source', () => {
         dtype: 'uint8',
       });
       const tile = await source.readTile({ level: 0, x: 0, y: 0, frame: 0 });
-      const wanted = await sharp(path).removeAlpha().raw().toBuffer();
+      const expected = await sharp(path).removeAlpha().raw().toBuffer();
       const image = openLargeImage(source);
       const shown = await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG', style: '{"icc":false}' });
-      expect((await sharp(shown.bytes).removeAlpha().raw().toBuffer()).equals(wanted)).toBe(true);
+      expect((await sharp(shown.bytes).removeAlpha().raw().toBuffer()).equals(expected)).toBe(true);
       expect(tile.data.length).toBe(300 * 200 * source.metadata.bandCount);
       await source.close();
     },
@@ -129,9 +129,9 @@ describe('the sharp source', () => {
   it.each([1, 2, 3, 4, 5, 6, 7, 8])('applies orientation %i', async (orientation) => {
     const path = write(`o${orientation}.jpg`, await sharp(ramp, raw).jpeg().withMetadata({ orientation }).toBuffer());
     const source = await open(path);
-    const wanted = await sharp(path).autoOrient().raw().toBuffer({ resolveWithObject: true });
-    expect([source.metadata.sizeX, source.metadata.sizeY]).toEqual([wanted.info.width, wanted.info.height]);
-    expect(Buffer.from((await source.readTile({ level: 0, x: 0, y: 0, frame: 0 })).data.buffer).equals(wanted.data)).toBe(true);
+    const expected = await sharp(path).autoOrient().raw().toBuffer({ resolveWithObject: true });
+    expect([source.metadata.sizeX, source.metadata.sizeY]).toEqual([expected.info.width, expected.info.height]);
+    expect(Buffer.from((await source.readTile({ level: 0, x: 0, y: 0, frame: 0 })).data.buffer).equals(expected.data)).toBe(true);
   });
 
   it('serves the pages of an animation as frames', async () => {
@@ -191,7 +191,7 @@ describe('the sharp source', () => {
       return [...(await sharp(tile.bytes).raw().toBuffer()).subarray(0, 3)];
     };
     const corrected = await first();
-    [200, 100, 50].forEach((wanted, channel) => expect(Math.abs((corrected[channel] ?? 0) - wanted)).toBeLessThanOrEqual(2));
+    [200, 100, 50].forEach((expected, channel) => expect(Math.abs((corrected[channel] ?? 0) - expected)).toBeLessThanOrEqual(2));
     expect(await first('{"icc":false}')).not.toEqual(corrected);
     expect(await image.internalMetadata()).toMatchObject({ tilesource: 'sharp', iccprofiles: [expect.any(String)] });
     expect(warnings).toEqual([]);
@@ -315,8 +315,8 @@ describe('the sharp source', () => {
     const dashes = Array.from({ length: 5000 }, (_, i) => `L${(i * 7919) % 997} ${(i * 6271) % 991}`).join('');
     const sizeless = `<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0${dashes}" stroke="#000" stroke-width="30" stroke-dasharray="1 1"/></svg>`;
     await expect(open(write('sizeless.svg', sizeless), { signal: AbortSignal.timeout(500) })).rejects.toThrow(/aborted/);
-    const gone = AbortSignal.timeout(100);
-    await expect(open(write('bomb.svg', bomb), { signal: gone })).rejects.toThrow(/aborted/);
+    const aborting = AbortSignal.timeout(100);
+    await expect(open(write('bomb.svg', bomb), { signal: aborting })).rejects.toThrow(/aborted/);
     expect(readdirSync(temporaryDirectory)).toEqual([]);
   });
 

@@ -8,11 +8,11 @@ const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 const longAtOnce = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
 
 it('starts a short task while the maximum number of long ones is running, but no further long one', async () => {
-  const begun: string[] = [];
+  const started: string[] = [];
   const says = new EventEmitter();
   const end = once(says, 'end');
   const piece = (name: string) => async () => {
-    begun.push(name);
+    started.push(name);
     await end;
   };
   const long = Array.from({ length: longAtOnce + 1 }, () => processed(piece('long'), undefined, 2 ** 21));
@@ -20,8 +20,8 @@ it('starts a short task while the maximum number of long ones is running, but no
   const small = [1, 2].map((each) => processed(piece(`small ${each}`), undefined, 256 * 256));
   await new Promise(setImmediate);
   const mayRun = Math.min(threads, longAtOnce + 1) - longAtOnce;
-  expect(begun).toEqual([...Array.from({ length: longAtOnce }, () => 'long'), ...['small 1', 'small 2'].slice(0, mayRun)]);
+  expect(started).toEqual([...Array.from({ length: longAtOnce }, () => 'long'), ...['small 1', 'small 2'].slice(0, mayRun)]);
   says.emit('end');
   await Promise.all([...long, unknown, ...small]);
-  expect(begun).toHaveLength(longAtOnce + 4);
+  expect(started).toHaveLength(longAtOnce + 4);
 });

@@ -192,8 +192,8 @@ describe('styles', () => {
     ['5', '95', 5, 95],
   ])('range from %s to %s', async (min, max, low, high) => {
     const picture = await styled(gray, { min, max });
-    const wanted = (x: number) => Math.floor(Math.min(1, Math.max(0, (x - low) / (high - low))) * 255);
-    for (const x of [0, 20, 50, 80, 99]) expect(Math.abs((picture.at(x)[0] ?? 0) - wanted(x))).toBeLessThanOrEqual(1);
+    const expected = (x: number) => Math.floor(Math.min(1, Math.max(0, (x - low) / (high - low))) * 255);
+    for (const x of [0, 20, 50, 80, 99]) expect(Math.abs((picture.at(x)[0] ?? 0) - expected(x))).toBeLessThanOrEqual(1);
   });
 
   it('auto measures images that are not eight bit', async () => {
@@ -211,18 +211,18 @@ describe('styles', () => {
     ['float32', 0.5, 127],
     // There is no other number within 1 of it, and no histogram can be made of it alone.
     ['float32', 1e38, 127],
-  ] as const)('shows %s samples that are all %d in the middle between zero and twice that', async (dtype, value, wanted) => {
+  ] as const)('shows %s samples that are all %d in the middle between zero and twice that', async (dtype, value, expected) => {
     const flat = paint({ width: 100, height: 10, bands: 1, dtype }, () => value);
     const nearly = paint({ width: 100, height: 10, bands: 1, dtype }, (x, y) => (x + y === 0 ? value + 1 : value));
     const style = { min: 'min:0.001', max: 'max:0.001' };
-    expect((await styled(flat, style)).at(50)[0]).toBe(wanted);
-    if (value !== 1e38) expect((await styled(nearly, { min: 'min:0.01', max: 'max:0.01' })).at(50)[0]).toBe(wanted);
+    expect((await styled(flat, style)).at(50)[0]).toBe(expected);
+    if (value !== 1e38) expect((await styled(nearly, { min: 'min:0.01', max: 'max:0.01' })).at(50)[0]).toBe(expected);
     expect((await styled(flat, { min: 'min', max: 'max' })).at(50)[0]).toBe(0);
     // The other bound is the same if one of them is a number.
     const [least, most] = [value - Math.abs(value), value + Math.abs(value)];
     if (least === most) return;
-    expect((await styled(flat, { min: 'min:0.001', max: most })).at(50)[0]).toBe(wanted);
-    expect((await styled(flat, { min: least, max: 'max:0.001' })).at(50)[0]).toBe(wanted);
+    expect((await styled(flat, { min: 'min:0.001', max: most })).at(50)[0]).toBe(expected);
+    expect((await styled(flat, { min: least, max: 'max:0.001' })).at(50)[0]).toBe(expected);
   });
 
   it.each([

@@ -188,9 +188,9 @@ describe('large images in strips', () => {
   it('are not created when nobody waits, and closed while they are created', async () => {
     const source = await open(file(samplesOf('uint8'), { rows: 1, deflate: true }));
     const address = { level: 1, x: 0, y: 0, frame: 0 };
-    const gone = new AbortController();
-    const reading = source.readTile(address, { signal: gone.signal });
-    gone.abort(new Error('gone'));
+    const aborting = new AbortController();
+    const reading = source.readTile(address, { signal: aborting.signal });
+    aborting.abort(new Error('gone'));
     await expect(reading).rejects.toThrow('gone');
     const other = source.readTile(address);
     const refused = expect(other).rejects.toThrow(/closed|aborted/i);
