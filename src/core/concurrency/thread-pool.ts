@@ -6,6 +6,8 @@ import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 
 /** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
 const idleTimeout = 10_000;
+/** Memory in MiB for new objects of a thread. With the default of 48, two idle threads hold 100 MB more after large exports, which take as long. */
+const maxYoungGenerationSizeMb = 16;
 
 export interface ThreadPoolOptions {
   program: Program;
@@ -93,7 +95,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   #started(): Piscina<ThreadCall> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
-      const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB };
+      const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB, maxYoungGenerationSizeMb };
       this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
       // A thread that fails outside a call must not end the process. Calls that wait for it end with the time limit.
       this.#pool.on('error', () => {});
