@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { costlyAnnotations } from '../test/support/costly/annotations.js';
 import { costlyImages } from '../test/support/costly/images.js';
-import { furnish } from '../test/support/costly/place.js';
+import { createSubjects } from '../test/support/costly/place.js';
 import { costlyTexts } from '../test/support/costly/texts.js';
 import { Client } from '../test/support/hosts/client.js';
 import { startWatchedServer } from '../test/support/hosts/watched-server.js';
@@ -32,7 +32,7 @@ try {
   const query = { login: 'admin', email: 'admin@example.org', firstName: 'A', lastName: 'B', password: 'admin.password' };
   const user = await new Client(server.url, null, null).ok('POST', '/user', { query });
   const admin = new Client(server.url, (user.authToken as { token: string }).token, String(user._id));
-  const place = await furnish(admin);
+  const place = await createSubjects(admin);
   let late = 0;
   console.log('\nprocessor  clock  request (longest stretch of the event loop in ms)');
   for (const [what, status, send] of rows) {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Victim } from './victim.js';
 
-/** It is unknown whether a request was carried out: there was no response, or it does not say. */
+/** It is unknown whether a request was carried out: there was no response, or the response does not tell. */
 export class Unanswered extends Error {}
 
 export interface Reply {
@@ -58,7 +58,7 @@ export class Caller {
     throw new Unanswered(`${method} ${path}: 503`);
   }
 
-  /** The same for a success. @throws Error for any other answer. */
+  /** Sends a request that must succeed. @throws Error for any other response. */
   async ok(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply['json']> {
     const { status, json, bytes } = await this.send(method, path, query, body);
     if (status < 300) return json;

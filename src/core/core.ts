@@ -40,7 +40,7 @@ export interface Core {
  * Extends the host's models and subscribes to events of the host.
  *
  * @param onClose registers the steps that undo this.
- * @throws InvalidHostError, and LargeImageError `conflict` if documents of others are stored in the collections. Nothing has been
+ * @throws InvalidHostError, and LargeImageError `conflict` if the collections contain documents of other programs. Nothing has been
  * changed then.
  */
 export async function openCore(

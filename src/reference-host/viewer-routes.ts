@@ -7,7 +7,7 @@ import type { Application, Request, Response } from 'express';
 import { escapeHtml } from './http/escape-html.js';
 import { bundleViewer, viewerSources } from './viewer-bundle.js';
 
-/** Facts about the host for the page. */
+/** Properties of the host that the page needs. */
 export interface ViewerOptions {
   /** Path of the REST API, without trailing slash. */
   apiRoot: string;

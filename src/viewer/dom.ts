@@ -217,7 +217,7 @@ export function debounced(call: () => void, ms = 250) {
   };
 }
 
-/** Counts requests of which only the newest can be used. The returned function tells whether a request is still the newest. */
+/** Counts requests when only the newest one can be used. The returned function tells whether a request is still the newest. */
 export function newestOnly() {
   let newest = {};
   return () => {

@@ -69,7 +69,7 @@ export function splitGeometry(value: unknown, index: number, depth = 0): unknown
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries))
       throw featureError(index, `geometries of a collection must be a list, not ${describeValue(geometries)}`);
-    if (depth === maxCollections) throw featureError(index, `collections may be nested ${maxCollections} times`);
+    if (depth === maxCollections) throw featureError(index, `collections can be nested at most ${maxCollections} times`);
     return geometries.flatMap((part: unknown) => splitGeometry(part, index, depth + 1));
   }
   if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];

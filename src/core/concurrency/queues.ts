@@ -15,7 +15,7 @@ export interface QueueLimits {
 const defaultQueues = {
   /** Tiles that are in no cache, which must be read, decoded and encoded. */
   tiles: { running: 8, waiting: 1000 },
-  /** Chunks of OME-Zarr. Clients request many at once; no more at a time than there are processors delay the tiles of others little. */
+  /** Chunks of OME-Zarr. Clients request many at the same time; running at most one per processor hardly delays the tiles of other callers. */
   chunks: { running: Math.max(2, availableParallelism()), waiting: 1000 },
   /** Regions, thumbnails, histograms and similar pictures. */
   pictures: { running: 4, waiting: 500 },

@@ -36,7 +36,7 @@ const writtenTooLate = 'This socket has been ended by the other party';
 
 /**
  * Codes of connections that end while the driver waits until it can write more: it passes the error of the socket on unchanged. Other
- * libraries wrap such errors, so only an error that is no cause of another one is taken for the database's.
+ * libraries wrap such errors, so an error that is the cause of another one is not attributed to the database.
  */
 const lostConnection: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 

@@ -77,7 +77,7 @@ export async function obtainPicture(
   return requireKept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
 }
 
-/** @throws the error because of which a file with `mustKeep` could not be stored. */
+/** @throws the error that prevented storing a file with `mustKeep`. */
 function requireKept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
   if (mustKeep && obtained.notKept !== undefined) throw obtained.notKept;
   return obtained;

@@ -55,7 +55,7 @@ export class FolderConfiguration {
     try {
       configuration = JSON.parse(await this.read(folderId, listsName, caller, signal));
     } catch (error) {
-      // A folder with a mistake in its configuration can be shown all the same.
+      // A folder with a mistake in its configuration can still be shown.
       if (error instanceof BadParameterError) return null;
       throw error;
     }

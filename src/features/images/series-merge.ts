@@ -31,12 +31,12 @@ export interface SeriesMergeParts {
  * to which series a file belongs.
  */
 export class SeriesMerge {
-  /** Merges each series one after another. Files that arrive together would otherwise each move all of the others. */
+  /** Merges the files of a series one at a time. Files that arrive together would otherwise each move all others. */
   readonly #ofSeries = new InOrder();
 
   constructor(private readonly parts: SeriesMergeParts) {}
 
-  /** Joins an item that has just become a large image of its only file with the others of its folder that are of the same series. */
+  /** Merges an item that has just become a large image of its only file with the items of the same series in its folder. */
   async join(item: ItemRecord): Promise<void> {
     const { registry, records, settings, items } = this.parts;
     const source = registry.get(item.largeImage?.sourceName ?? '');

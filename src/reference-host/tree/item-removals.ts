@@ -46,7 +46,7 @@ export async function finishItemRemovals(context: HostContext, items: readonly I
   }
 }
 
-/** Removes everything that belonged to removed items, of which there are at most some hundred. @param isRepeated whether this may already have been done in part. */
+/** Removes everything that belonged to removed items (at most some hundred). @param isRepeated whether this may already have been done in part. */
 export async function clearItems(context: HostContext, items: readonly ItemDocument[], isRepeated = false): Promise<void> {
   const { models } = context;
   const ids = items.map(({ _id }) => _id);

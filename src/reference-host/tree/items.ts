@@ -57,7 +57,7 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
   return insertItem(context, folder, startOf({ ...item, name }, metadata));
 }
 
-/** Creates items of which each has its own id, as {@link createItem} does. */
+/** Creates items, each with its own id, as {@link createItem} does. */
 export async function createItems(
   context: HostContext,
   folder: FolderDocument,

@@ -1,6 +1,6 @@
 import { fill, h } from '../dom.js';
 
-/** A text area with numbered lines, of which some can be marked. */
+/** A text area with numbered lines, which can be marked. */
 export function codeEditor({ label, onInput }: { label: string; onInput: () => void }) {
   const numbers = h('div.line-numbers.quiet-text', { 'aria-hidden': 'true' });
   const area = h('textarea.editor-text.grow', {

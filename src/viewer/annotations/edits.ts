@@ -81,7 +81,7 @@ export class Edits {
   }
 
   async #keepNow() {
-    // A shape that is finished is no longer a draft and becomes a change at once: both are stored together.
+    // A finished shape is no longer a draft and becomes a change immediately: both are stored together.
     await Promise.resolve();
     for (let stored = -1; stored !== this.#changes;) {
       stored = this.#changes;

@@ -2,7 +2,7 @@ import { loadAllElements, loadElements } from './requests.js';
 import type { AnnotationRecord, Element } from './model.js';
 
 /** Largest numbers of annotations, elements and points in one request. */
-const most = { annotations: 100, elements: 20_000, details: 500_000 };
+const limits = { annotations: 100, elements: 20_000, details: 500_000 };
 
 type Elements = { elements: Element[]; orders: number[] };
 
@@ -35,8 +35,8 @@ export class SmallAnnotations {
     let [elements, details] = [0, 0];
     for (const one of waiting) {
       const { _elementCount, _detailsCount } = one.record;
-      const isFull = elements + _elementCount > most.elements || details + _detailsCount > most.details;
-      if (batch.length > 0 && (isFull || batch.length === most.annotations)) {
+      const isFull = elements + _elementCount > limits.elements || details + _detailsCount > limits.details;
+      if (batch.length > 0 && (isFull || batch.length === limits.annotations)) {
         this.#sendBatch(batch);
         batch = [];
         [elements, details] = [0, 0];
@@ -50,7 +50,7 @@ export class SmallAnnotations {
 
   #sendBatch(batch: Waiting[]) {
     const alone = (record: AnnotationRecord) =>
-      loadElements(record, { region: null, limit: most.elements, maxDetails: most.details, signal: this.signal });
+      loadElements(record, { region: null, limit: limits.elements, maxDetails: limits.details, signal: this.signal });
     if (batch.length === 1) {
       for (const { record, resolve } of batch) resolve(alone(record));
       return;

@@ -5,7 +5,7 @@ import { imageTexts } from '../texts.js';
 /** The metadata about the order of frames. */
 type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_z' | 'seconds_t'> & Counted;
 
-/** The frames, of which only the number and the names of positions are used here. */
+/** The frames. Only their number and the names of positions are used here. */
 type Counted = { frames?: readonly { Frame: number; Position?: string }[] };
 
 /** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimeters of one. */

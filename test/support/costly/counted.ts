@@ -7,7 +7,7 @@ import { startTestDatabase } from '../hosts/database.js';
 import { startWatchedServer, type WatchedServer } from '../hosts/watched-server.js';
 import type { ServerWork } from '../programs/loop-watch.js';
 import type {} from '../run/global-setup.js';
-import { furnish, type CostlyRow, type Place } from './place.js';
+import { createSubjects, type CostlyRow, type Subjects } from './place.js';
 
 type Counts = Omit<ServerWork, 'stretches'>;
 
@@ -29,7 +29,7 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
     let server: WatchedServer;
     let dataDirectory: string;
     let admin: Client;
-    let place: Place;
+    let place: Subjects;
     const known: Record<string, Counts> = {};
     const counted: Record<string, Counts> = {};
     beforeAll(async () => {
@@ -40,7 +40,7 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       const query = { login: 'admin', email: 'admin@example.org', firstName: 'A', lastName: 'B', password: 'admin.password' };
       const user = await new Client(server.url, null, null).ok('POST', '/user', { query });
       admin = new Client(server.url, (user.authToken as { token: string }).token, String(user._id));
-      place = await furnish(admin);
+      place = await createSubjects(admin);
     });
     afterAll(async () => {
       await server?.close();

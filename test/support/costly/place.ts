@@ -9,7 +9,7 @@ export const json = { 'Content-Type': 'application/json' };
 export const plain = { 'Content-Type': 'text/plain' };
 
 /** The subjects of costly requests. */
-export interface Place {
+export interface Subjects {
   folder: string;
   slide: string;
   item: string;
@@ -17,13 +17,16 @@ export interface Place {
   upload: (name: string, content: string | Uint8Array) => Promise<string>;
 }
 
-export type Send = (place: Place, send: (method: string, path: string, sending?: Sending) => Promise<Answer>) => Promise<Answer>;
+export type Send = (
+  place: Subjects,
+  send: (method: string, path: string, sending?: Sending) => Promise<Answer>,
+) => Promise<Answer>;
 
 /** A request with the worst text that the server accepts, at its limit, and the status of the response. */
 export type CostlyRow = [what: string, status: number, send: Send];
 
-/** Creates what costly requests are about on a new server. The administrator sends the requests. */
-export async function furnish(admin: Client): Promise<Place> {
+/** Creates the subjects of costly requests on a new server. The administrator sends the requests. */
+export async function createSubjects(admin: Client): Promise<Subjects> {
   const folder = await newFolder(admin, 'Public', true);
   const slide = await uploadItem(admin, folder, 'slide.tif', await pyramid());
   const item = await admin.create('/item', { folderId: folder, name: 'item' });

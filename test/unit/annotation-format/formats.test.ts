@@ -549,7 +549,7 @@ describe('import', () => {
     [
       'collections nested too deep',
       Array.from({ length: 20 }).reduce((inner) => ({ type: 'GeometryCollection', geometries: [inner] }), null),
-      'collections may be nested 16 times',
+      'collections can be nested at most 16 times',
     ],
   ])('%s are refused', (_name, geometry, message) => {
     expect(() => geoJsonToAnnotation([pointGeometry, feature(geometry)], 'service')).toThrow(`GeoJSON feature 1: ${message}`);

@@ -27,14 +27,14 @@ it('cancels tiles of hidden styles, and requests them again when shown', async (
 
   queue.want(next);
   expect([1, 2, 3, 4, 5, 6].map((index) => requests.get(`former ${index}`)!.signal.aborted)).not.toContain(false);
-  const expected = jobOf(next, 'next');
-  queue.add(expected);
+  const visible = jobOf(next, 'next');
+  queue.add(visible);
   queue.add(jobOf(former, 'former 8'));
   await settled();
   expect([...requests.keys()]).toHaveLength(8);
   requests.get('next')!.answer();
   await settled();
-  expect(expected.finish).toHaveBeenCalledOnce();
+  expect(visible.finish).toHaveBeenCalledOnce();
   for (const job of old) expect(job.fail).not.toHaveBeenCalled();
 
   requests.clear();

@@ -89,7 +89,7 @@ export interface AnnotationTile {
 export class AnnotationTiles {
   /** The tiles that are being drawn. */
   readonly #drawing = new SharedWork<CachedTile>();
-  /** Preparing a coloring can take seconds, in which tiles of others are drawn. */
+  /** Preparing a coloring can take seconds, during which tiles of other callers are drawn. */
   readonly #preparing = new WorkQueue({ name: 'colored annotations', running: 2, waiting: 1000 });
 
   constructor(private readonly options: AnnotationTilesOptions) {}
@@ -204,7 +204,7 @@ export class AnnotationTiles {
   }
 }
 
-/** The facts about an image that colorings need. */
+/** The properties of an image that colorings need. */
 function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsest'> {
   const { sizeX, sizeY, levels } = shape;
   return { extent: { sizeX, sizeY }, coarsest: levels - 1 };

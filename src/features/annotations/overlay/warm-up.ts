@@ -13,7 +13,7 @@ import { AnnotationDensities, countedAlways } from './densities.js';
 import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 
-/** Number and size of the artificial shapes, of which a tile of full resolution has some dozens. */
+/** Number and size of the artificial shapes. A tile at full resolution has some dozens of them. */
 const shapes = 400;
 const corners = 12;
 const side = 1024;

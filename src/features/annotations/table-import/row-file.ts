@@ -42,7 +42,7 @@ export class RowFile {
     await this.#write(text, length);
   }
 
-  /** Writes text that is no row. */
+  /** Writes text that is not a row. */
   async write(text: string): Promise<void> {
     if (text !== '') await this.#write(text, Buffer.byteLength(text));
   }

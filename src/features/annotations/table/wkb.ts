@@ -1,4 +1,4 @@
-/** A geometry of an element: its lines, rings with their first position at the end, each as x, y and z of its positions. */
+/** The geometry of an element. Each line is a list of x, y and z of its positions; rings repeat their first position at the end. */
 export interface ElementGeometry {
   type: 'Point' | 'LineString' | 'Polygon';
   lines: readonly ArrayLike<number>[];

@@ -17,7 +17,7 @@ import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
 import { ensureCollection, ensureFolder } from './content.js';
-import { foundElsewhere, type Displaced } from './displaced-files.js';
+import { markMoved, type DisplacedFile } from './displaced-files.js';
 import { GoneFiles, type KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
 import { ownFiles, type OwnFile } from './own-files.js';
@@ -75,7 +75,7 @@ export class ServedFiles {
     const folders = new Set<string>();
     const back: Types.ObjectId[] = [];
     const uncompared: Types.ObjectId[] = [];
-    const displaced: Displaced[] = [];
+    const displaced: DisplacedFile[] = [];
     const walk = {
       signal,
       leftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
@@ -104,7 +104,7 @@ export class ServedFiles {
       }
       await update(own, files);
     }
-    for await (const { own, files, isMoved } of inTurns(await foundElsewhere(displaced, fresh))) {
+    for await (const { own, files, isMoved } of inTurns(await markMoved(displaced, fresh))) {
       if (isMoved) fresh.push(own);
       else await update(own, files);
     }

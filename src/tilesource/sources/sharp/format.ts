@@ -25,7 +25,7 @@ const beginnings: readonly [start: string, format: FileFormat][] = [
 const jpegLs = '\xff\xd8\xff\xf7';
 
 /**
- * The format of a file by its first bytes, of which some thousand are enough; `null` for formats that are not read with libvips.
+ * The format of a file by its first bytes (some thousand are enough); `null` for formats that are not read with libvips.
  */
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
   const text = bufferOf(head).toString('latin1');

@@ -10,7 +10,7 @@ import { TiffBytes } from '../tiff/file/tiff-bytes.js';
  */
 export async function refuseStoredInTiles(reader: ByteReader): Promise<void> {
   if (await isStoredInTiles(reader)) {
-    throw new OtherFormatError('TIFF files that are stored in tiles are left to the tiff source.');
+    throw new OtherFormatError('Tiled TIFF files are read by the tiff source.');
   }
 }
 

@@ -5,7 +5,7 @@ import { blit } from '../../render/pixels.js';
 import { readRegion, type ChunkReader, type StoredRegion } from './region.js';
 import type { ImageLayout } from './tiff-layout.js';
 
-/** A strip or tile of which nothing is shown, because its bytes cannot be decoded. */
+/** A strip or tile that is not shown, because its bytes cannot be decoded. */
 export interface CorruptChunk {
   /** The part of the stored image, in pixels of its level. */
   region: StoredRegion;

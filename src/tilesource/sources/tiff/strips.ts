@@ -8,7 +8,7 @@ export const stripTileSide = 256;
 
 /** Largest decoded size of a compressed strip of a large image in bytes. A strip can only be decoded as a whole. */
 const maxStripBytes = 2 ** 27;
-/** Largest size of a row of tiles in bytes, of which two are in memory. */
+/** Largest size of a row of tiles in bytes. Two rows are in memory at a time. */
 const maxBandBytes = 2 ** 27;
 /** Strips of at most this many decoded bytes are decoded again for each tile. */
 const quickBytes = 2 ** 22;

@@ -182,7 +182,7 @@ function cellPainter(easel: OffscreenCanvas, box: Box, placement: DOMMatrix) {
   return painterOf(easel, { width: right - left, height: bottom - top }, placed, inImage(box, placement));
 }
 
-/** `lacking`: the box of the image of which shapes were missing when the cell was drawn. */
+/** `lacking`: the box of the image whose shapes were missing when the cell was drawn. */
 type ShapeCell = Cell & { lacking?: Box };
 
 function nextFrame() {

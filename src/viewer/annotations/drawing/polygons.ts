@@ -44,7 +44,7 @@ export async function polygonTools() {
     return found;
   }
 
-  /** The paths of an area, of which outlines turn one way and holes the other. */
+  /** The paths of an area. Outlines turn one way and holes the other. */
   function pathsOf(polygons: readonly Polygon[]): Paths64 {
     const paths: Paths64 = [];
     for (const { points, holes } of polygons) {

@@ -140,7 +140,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   }
 }
 
-/** Views of which one is visible, at first the first, with a button for each. */
+/** Views with a button for each. One view is visible, at first the first. */
 function tabbed<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
   const names = Object.keys(views) as Name[];
   const tabs = names.map((name, at) => button(objectTexts[name], () => open(name), { isPressed: at === 0 }));

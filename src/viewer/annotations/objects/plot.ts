@@ -19,7 +19,7 @@ interface PlotOptions extends ObjectsContext {
   onFilter: (ranges: Range[]) => void;
 }
 
-/** A histogram of a column, or a plot of two, of which a part can be selected. */
+/** A histogram of a column, or a plot of two. A part of it can be selected. */
 export class ObjectPlot {
   readonly element: HTMLElement;
   readonly #axes = new PlotAxes(() => void this.#show());

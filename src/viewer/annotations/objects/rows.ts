@@ -25,7 +25,7 @@ export interface Sorting {
   descending: boolean;
 }
 
-/** A table of any number of rows, of which only the visible ones are loaded and on the page. */
+/** A table with any number of rows. Only the visible rows are loaded and on the page. */
 export class ObjectRows {
   readonly element: HTMLElement;
   readonly #head = h('tr');

@@ -35,12 +35,12 @@ describe('tile sources in separate packages', () => {
     await install('broken', ours, 'throw new Error("no");');
     await install('empty', ours, 'export const other = 1;');
     await install('wrong', ours, 'export const tileSources = [{ name: "wrong" }];');
-    const told: string[] = [];
-    const logger = { warn: (fields: object) => void told.push(String((fields as { err?: unknown }).err)) };
+    const warnings: string[] = [];
+    const logger = { warn: (fields: object) => void warnings.push(String((fields as { err?: unknown }).err)) };
     const below = join(folder, 'a', 'b');
     await mkdir(below, { recursive: true });
     expect((await findTileSources(below, { logger })).map(({ name }) => name)).toEqual(['scoped', 'good']);
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       'Error: no',
       'TypeError: ./index.mjs exports no list "tileSources"',
       'TypeError: The tile source wrong has no function open(input, options).',
@@ -79,15 +79,15 @@ describe('the suite for tile sources', () => {
     describeTileSource(make, sample, { describe: (_name: string, body: () => void) => body(), it: it_ } as Parameters<
       typeof describeTileSource
     >[2]);
-    const output: string[] = [];
+    const messages: string[] = [];
     for (const test of tests) {
       try {
         await test();
       } catch (error) {
-        output.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+        messages.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
       }
     }
-    return output;
+    return messages;
   }
 
   const { source } = rasterSource(paint({ width: 40, height: 30, bands: 1 }, () => 7));

@@ -45,7 +45,7 @@ it('no source opens a TIFF whose compression none can decode', async () => {
   const registry = new TileSourceRegistry().register(tiffSource, sharpSource);
   await expect(registry.open(fileInput(path), { temporaryDirectory })).rejects.toMatchObject({
     message: expect.stringContaining('compression 34925 is not supported'),
-    cause: { errors: [{}, { message: expect.stringContaining('left to the tiff source') }] },
+    cause: { errors: [{}, { message: expect.stringContaining('read by the tiff source') }] },
   });
 });
 

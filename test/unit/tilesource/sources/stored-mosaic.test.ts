@@ -114,7 +114,7 @@ describe('regions of stored tiles, decoded and encoded in one pass', () => {
   });
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  /** A pyramid whose sides are no multiples of its tiles; odd ones, so that its levels are rounded. */
+  /** A pyramid with odd sides that are not multiples of the tile size, so that its levels are rounded. */
   async function openSlide(bands: 1 | 3, quality: number) {
     const [width, height] = [517, 387];
     const samples = Buffer.from(

@@ -20,7 +20,7 @@ const vipsVersion = await run('vips', ['--version']).then(
   () => null,
 );
 if (vipsVersion === null)
-  console.warn('skipped: comparison with the vips program, which is not on PATH; hand-made files are tried all the same');
+  console.warn('skipped: comparison with the vips program, which is not on PATH; hand-made files are tested anyway');
 
 const width = 300;
 const height = 200;

@@ -9,7 +9,7 @@ interface ComparedAppearance extends ElementAppearance {
   index: number;
 }
 
-/** Most appearances that are compared one after the other, which is quicker than a look-up by a key as long as there are few. */
+/** Maximum number of appearances to compare one by one, which is faster than a look-up by key while there are few. */
 const comparedAppearances = 8;
 
 /** The distinct appearances of elements, in first-seen order. */
