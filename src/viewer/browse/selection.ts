@@ -12,18 +12,27 @@ export function downloadUrl(entries: Entry[]) {
   return apiUrl('resource/download', { resources: JSON.stringify(idsByType(entries)) });
 }
 
+/** Ids of the entries that stay selected while a page is rebuilt. */
+let kept: Set<string> = new Set();
+
 /**
  * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. Shift
  * selects all entries between two.
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
   const entriesById: Map<string, Entry> = new Map();
-  let chosen: Set<string> = new Set();
+  let chosen = kept;
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
   // The focus may be outside the list, for example after a page has been opened.
   addEventListener('keydown', (event) => onKey(event), { signal });
   return { bar, box, show };
+
+  /** Rebuilds the page, with the same entries selected if they are still there. */
+  async function refreshPage() {
+    kept = chosen;
+    await refresh().finally(() => (kept = new Set()));
+  }
 
   function box(entry: Entry) {
     const { _id: id, name } = entry.doc;
@@ -76,7 +85,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   }
 
   function actions() {
-    return bulkActions(entries(), { refresh, signal });
+    return bulkActions(entries(), { refresh: refreshPage, signal });
   }
 
   function onKey(event: KeyboardEvent) {

@@ -41,6 +41,9 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const isFolder = type === 'folder';
   const page = h('div.page.column');
   const chosen = selection({ page, refresh, signal });
+  const row = (folder: Folder) =>
+    placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
+  const rows = folders.entries.map(row);
   const items = itemList({ folder: container, route, mayWrite, signal, chosen });
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
@@ -48,8 +51,6 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
-  const row = (folder: Folder) =>
-    placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
   const isOwn = currentUser()?._id === route.id;
   const invited = await invitations('groupInvites' in container && isOwn ? (container.groupInvites ?? []) : [], refresh);
   signal.throwIfAborted();
@@ -67,13 +68,14 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     ...invited,
     place?.description && h('p.description.quiet-text', place.description),
     metadataPanel(place?.meta ?? {}),
-    folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...folders.entries.map(row)),
+    folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...rows),
     folderPage.links(folders.total),
     isFolder && items.element,
     !isFolder && folders.total === 0 && emptyNote('folder', noFolders(), mayWrite && browseTexts.noFoldersHint),
     chosen.bar,
   ]);
   fill(main, page);
+  chosen.show();
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
   // Each upload changes the sizes of its parent folders, which are not shown.
   const haveChanged = async () => !isSame(contents, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));

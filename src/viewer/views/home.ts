@@ -31,6 +31,7 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
   fill(main, element);
+  chosen.show();
   return { title: '', hasChanged: async () => !isSame(found, await load(), { but: 'size' }) && chosen.bar.hidden === true };
 }
 

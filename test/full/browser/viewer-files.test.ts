@@ -171,6 +171,9 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       await inDialog('Archive');
       await dialog().getByTestId('picker-path').getByText('Archive').waitFor();
     };
+    // The renamed file is still selected.
+    await bar().getByText('1 selected').waitFor();
+    await page.keyboard.press('Escape');
     await place('slide 9.txt', 'block 9');
     await inDialog('Copy here');
     await closed();

@@ -84,9 +84,11 @@ describe.skipIf(executablePath === null)('finding images on the page', () => {
     await page.getByLabel('Add tags').fill('to do, <b>second</b>');
     await page.getByRole('button', { name: 'Save tags' }).click();
     await page.getByText('Tags saved.').waitFor();
+    await page.getByText('2 selected').waitFor();
     await page.getByLabel('Filter').fill('tag:"to do" stain:HE');
     await shows(['c.tif', 'b.tif']);
-    await page.getByLabel('Select b.tif').check();
+    expect(await page.getByLabel('Select b.tif').isChecked()).toBe(true);
+    await page.getByLabel('Select c.tif').uncheck();
     await page.getByRole('button', { name: 'Tags' }).click();
     await page.getByRole('checkbox', { name: 'to do' }).uncheck();
     await page.getByRole('button', { name: 'Save tags' }).click();
