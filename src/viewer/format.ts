@@ -26,19 +26,23 @@ export function significant(value: number, digits: number) {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A number with this many significant digits for reading, without trailing zeros. */
+/** A number with this many significant digits for reading, without trailing zeros, with grouped digits like {@link formatCount}. */
 export function formatNumber(value: number, digits: number) {
   const text = significant(value, digits);
   // With an exponent, as in 1.5e-7, it is written as in programs.
-  return text.includes('e')
-    ? text
-    : Number(text).toLocaleString(locale, { maximumSignificantDigits: digits, useGrouping: false });
+  return text.includes('e') ? text : grouped(Number(text), new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }));
 }
 
 /** A whole number with its digits grouped by thin spaces in every language, as in `46 000`. */
 export function formatCount(value: number) {
-  const parts = wholeNumbers.formatToParts(value);
-  return parts.map(({ type, value: text }) => (type === 'group' ? '\u2009' : text)).join('');
+  return grouped(value, wholeNumbers);
+}
+
+function grouped(value: number, format: Intl.NumberFormat) {
+  return format
+    .formatToParts(value)
+    .map(({ type, value: text }) => (type === 'group' ? '\u2009' : text))
+    .join('');
 }
 
 export function plural(count: number, one: string, many: string = `${one}s`) {

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatCount, formatLength, formatMagnification, niceStep, scaleBar } from '../../../src/viewer/format.js';
+import {
+  formatBytes,
+  formatCount,
+  formatLength,
+  formatMagnification,
+  formatNumber,
+  niceStep,
+  scaleBar,
+} from '../../../src/viewer/format.js';
 
 describe('scale bar', () => {
   it.each([
@@ -73,6 +81,11 @@ describe('formatted numbers', () => {
 
   it('groups digits', () => {
     expect([formatCount(7), formatCount(46_000), formatCount(1_234_567)]).toEqual(['7', '46\u2009000', '1\u2009234\u2009567']);
+    expect([formatNumber(52_340.7, 4), formatNumber(0.123_456, 4), formatLength(12_345_600)]).toEqual([
+      '52\u2009340',
+      '0.1235',
+      '12\u2009350 m',
+    ]);
   });
 
   it('gives the magnification on the screen, or the zoom if the objective is unknown', () => {

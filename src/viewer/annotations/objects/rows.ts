@@ -1,5 +1,5 @@
 import { fill, h } from '../../dom.js';
-import { shortened } from '../../format.js';
+import { formatCount, formatNumber, shortened } from '../../format.js';
 import { objectTexts } from '../../object-texts.js';
 import { sortableHead } from '../../sortable-head.js';
 import type { Cell } from './requests.js';
@@ -194,9 +194,11 @@ export class ObjectRows {
     };
     const box = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: change });
     const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
-    const cells = row.cells.map((cell) =>
-      h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: textOf(cell, 400) }, textOf(cell, 40)),
-    );
+    const cells = row.cells.map((cell, index) => {
+      const isMeasure = measures.has(this.#columns[index] ?? '');
+      const text = (most: number) => textOf(cell, most, isMeasure);
+      return h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: text(400) }, text(40));
+    });
     const made = h(
       'tr',
       { 'aria-rowindex': number + 1, class: checked ? 'selected' : '', 'data-index': row.index },
@@ -222,8 +224,12 @@ export class ObjectRows {
   }
 }
 
-function textOf(cell: Cell, most: number) {
+/** Columns whose whole numbers have grouped digits. Those of others can be ids. */
+const measures: ReadonlySet<string> = new Set(['area', 'length']);
+
+function textOf(cell: Cell, most: number, isMeasure: boolean) {
   if (cell === null) return '';
-  if (typeof cell === 'number') return Number.isInteger(cell) ? String(cell) : String(Number(cell.toPrecision(5)));
+  if (typeof cell === 'number' && Number.isInteger(cell)) return isMeasure ? formatCount(cell) : String(cell);
+  if (typeof cell === 'number') return formatNumber(cell, 5);
   return shortened(String(cell), most);
 }

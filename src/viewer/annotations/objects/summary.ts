@@ -1,5 +1,5 @@
 import { fill, h, newestOnly } from '../../dom.js';
-import { formatCount } from '../../format.js';
+import { formatCount, formatNumber } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import type { ObjectsContext } from './objects-context.js';
@@ -50,6 +50,6 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
 
 function meanOf(sums: { mean: number | null; deviation: number | null } | undefined) {
   if (!sums || sums.mean === null) return '';
-  const short = (value: number) => String(Number(value.toPrecision(4)));
+  const short = (value: number) => formatNumber(value, 4);
   return sums.deviation === null ? short(sums.mean) : `${short(sums.mean)} ± ${short(sums.deviation)}`;
 }
