@@ -17,6 +17,8 @@ import { threadRow, type ThreadRow } from './thread-row.js';
 
 /** Interval in milliseconds at which changes of others are looked for. */
 const followMs = 15_000;
+/** The same while there are no comments. */
+const quietMs = 60_000;
 
 export interface PanelOptions {
   item: ImageItem;
@@ -162,7 +164,7 @@ export class CommentsPanel {
   async #follow() {
     const { signal } = this.options;
     while (!signal.aborted) {
-      await pause(followMs, signal);
+      await pause(this.#total === 0 ? quietMs : followMs, signal);
       if (signal.aborted) return;
       if (document.hidden || this.#isWriting()) continue;
       try {

@@ -65,6 +65,26 @@ describe.skipIf(executablePath === null)('comments on an image', { timeout: 300_
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   };
 
+  it('are looked for every minute while there are none, and more often when there are some', async () => {
+    await newItem();
+    const page = await open(anna, '');
+    await page.clock.install();
+    await page.goto(`${testHost.url}/#item/${item}`);
+    await page.reload();
+    await openSection(page);
+    let requests = 0;
+    page.on('request', (request) => (requests += request.url().includes(`/item/${item}/comment?`) ? 1 : 0));
+    await page.clock.runFor(30_000);
+    expect(requests).toBe(0);
+    await write(bert, { text: 'The first one' });
+    await page.clock.runFor(31_000);
+    await comments(page).getByText('The first one').waitFor();
+    requests = 0;
+    await page.clock.runFor(16_000);
+    await until('it asked again', () => requests > 0);
+    await page.context().close();
+  });
+
   it('are written at the position of a click, with a suggested mention, and are text', async () => {
     await newItem();
     const page = await open(anna, `#item/${item}`);
