@@ -120,6 +120,7 @@ export class LargeImageViewer extends BrowserElement {
   attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
     // The cookie with the same name may have another value.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
+    if (name === 'view') this.#lastView = null;
     if (name === 'theme') this.#dress();
     else if (name === 'lang') this.redraw();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
@@ -151,7 +152,8 @@ export class LargeImageViewer extends BrowserElement {
 
   /** Draws the same view again, after the language has changed. */
   redraw(): void {
-    this.#lastView = { item: this.item, view: this.view };
+    // While the image is being opened, the last view is still the one to show.
+    if (this.#image) this.#lastView = { item: this.item, view: this.view };
     this.#ask();
   }
 
@@ -168,7 +170,6 @@ export class LargeImageViewer extends BrowserElement {
 
   async #open(): Promise<void> {
     const lastView = this.#lastView;
-    this.#lastView = null;
     this.#close();
     this.#told = '';
     const leave = new AbortController();
@@ -202,6 +203,7 @@ export class LargeImageViewer extends BrowserElement {
       });
       signal.throwIfAborted();
       this.#image = image;
+      this.#lastView = null;
       const names = this.panels.split(/\s+/) as PanelName[];
       fill(panel, ...imagePanels(image, metadata, names));
       panel.hidden = !panel.hasChildNodes();

@@ -255,8 +255,10 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await home('Show the whole image');
     await inPage(`document.documentElement.lang = 'de'`);
     await home('Ganzes Bild zeigen');
-    await inPage(`viewer.lang = 'fr'`);
+    // The second change comes while the image is being opened.
+    await inPage(`viewer.lang = 'en'; setTimeout(() => (viewer.lang = 'fr'), 0)`);
     await home('Show the whole image');
+    await until('the view is still as before', () => inPage<boolean>(`return viewer.view.startsWith('at=1000,700,300')`));
     await page.evaluate(`import('/large-image-viewer/element.js').then(({ translate }) =>
       translate('fr', { imageTexts: { whole: 'Toute l’image' } }))`);
     await home('Toute l’image');
