@@ -1,11 +1,14 @@
 /** The language and region whose way of writing numbers and dates is used. */
 let locale = 'en';
 let wholeNumbers = new Intl.NumberFormat(locale);
+/** Formats by their number of significant digits. They are kept, because making one in each frame takes a tenth of the time of scripts. */
+const roundedNumbers: Map<number, Intl.NumberFormat> = new Map();
 
 /** @param tag a tag that `Intl` supports */
 export function useLocale(tag: string) {
   locale = tag;
   wholeNumbers = new Intl.NumberFormat(tag);
+  roundedNumbers.clear();
 }
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -30,7 +33,10 @@ export function significant(value: number, digits: number) {
 export function formatNumber(value: number, digits: number) {
   const text = significant(value, digits);
   // With an exponent, as in 1.5e-7, it is written as in programs.
-  return text.includes('e') ? text : grouped(Number(text), new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }));
+  if (text.includes('e')) return text;
+  const format = roundedNumbers.get(digits) ?? new Intl.NumberFormat(locale, { maximumSignificantDigits: digits });
+  roundedNumbers.set(digits, format);
+  return grouped(Number(text), format);
 }
 
 /** A whole number with its digits grouped by thin spaces in every language, as in `46 000`. */

@@ -658,7 +658,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       'grade',
       '3',
       'Rectangle',
-      `${Number((200 * 100 * mm * mm * 1e6).toPrecision(4))} µm²`,
+      `${Number((200 * 100 * mm * mm * 1e6).toPrecision(4))
+        .toLocaleString('en')
+        .replace(',', '\u2009')} µm²`,
       `${Number((600 * mm * 1000).toPrecision(4))} µm`,
     ])
       expect(facts).toContain(fact);

@@ -91,7 +91,7 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     const tumor = panel().locator('.object-summary tr').filter({ hasText: 'tumor' });
     const values = elements.slice(1000, 1100).flatMap(({ group, user }) => (group === 'tumor' ? [user.score] : []));
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    await tumor.getByText(String(Number(mean.toPrecision(4)))).waitFor();
+    await tumor.getByText(Number(mean.toPrecision(4)).toLocaleString('en').replace(',', '\u2009')).waitFor();
     expect(await tumor.locator('td').first().innerText()).toBe(String(values.length));
     expect(complaints).toEqual([]);
   });

@@ -35,7 +35,7 @@ describe('scale bar', () => {
         const { width, label } = scaleBar({ zoom, mmPerPixel, maxWidth: 150 });
         expect(width).toBeLessThanOrEqual(150.001);
         expect(width).toBeGreaterThanOrEqual(59.99);
-        const [number, unit] = label.split(' ') as [string, keyof typeof mmPer];
+        const [number, unit] = label.replaceAll('\u2009', '').split(' ') as [string, keyof typeof mmPer];
         expect(label).not.toMatch(/e/);
         expect((Number(number) * mmPer[unit] * zoom) / mmPerPixel / width).toBeCloseTo(1, 6);
       }),
