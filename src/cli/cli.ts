@@ -16,7 +16,7 @@ const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { 
 const exitCodes = { done: 0, failed: 1, wrongCommand: 2, interrupted: 130 } as const;
 const footer = [
   'Exit codes:',
-  `  ${exitCodes.done} done, ${exitCodes.failed} failed or found something wrong, ${exitCodes.wrongCommand} wrong command line, ` +
+  `  ${exitCodes.done} done, ${exitCodes.failed} failed or found problems, ${exitCodes.wrongCommand} wrong command line, ` +
     `${exitCodes.interrupted} interrupted`,
 ].join('\n');
 
@@ -139,7 +139,7 @@ async function main(words: readonly string[]): Promise<number | null> {
   const { options, args } = program.parse(['node', name, ...words], { run: false });
   if (options.help === true || options.version === true) return exitCodes.done;
   if (program.matchedCommand === undefined) {
-    const what = args[0] === undefined ? 'There is no command' : `There is no command ${args[0]}`;
+    const what = args[0] === undefined ? 'No command was given' : `Unknown command ${args[0]}`;
     throw new CommandError(`${what}. Commands: serve, convert, info, check-config. See ${name} --help`);
   }
   program.runMatchedCommand();

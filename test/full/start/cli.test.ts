@@ -167,7 +167,7 @@ describe('help', () => {
   });
 
   it('is shown for an unknown or missing command', async () => {
-    expect(await run(['server'])).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no command server.') });
+    expect(await run(['server'])).toMatchObject({ code: 2, stderr: expect.stringContaining('Unknown command server.') });
     expect(await run([])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Commands: serve, convert, info, check-config'),

@@ -86,19 +86,19 @@ describe('documentation', () => {
     const ofFile = describeSettings().map(({ key, allowed, default: byDefault }) => {
       const usual =
         key === 'max_annotation_input_file_length' ? '1 GiB, or a sixteenth of the memory if that is more' : shown(byDefault);
-      return `| \`${key}\` | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | start |`;
+      return `| \`${key}\` | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | at startup |`;
     });
     const ofEnvironment = environmentVariables.map(
       ([name, byDefault, meaning]) =>
-        `| ${cell(meaning)} | \`${name}\` | | | ${byDefault === '' ? '' : `\`${byDefault}\``} | | start |`,
+        `| ${cell(meaning)} | \`${name}\` | | | ${byDefault === '' ? '' : `\`${byDefault}\``} | | at startup |`,
     );
     const stored = [...settingDefinitions({ folderExists: async () => true }), ...coreSettingDefinitions];
     const ofServer = stored.map(
       ({ key, default: byDefault, description, allowed }) =>
-        `| ${cell(description)} | | | \`${key}\` | ${shown(byDefault)} | ${cell(allowed)} | at once |`,
+        `| ${cell(description)} | | | \`${key}\` | ${shown(byDefault)} | ${cell(allowed)} | immediately |`,
     );
     const table = [
-      '| What | Environment | File | `system/setting` | Default | Allowed | Read |',
+      '| What | Environment | File | `system/setting` | Default | Allowed | Takes effect |',
       '| --- | --- | --- | --- | --- | --- | --- |',
       ...ofEnvironment,
       ...ofFile,

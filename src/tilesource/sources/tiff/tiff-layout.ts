@@ -167,12 +167,12 @@ function isByte({ bits, sampleFormat }: Shape): boolean {
 function pictureOutput(shape: Shape): { bands: number; dtype: SampleType } {
   const { photometric, samplesPerPixel: samples, bits, compression, planes } = shape;
   if (faxCompressions.has(compression)) {
-    if (bits !== 1 || samples !== 1) refuse(`CCITT compression goes with 1-bit samples, not ${samples} of ${bits} bits`);
+    if (bits !== 1 || samples !== 1) refuse(`CCITT compression requires 1-bit samples, not ${samples} of ${bits} bits`);
     return { bands: 1, dtype: 'uint8' };
   }
   if (!isByte(shape)) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
   if (photometric === photometrics.yCbCr) {
-    if (samples !== 3 || planes !== 1) refuse('YCbCr goes with three samples, stored together');
+    if (samples !== 3 || planes !== 1) refuse('YCbCr requires three samples, stored together');
     return { bands: 3, dtype: 'uint8' };
   }
   if (samples > 4) refuse(`JPEG holds at most four samples per pixel, not ${samples}`);
@@ -187,19 +187,19 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
   if (decoding === 'picture') return pictureOutput(shape);
   if (decoding === 'interchange') {
     if (!isByte(shape) || (samples !== 1 && samples !== 3) || shape.planes !== 1)
-      refuse('old-style JPEG goes with one or three 8-bit samples, stored together');
+      refuse('old-style JPEG requires one or three 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
   if (decoding === 'jpegxl') {
     if ((bits !== 8 && bits !== 16) || sampleFormat !== 1 || samples > 4 || shape.planes !== 1)
-      refuse(`JPEG XL goes with one to four samples of 8 or 16 bits, stored together, not ${samples} of ${bits} bits`);
+      refuse(`JPEG XL requires one to four samples of 8 or 16 bits, stored together, not ${samples} of ${bits} bits`);
     if (photometric !== photometrics.blackIsZero && photometric !== photometrics.rgb)
       refuse(`JPEG XL with photometric interpretation ${photometric} is not supported`);
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (decoding === 'webp') {
     if (!isByte(shape) || (samples !== 3 && samples !== 4) || shape.planes !== 1)
-      refuse('WebP goes with three or four 8-bit samples, stored together');
+      refuse('WebP requires three or four 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
   if (decoding === 'jpeg2000') {
@@ -214,7 +214,7 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     const together = shape.planes === 1 ? samples : 1;
     const isKnown = (sampleFormat === 1 && (bits === 8 || bits === 16)) || (sampleFormat === 3 && bits === 32);
     if (!isKnown || (together !== 1 && together !== 3))
-      refuse(`JPEG XR goes with one or three samples of 8 or 16 bits or 32-bit floats, not ${samples} of ${bits} bits`);
+      refuse(`JPEG XR requires one or three samples of 8 or 16 bits or 32-bit floats, not ${samples} of ${bits} bits`);
     if (photometric > photometrics.rgb) refuse(`JPEG XR with photometric interpretation ${photometric} is not supported`);
   }
   if (photometric === photometrics.palette) {
@@ -242,7 +242,7 @@ async function readPredictor(directory: Directory, { compression, bits, sampleFo
   const predictor = predictedCompressions.has(compression) ? await directory.number(tags.predictor, 1) : 1;
   const isKnown =
     predictor === 1 || (predictor === 2 && [8, 16, 32, 64].includes(bits)) || (predictor === 3 && sampleFormat === 3);
-  if (!isKnown) refuse(`predictor ${predictor} does not go with ${bits}-bit samples of format ${sampleFormat}`);
+  if (!isKnown) refuse(`predictor ${predictor} does not support ${bits}-bit samples of format ${sampleFormat}`);
   return predictor;
 }
 
