@@ -80,7 +80,7 @@ class ConfigReader {
   #option: ConfigOption | null = null;
   #indent = 0;
 
-  /** Reads one line. @returns a problem that ends parsing at once, or `null`. */
+  /** Reads one line. @returns a problem that ends parsing immediately, or `null`. */
   readLine(line: string, index: number): ConfigProblem | null {
     const text = strip(line);
     if (text.startsWith('#') || text.startsWith(';')) {

@@ -96,7 +96,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     const { context, connection, closing, installed } = opened;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
-      // A job that this process queues starts here at once if there is a free slot. Other processes find it when they poll.
+      // A job that this process queues starts here immediately if there is a free slot. Other processes find it when they poll.
       notificationChannel: new InMemoryNotificationChannel(),
       processEvery: jobPollMs,
       defaultConcurrency: 20,

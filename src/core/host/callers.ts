@@ -6,7 +6,7 @@ import { tokenVerifier } from './token-verifier.js';
 
 /**
  * How long verdicts are cached, on callers and on their permissions for items, in milliseconds. Changes that the host announces
- * take effect at once. Others, such as changes made by another process, take effect after this time. Together with the time between
+ * take effect immediately. Others, such as changes made by another process, take effect after this time. Together with the time between
  * two checks of an open request it is less than the five seconds within which requests must end if they are no longer permitted.
  */
 export const verdictLifetimeMs = 3000;

@@ -28,7 +28,7 @@ const defaultCommandTimeoutMs = 500;
 type Listener = () => void;
 
 /**
- * One connection for commands and one for messages. Commands fail at once while Redis is down; both connections reconnect by
+ * One connection for commands and one for messages. Commands fail immediately while Redis is down; both connections reconnect by
  * themselves. ioredis is loaded when the first connection is made.
  */
 export class RedisConnection {
@@ -106,7 +106,7 @@ export class RedisConnection {
     return this.#lastError ?? new Error('Redis is not connected.');
   }
 
-  /** Runs a command. @throws the error, which is counted; at once while Redis is down. */
+  /** Runs a command. @throws the error, which is counted; immediately while Redis is down. */
   async run<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     if (!this.isReady) throw this.error ?? new Error('Redis is not connected.');
     try {

@@ -148,7 +148,7 @@ const jobEvents = defineRoute({
   path: '/job/:id/events',
   summary: 'Get the changes of a job as server-sent events.',
   description:
-    'Sends the log so far, the progress and the document at once, then each change within half a second, no matter in which process it ' +
+    'Sends the log so far, the progress and the document immediately, then each change within half a second, no matter in which process it ' +
     'happens. Each event is `data: {"type": …, "data": …}` with the types of notifications: `job_log` (`_id`, `overwrite`, `text`), ' +
     '`progress`, `job_status` (the document), and `job_removed`. The stream ends after the `job_status` that finished the job: close ' +
     'the EventSource then. An EventSource that reconnects continues where it stopped; if no more events will follow, it gets 204. ' +
@@ -233,7 +233,7 @@ const jobCancel = defineRoute({
   path: '/job/:id/cancel',
   summary: 'Cancel a job.',
   description:
-    'A local job is CANCELED at once and its work stops within a second; a job of a worker is CANCELING until the worker has stopped.',
+    'A local job is CANCELED immediately and its work stops within a second; a job of a worker is CANCELING until the worker has stopped.',
   access: 'user',
   params: jobId,
   returns: { schema: jobSchema },

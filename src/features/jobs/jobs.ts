@@ -245,7 +245,7 @@ export class JobStore {
   }
 
   /**
-   * Cancels a job. A local job is CANCELED at once. A scheduled job that a worker runs is CANCELING until its worker has stopped.
+   * Cancels a job. A local job is CANCELED immediately. A scheduled job that a worker runs is CANCELING until its worker has stopped.
    *
    * @throws InvalidError with field `status` if the job is over.
    */

@@ -208,7 +208,7 @@ export class Links {
     return changed;
   }
 
-  /** Ends a link: at once in this process, within {@link verdictLifetimeMs} in others. */
+  /** Ends a link: immediately in this process, within {@link verdictLifetimeMs} in others. */
   async revoke({ _id, digest }: LinkDocument): Promise<void> {
     await this.options.model.remove(_id.toHexString());
     this.#grants.delete(digest);

@@ -17,7 +17,7 @@ export interface Waiting {
 /**
  * Does work that needs the database, and repeats it while the database cannot be reached, because it may still be starting.
  *
- * @throws DatabaseUnavailableError if it could not be reached in time; other errors at once.
+ * @throws DatabaseUnavailableError if it could not be reached in time; other errors immediately.
  */
 export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
   const deadline = performance.now() + waitMs;

@@ -100,7 +100,7 @@ export class ByteStore {
       const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
       if (result.tooMany) await cutOff(handle, offset);
       await handle.datasync();
-      // A file that is renamed at once needs no name that survives a power failure.
+      // A file that is renamed immediately needs no name that survives a power failure.
       if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
       return result;
     } catch (error) {

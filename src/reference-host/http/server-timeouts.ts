@@ -135,7 +135,7 @@ function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
 }
 
 /**
- * Delays closing a connection after its last response. Node would close it at once. If the client is still sending, as after a
+ * Delays closing a connection after its last response. Node would close it immediately. If the client is still sending, as after a
  * refusal, that would reset the connection, and the client might lose the response. So the rest of the body is read for a while, and
  * dropped.
  */

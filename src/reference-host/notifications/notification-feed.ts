@@ -33,7 +33,7 @@ export class OpenStream {
       if (this.#isWoken || endSignal.aborted) return resolve();
       finish = resolve;
       this.#wake = resolve;
-      // Longer times do not fit into a timer of Node.js, which would fire at once.
+      // Longer times do not fit into a timer of Node.js, which would fire immediately.
       if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
       endSignal.addEventListener('abort', finish);
     });

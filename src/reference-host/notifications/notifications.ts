@@ -99,7 +99,7 @@ export async function* streamNotifications(
   owner: NotificationOwner,
   { format, ...following }: Following & { format: (message: object) => string },
 ): AsyncGenerator<string> {
-  // A first line is sent at once, so that proxies and browsers know that the stream is open.
+  // A first line is sent immediately, so that proxies and browsers know that the stream is open.
   yield ': open\n\n';
   for await (const message of newNotifications(context, owner, following)) yield `data: ${format(message)}\n\n`;
 }

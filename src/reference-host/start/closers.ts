@@ -6,7 +6,7 @@ export class Closers {
   /** `failed` is called with each step that fails. The other steps are run anyway. */
   constructor(private readonly failed: (name: string, error: unknown) => void) {}
 
-  /** Adds a step. It is run at once if the end has already come. */
+  /** Adds a step. It is run immediately if the end has already come. */
   async add(name: string, close: () => Promise<void> | void): Promise<void> {
     this.steps.push({ name, close });
     if (this.closing !== null) {

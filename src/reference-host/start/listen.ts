@@ -25,7 +25,7 @@ export interface Listening {
 }
 
 /**
- * Starts to listen before anything slow is done, so that a port that is taken is noticed at once, and answers 503 until the server
+ * Starts to listen before anything slow is done, so that a port that is taken is noticed immediately, and answers 503 until the server
  * is ready. With `whenServing`, which is for one of several processes at a port, it starts to listen only then, and the other
  * processes get the requests until then.
  *

@@ -3,7 +3,7 @@ import { pino, stdTimeFunctions } from 'pino';
 import type { HostLogger } from '../../index.js';
 
 /**
- * Writes a line to an open file at once, because the last line before a crash is the most important. A line is dropped if it cannot be written,
+ * Writes a line to an open file immediately, because the last line before a crash is the most important. A line is dropped if it cannot be written,
  * because the disk is full or nobody reads the pipe. Later lines are written when that is possible again.
  */
 function writeLine(descriptor: number, line: string): void {

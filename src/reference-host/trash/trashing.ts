@@ -13,7 +13,7 @@ import { withTrashed, type TrashedDocument } from './trash-mark.js';
 const announcedTogether = 500;
 
 /**
- * Puts folders, with everything in them, and items into the trash. They disappear at once and free their names. If hiding what is in
+ * Puts folders, with everything in them, and items into the trash. They disappear immediately and free their names. If hiding what is in
  * them takes longer than clients wait, it continues after this returns.
  */
 export async function trash(context: HostContext, resources: readonly FolderOrItem[], by: Types.ObjectId | null): Promise<void> {

@@ -5,7 +5,7 @@ export interface HostProcessDocument {
   _id: string;
   /** Boot id of its machine, or the machine's name. */
   machine: string;
-  /** Whether it listens on a socket in the data folder, by which others on the machine can tell at once whether it is alive. */
+  /** Whether it listens on a socket in the data folder, by which others on the machine can tell immediately whether it is alive. */
   listens: boolean;
   /** Time of its last heartbeat. */
   beat: Date;

@@ -16,7 +16,7 @@ export function recordedForm<D extends { _id: Types.ObjectId }>(doc: D): { _id: 
 }
 
 /**
- * Removes a document, which disappears at once, and then with `clear` everything that belonged to it. If several requests remove
+ * Removes a document, which disappears immediately, and then with `clear` everything that belonged to it. If several requests remove
  * the same document, one of them does the work. If the work takes longer than clients wait, it continues after this returns. If it
  * is interrupted, `recovery.ts` does the rest later.
  */

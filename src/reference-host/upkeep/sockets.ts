@@ -40,7 +40,7 @@ export function askAt(path: string): Promise<string | null> {
   });
 }
 
-/** Whether a process listens at a path. The system answers that at once, however busy the other process is. */
+/** Whether a process listens at a path. The system answers that immediately, however busy the other process is. */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -12,7 +12,7 @@ const sweepFailed = 'Host:Sweep:Failed';
 class DoneByOthers extends Error {}
 
 /**
- * Recovers interrupted undertakings, at once and then every half minute, and sweeps, at once and then daily. These are not jobs of
+ * Recovers interrupted undertakings, immediately and then every half minute, and sweeps, immediately and then daily. These are not jobs of
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
  * @param options `recoverMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.

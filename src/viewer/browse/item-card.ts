@@ -85,7 +85,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
       void refusalOf(item).then((reason) => reason && onRefused(reason));
     },
   });
-  // The address is set after the listeners, because a cached picture may be loaded at once.
+  // The address is set after the listeners, because a cached picture may be loaded immediately.
   image.src = thumbnailUrl(item);
   return image;
 }

@@ -221,7 +221,7 @@ export class CommentsPanel {
       rows.get(hadFocus)?.toggle.focus({ preventScroll: true });
   }
 
-  /** Shows a changed thread at once, and then what else has changed. */
+  /** Shows a changed thread immediately, and then what else has changed. */
   #changed = async (thread: Comment) => {
     this.#say('');
     this.#threads = this.#threads.map((listed) => (listed._id === thread._id ? thread : listed));

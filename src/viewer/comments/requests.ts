@@ -14,7 +14,7 @@ export interface Target {
   shape: { annotationId: string; elementId: string } | null;
 }
 
-/** Number of comments that are requested at once. */
+/** Number of comments in one request. */
 export const commentsAtOnce = 20;
 
 const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });

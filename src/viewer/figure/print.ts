@@ -36,7 +36,7 @@ export function printable(options: {
     }
   }
 
-  /** Browsers print at once after this, so the picture is made of what is on the screen. */
+  /** Browsers print immediately after this, so the picture is made of what is on the screen. */
   function show() {
     const second = compared();
     const images = second ? [image, second] : [image];

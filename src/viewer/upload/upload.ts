@@ -43,7 +43,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   const isKnown = started.uploadId === undefined;
   if (started.uploadId === undefined) {
     const made = await begin(options);
-    // The server makes an empty file at once.
+    // The server makes an empty file immediately.
     if (file.size === 0) return itemOf(made);
     started.uploadId = made._id;
     const { name, size, lastModified } = file;

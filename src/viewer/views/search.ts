@@ -53,7 +53,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     },
   };
 
-  /** Replaces the results of other words at once, even if the new ones take long. */
+  /** Replaces the results of other words immediately, even if the new ones take long. */
   function typed() {
     begin();
     shown = '';

@@ -22,7 +22,7 @@ export interface FollowOptions {
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;
   signal: AbortSignal;
-  /** Interval at which the record is read, in milliseconds. Changes made in this process are seen at once. Default 400. */
+  /** Interval at which the record is read, in milliseconds. Changes made in this process are seen immediately. Default 400. */
   intervalMs?: number;
   /** How long the stream lasts, in milliseconds. Default 15 minutes. */
   durationMs?: number;

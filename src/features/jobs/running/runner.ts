@@ -181,7 +181,7 @@ export class JobRunner implements JobStarter {
     await within(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
     if (this.#queues.size > 0) await this.#removeDefinitions();
     if (this.#startedAgenda) await this.#agenda.stop(false);
-    // These jobs are queued at once, so that they need not wait for the sweep of another process.
+    // These jobs are queued immediately, so that they need not wait for the sweep of another process.
     for (const id of this.#returned) await this.#requeue(id);
     this.#agenda.off('error', this.#onAgendaError);
   }

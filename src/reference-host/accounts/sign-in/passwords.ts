@@ -12,7 +12,7 @@ const patienceMs = 10_000;
 const patience = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
 /**
- * A refusal is delayed by this time, so that clients that retry at once do so less often. A request that fits in by then is served.
+ * A refusal is delayed by this time, so that clients that retry immediately do so less often. A request that fits in by then is served.
  */
 const delayMs = 1000;
 /** Maximum number of requests that are delayed at the same time. */

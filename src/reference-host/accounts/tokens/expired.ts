@@ -13,7 +13,7 @@ export async function removeExpired({ models }: HostContext): Promise<number> {
   return removed.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
 }
 
-/** Calls {@link removeExpired} at once and every hour. Each process does this; repeating it does no harm. @returns a function that stops it. */
+/** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops it. */
 export function removeExpiredHourly(context: HostContext): () => Promise<void> {
   let running = Promise.resolve();
   const remove = async () => {

@@ -81,7 +81,7 @@ function reportProgress(stdout: Readable | null, listener: ChildListener): void 
 }
 
 /**
- * Runs a task in a child process and waits for its end. Aborting the signal kills the child at once.
+ * Runs a task in a child process and waits for its end. Aborting the signal kills the child immediately.
  *
  * @throws the signal's reason when it was aborted; the BadValueError or TileSourceError of the task; a TileSourceError when the child
  * ends without a message, which happens when it runs out of memory.

@@ -77,7 +77,7 @@ const events = defineRoute({
   summary: 'Get the changes of the annotations of an item as server-sent events.',
   description:
     'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you can read, the ' +
-    'newest of their versions (`null` without any), and how many of them you can change and administer. The first is sent at once, others within about three seconds of a change, no matter in which process it happens. A token in the ' +
+    'newest of their versions (`null` without any), and how many of them you can change and administer. The first is sent immediately, others within about three seconds of a change, no matter in which process it happens. A token in the ' +
     'cookie or the parameter `token` is accepted.',
   access: 'public',
   scope: scopes.read,

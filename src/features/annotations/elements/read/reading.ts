@@ -32,7 +32,7 @@ function select(request: SelectRequest): AsyncGenerator<Selection, void, undefin
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
 }
 
-/** Makes the first chunk at once, so that early errors occur before the response begins. */
+/** Makes the first chunk immediately, so that early errors occur before the response begins. */
 async function withFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {
@@ -129,7 +129,7 @@ async function* textChunks(
       filled += length;
       if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
     }
-    // The rest of a selection is sent at once, because the next selection may take long.
+    // The rest of a selection is sent immediately, because the next selection may take long.
     if (filled > 0) {
       yield* handOver(chunk.subarray(0, filled), selection);
       chunk = Buffer.allocUnsafeSlow(chunkBytes);

@@ -18,7 +18,7 @@ const compressing = 8;
 
 /**
  * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
- * inserted at once. If they are not published, nothing has to be removed from the database.
+ * inserted immediately. If they are not published, nothing has to be removed from the database.
  */
 export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
   readonly #packs = new Map<string, PackRecord>();
