@@ -15,7 +15,7 @@ export class ReplacedObjectError extends LargeImageError {
   }
 }
 
-/** HTTP status of an error answer of the store; `null` if there was no response. */
+/** HTTP status of an error response of the store; `null` if there was no response. */
 export function statusOf(error: unknown): number | null {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? null) : null;
 }

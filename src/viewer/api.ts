@@ -129,7 +129,7 @@ function humanSentence(message: string, code: string, field: unknown) {
   return accountTexts.errors[kind] ?? message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
 }
 
-/** Makes an error with the server's message from the body of an error answer, and its {@link errorHeader}. */
+/** Makes an error with the server's message from the body of an error response, and its {@link errorHeader}. */
 export function toApiError(status: number, body: string, code?: string | null) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {

@@ -11,7 +11,7 @@ import { countOf } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes folders and items that are in the trash for good. If it takes longer than clients wait, it continues after this returns. */
+/** Permanently removes folders and items that are in the trash. If it takes longer than clients wait, it continues after this returns. */
 export function removeFromTrash(context: HostContext, named: readonly TrashedDocument[]): Promise<void> {
   return context.journal.finish({ kind: 'trash-removal', named: [...named] }, () => finishRemoval(context, named));
 }

@@ -32,7 +32,7 @@ export interface TrashMark {
   size?: number;
   /** Where it is being restored. */
   restoring?: RestoredPlace;
-  /** Whether it is being removed for good. */
+  /** Whether it is being removed permanently. */
   removing?: boolean;
 }
 

@@ -55,7 +55,7 @@ export type Undertaking =
   | { kind: 'trashing'; named: TrashedDocument[]; at: Date }
   /** Finish, if its restoring has begun. */
   | ({ kind: 'restoring' } & TrashedDocument)
-  /** Finish: remove for good. */
+  /** Finish: remove permanently. */
   | { kind: 'trash-removal'; named: TrashedDocument[] }
   /** Finish: create the folders of new users. */
   | { kind: 'registration'; id: Types.ObjectId };

@@ -59,7 +59,7 @@ describe('changing one element', () => {
     return [first, next];
   }
 
-  it('sends as many queries, and writes about as much, however large the annotation is', async () => {
+  it('needs the same number of queries, and writes about the same amount, for an annotation of any size', async () => {
     const [small, smallNext] = await costs(2000);
     const [large, largeNext] = await costs(40_000);
     // With twenty times the elements, the cost must not grow with their number.

@@ -117,7 +117,7 @@ describe('changes by two writers at the same time', () => {
     }
   });
 
-  it('are all made when they concern different elements, however many writers and processes there are', async () => {
+  it('are all made when they concern different elements, with any number of writers and processes', async () => {
     const writers = 24;
     const edits = 3;
     const elements = Array.from({ length: writers }, (_, n) => point(n, { id: elementId(n + 1) }));

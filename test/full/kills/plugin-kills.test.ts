@@ -29,7 +29,7 @@ const writes: Record<string, PluginWrite> = {
   ...conversionWrites,
   ...annotationUploads,
 };
-const gone = 'the removal of an annotation for good';
+const gone = 'the permanent removal of an annotation';
 /** Steps after the requests, by process: steps that are done one after the other need one process each. */
 const laterRounds: [write: string, step: string][][] = [
   [

@@ -156,7 +156,7 @@ describe('lists and counts', () => {
     return answers;
   };
 
-  it('are the same whether something is in the trash or removed for good', async () => {
+  it('are the same whether something is in the trash or removed permanently', async () => {
     const resources = { query: { resources: JSON.stringify({ folder: [hidden.folder] }) } };
     await admin.ok('POST', '/resource/trash', resources);
     const inTrash = await ask();

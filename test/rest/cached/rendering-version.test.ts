@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(dataDirectory, { recursive: true, force: true, maxRetries: 20 });
 });
 
-it('neither shows nor keeps pictures of an earlier rendering version', async () => {
+it('removes pictures of an earlier rendering version, and does not show them', async () => {
   const anonymous = await start(null);
   const query = { login: 'admin', email: 'admin@example.org', firstName: 'F', lastName: 'L', password: 'admin.password' };
   const user = await anonymous.ok('POST', '/user', { query });

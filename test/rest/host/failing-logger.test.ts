@@ -51,7 +51,7 @@ describe('a failing logger of the host', () => {
     expect((await specimens.get(path)).status).toBe(200);
   });
 
-  it('breaks no responses of routes that the host mounts itself', async () => {
+  it('does not break responses of routes that the host mounts itself', async () => {
     const fail = () => {
       throw new Error('ENOSPC');
     };

@@ -216,7 +216,7 @@ describe('install', () => {
     );
   };
 
-  it('refuses collections that hold documents of others, says which, and changes nothing', async () => {
+  it('refuses collections with documents of other programs, names them, and changes nothing', async () => {
     const { server, start } = await openServer();
     const { connection } = server.mongoose;
     const db = connection.getClient().db();

@@ -175,7 +175,7 @@ describe('install', () => {
     await installation.close();
   });
 
-  it('leaves nothing behind, however often it is done and undone', async () => {
+  it('leaves nothing behind when it is repeatedly installed and closed', async () => {
     const app = express();
     const layers = () => app.router.stack.length;
     const hooks = () => {

@@ -45,7 +45,7 @@ describe('a slide whose files are uploaded one by one', () => {
     expect(await shade(1)).toBe(70);
   });
 
-  it('is shown instead of a picture that was uploaded before it, and not instead of one that comes after it', async () => {
+  it('replaces a picture that was uploaded before it, but not one that comes after it', async () => {
     const item = await admin.create('/item', { folderId: await newFolder(admin, 'Mixed'), name: 'mixed' });
     const picture = await sharp({ create: { width: 30, height: 20, channels: 3, background: 'red' } })
       .png()

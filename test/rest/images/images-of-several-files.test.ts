@@ -145,7 +145,7 @@ describe('an image that combines others', () => {
     expect((await reader.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(403);
   });
 
-  it('never reads outside its folder, or itself', async () => {
+  it('reads neither itself nor files outside its folder', async () => {
     const folder = await newFolder(admin, 'Bounds');
     const other = await newFolder(admin, 'Other');
     await upload(other, 'secret.png', await plain('#123456'));
@@ -314,7 +314,7 @@ describe('an image that is a folder', () => {
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toMatchObject({ sourceName: 'deepzoom' });
   });
 
-  it('becomes an OME-Zarr when its arrays have arrived, however its folders are uploaded', async () => {
+  it('becomes an OME-Zarr when its arrays have arrived, in any order of its folders', async () => {
     const attributes = {
       multiscales: [
         {

@@ -266,7 +266,7 @@ describe('tiles of an item', () => {
   });
 });
 
-describe('a slow answer about an image', () => {
+describe('a slow response about an image', () => {
   it('is refused to callers who can no longer read the item', async () => {
     let reading = Promise.resolve();
     const specimens = await startSpecimens(

@@ -191,7 +191,7 @@ describe('a job', () => {
     expect((await service.jobs.find(local.id))?.status).toBe(5);
   });
 
-  it('runs once however often the queue brings it', async () => {
+  it('runs once even if the queue delivers it several times', async () => {
     let began = 0;
     service.runner.define({
       name: 'often',
@@ -221,7 +221,7 @@ describe('a job', () => {
     await inStatus(job, 3);
   });
 
-  it('runs even after waiting so long for a slot that Agenda gave it up', async () => {
+  it('runs even if it waited so long for a slot that Agenda gave it up', async () => {
     const { agenda, runner } = service;
     agenda.maxConcurrency(1);
     let release: () => void = () => undefined;

@@ -300,7 +300,7 @@ describe('POST file/chunk', () => {
     expect(await children('two')).toHaveLength(1);
   });
 
-  it('gives items of uploads of one name different names', async () => {
+  it('gives uploads with the same name items with different names', async () => {
     const query = { parentType: 'folder', parentId: folder, name: 'same.bin', size: 1 };
     await Promise.all([1, 2, 3].map(() => admin.ok('POST', '/file', { query, body: 'x' })));
     const list = await admin.ok('GET', '/item', { query: { folderId: folder, text: 'same' } });

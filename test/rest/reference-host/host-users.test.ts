@@ -192,7 +192,7 @@ describe('passwords', () => {
     expect((await server.anonymous.send('GET', '/user/authentication', { headers })).status).toBe(200);
   });
 
-  it('are compared in every character, however long they are', async () => {
+  it('are compared completely, even when they are long', async () => {
     const long = 'p'.repeat(100);
     await server.anonymous.ok('POST', '/user', form('longpass', { password: `${long}1` }));
     const signIn = (password: string) =>

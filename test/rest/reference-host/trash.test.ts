@@ -153,7 +153,7 @@ describe('an item in the trash', () => {
     expect(await admin.ok('POST', '/resource/restore', { query })).toMatchObject([{ parentId: elsewhere, isMoved: true }]);
   });
 
-  it('is removed for good when the trash is emptied or its time is over', async () => {
+  it('is removed permanently when the trash is emptied or its time has passed', async () => {
     const folder = await newFolder();
     const [first, second] = [await newImage(folder), await newImage(folder)];
     await trash({ item: [first.item, second.item] });
@@ -237,7 +237,7 @@ it('the plugin hides items that only the events of a host report as hidden', asy
 });
 
 describe('a folder in the trash', () => {
-  it('takes its contents along, except what is in the trash already', async () => {
+  it('takes its contents along, except entries that are already in the trash', async () => {
     const folder = await newFolder();
     const inner = await newFolder({ parentType: 'folder', parentId: folder });
     const [one, two, alone] = [await newImage(folder), await newImage(inner), await newImage(inner)];
@@ -436,7 +436,7 @@ describe('putting a folder with many items into the trash', () => {
     expect((await listed()).map(({ _id }) => _id)).not.toContain(several[0]);
   });
 
-  it('is emptied with as many commands as a folder with few, and shows what is left meanwhile', async () => {
+  it('needs as many commands to be emptied as a folder with few, and shows the remaining entries meanwhile', async () => {
     const { context } = server.host;
     const filled = async (images: number) => {
       const folder = await newFolder();

@@ -147,7 +147,7 @@ const makePublic = (client: Client, { folder }: Place) => {
 
 /** Writes of annotations while no former versions are kept. */
 export const finalWrites: Record<string, PluginWrite> = {
-  'the removal of an annotation for good': {
+  'the permanent removal of an annotation': {
     steps: [
       'annotation:removed',
       'annotation:former-removed',

@@ -179,7 +179,7 @@ describe('rules of single values', () => {
 describe('free-form data', () => {
   const nested = (depth: number) => JSON.parse('{"a":'.repeat(depth) + '1' + '}'.repeat(depth)) as Json;
 
-  test('may be nested 64 levels deep, not 65 nor a million', () => {
+  test('can be nested 64 levels deep, but neither 65 nor a million', () => {
     expect(checkElement({ ...fullElements.point, user: nested(64) }, 0)).toBeDefined();
     expect(messageFor({ ...fullElements.point, user: nested(65) }, 2)).toContain(
       'elements[2].user: must not be nested deeper than 64 levels',

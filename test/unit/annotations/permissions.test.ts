@@ -28,7 +28,7 @@ function countingDirectory() {
   return { directory, looks: () => looks };
 }
 
-it('a list of thousands is described with a few looks at each user and group', async () => {
+it('a list of thousands is described by looking up each user and group only a few times', async () => {
   const { directory, looks } = countingDirectory();
   const permissions = new AnnotationPermissions({ directory } as never);
   const { users, groups } = await permissions.describe({ access: { users: entries, groups: entries }, public: false });
@@ -36,7 +36,7 @@ it('a list of thousands is described with a few looks at each user and group', a
   expect(looks()).toBeLessThanOrEqual(2 * 10 * count);
 });
 
-it('a list of thousands is read with a few looks at each user and group', async () => {
+it('a list of thousands is read by looking up each user and group only a few times', async () => {
   const { directory, looks } = countingDirectory();
   const list = await readAccessList(
     { users: entries, groups: entries },

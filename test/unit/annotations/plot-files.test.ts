@@ -75,7 +75,7 @@ describe('files of data', () => {
 });
 
 describe('boxes of elements', () => {
-  it('that are all the same are found one after the other, with few comparisons each', () => {
+  it('that are all equal are found one after the other, with few comparisons each', () => {
     const boxes = new ElementBoxes();
     const count = 2000;
     const box = { lowx: 1, lowy: 1, lowz: 0, highx: 5, highy: 5, highz: 0, details: 1, size: 6 };

@@ -135,7 +135,7 @@ describe('longitudes that repeat after a full turn', () => {
   });
 });
 
-it('an image around a pole covers the map up to its border, in as fine levels as its pixels are', () => {
+it('an image around a pole covers the map up to its border, down to the level of its pixels', () => {
   const picture = paint({ width: 400, height: 400, bands: 1 }, () => 9);
   const proj4 = projectionOfKeys(named(3031));
   const geo: GeoReference = { transform: [-2e6, 10_000, 0, 2e6, 0, -10_000], projection: null, proj4 };

@@ -201,7 +201,7 @@ describe('regions', () => {
     );
   });
 
-  it('a plan reads inside its level, at least about as fine as the output and at most eight times', () => {
+  it('a plan reads inside its level, at one to eight times the resolution of the output', () => {
     const side = fc.integer({ min: 1, max: 3000 });
     fc.assert(
       fc.property(shapes, side, side, fc.nat(), (image, width, height, seed) => {

@@ -123,7 +123,7 @@ describe('a body', () => {
     expect(geo.annotationOf(geo.value)).toEqual({ name: 'geo' });
   });
 
-  it('that is invalid gets 400, and nothing is stored', async () => {
+  it('gets 400 if it is invalid, and nothing is stored', async () => {
     await store.sweep(() => Promise.resolve([]));
     expect(await stored()).toEqual([0, 0, 0, 0]);
     const point = '{"type":"point","center":[1,2,3]}';

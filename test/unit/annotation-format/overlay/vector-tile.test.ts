@@ -56,7 +56,7 @@ describe('vector tiles', () => {
     expect(new Set(ring!.map(({ x, y }) => `${x},${y}`))).toEqual(new Set(['1024,1536', '3072,1536', '3072,2560', '1024,2560']));
   });
 
-  it('turn outer rings clockwise and holes the other way, however they came', () => {
+  it('turn outer rings clockwise and holes the other way, in whatever order they came', () => {
     const square = (low: number, high: number): [number, number, number][] => [
       [1024 + low, 2048 + low, 0],
       [1024 + high, 2048 + low, 0],

@@ -163,7 +163,7 @@ describe('encoding=TILED', () => {
     await source.close();
   });
 
-  it('shows no hole in samples, nor in several frames of them', async () => {
+  it('shows no hole in samples, even of several frames', async () => {
     const frames = [0, 1].map(() => paint({ width: side, height: side, bands: 1 }, () => 100));
     const { source } = rasterSource(frames);
     const readTile = source.readTile.bind(source);

@@ -431,7 +431,7 @@ describe('the registry', () => {
     expect(after.list()).toEqual({ test: { extensions: { default: 12 }, mimeTypes: { default: 11 } } });
   });
 
-  it('opens with the first that can, and logs those that fail in other ways', async () => {
+  it('opens with the first source that can, and logs sources that fail in other ways', async () => {
     const events: string[] = [];
     const registry = new TileSourceRegistry({ logger: { warn: (_fields, event) => events.push(event) } }).register(
       source('crash', 1, 'svs', new RangeError('internal detail')),

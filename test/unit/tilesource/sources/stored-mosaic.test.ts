@@ -192,7 +192,7 @@ describe('regions of stored tiles, decoded and encoded in one pass', () => {
   });
 });
 
-it('at most 32 stored tiles of an image are read at the same time, however many regions ask for them', async () => {
+it('at most 32 stored tiles of an image are read at the same time, for any number of regions', async () => {
   const raster = paint({ width: 16 * 16, height: 16 * 10, bands: 1 }, (x) => x);
   const { source: plain } = rasterSource(raster, { tileWidth: 16, tileHeight: 16 });
   const gray = sharp(Buffer.alloc(256, 99), { raw: { width: 16, height: 16, channels: 1 } }).toColourspace('b-w');

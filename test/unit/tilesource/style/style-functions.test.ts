@@ -67,7 +67,7 @@ describe('functions of styles', () => {
     expect(small.pixel).toEqual(large.pixel);
   });
 
-  it('medianFilter shows no seams between tiles, nor in gray, nor with bands', async () => {
+  it('medianFilter shows no seams between tiles, also in gray and with bands', async () => {
     for (const bands of [1, 3]) {
       const image = openLargeImage(
         rasterSource(paint({ width: 150, height: 130, bands }, (x, y) => (x * 37 + y * 91 + ((x * y) % 17) * 5) % 256)).source,

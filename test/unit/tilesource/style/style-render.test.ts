@@ -121,7 +121,7 @@ describe('styles, compared with the rule for each pixel', () => {
     );
   });
 
-  it('gives the last pixels their colors, however many there are', async () => {
+  it('gives the last pixels their colors, for any number of pixels', async () => {
     const range = { min: 0, max: 255 };
     const styles = [
       { bands: [1, 2, 3].map((band) => ({ band, ...range, palette: '#123456' })) },

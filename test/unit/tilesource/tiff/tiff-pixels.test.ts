@@ -101,7 +101,7 @@ describe('reads formats that libvips does not write:', () => {
     expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
   });
 
-  it('PackBits whose runs continue from row to row, as some writers have them', async () => {
+  it('PackBits whose runs continue in the next row, as some writers store it', async () => {
     const size = { width: 16, height: 256 };
     const samples = Array.from({ length: size.width * size.height }, (_, i) => (i % 400 < 200 ? 77 : (i * 7) & 255));
     const packed: number[] = [];
