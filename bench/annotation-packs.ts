@@ -79,7 +79,7 @@ function makeTexts(): string[] {
   });
 }
 
-/** Place along a Hilbert curve through 65 536 × 65 536 cells. */
+/** Place along a Hilbert curve through 65,536 × 65,536 cells. */
 function hilbert(cellX: number, cellY: number): number {
   let [x, y, place] = [cellX, cellY, 0];
   for (let side = 32_768; side > 0; side >>= 1) {

@@ -1,4 +1,4 @@
-// Express alone, which answers the bytes of a file. It shows what this machine can do at its current load.
+// Express alone, which serves the bytes of a file. It shows what this machine can do at its current load.
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import express from 'express';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 /** The resources that a process has used so far. */
 export interface Usage {
-  /** Resident set now, and the most it ever was; bytes. */
+  /** Current and largest resident set, in bytes. */
   rss: number;
   maxRss: number;
   /** Processor time, milliseconds. */

@@ -22,7 +22,7 @@ export function useServer(server: { apiRoot: string; token?: string | null; isLi
   fromLink = server.isLink ?? false;
 }
 
-/** Whether somebody without an account has opened this page by a link. They can only look at the image. */
+/** Whether somebody without an account has opened this page through a link. They can only look at the image. */
 export function isLinked() {
   return fromLink;
 }
@@ -117,8 +117,8 @@ export function authorization(): Record<string, string> {
 export const errorHeader = 'Large-Image-Error';
 
 /**
- * A sentence for people: that of the page for errors that it knows by their code, otherwise that of the server, without ids, which mean
- * nothing to them, and with sizes as the rest of the page writes them.
+ * The message to show for an error: the page's own for codes that it knows, otherwise the server's, without ids, which mean
+ * nothing to users, and with sizes formatted as on the rest of the page.
  */
 function humanSentence(message: string, code: string, field: unknown) {
   const [kind = '', level = ''] = code.split('; level=');

@@ -3,11 +3,11 @@ import { atMost } from './lru-options.js';
 
 /** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {
-  /** Maximum number of responses to keep. */
+  /** Maximum number of values to keep. */
   max: number;
-  /** How long a response is valid after it was requested, in milliseconds. */
+  /** How long a value is valid after it was requested, in milliseconds. */
   lifetimeMs: number;
-  /** Age in milliseconds after which the next use of a response refreshes it in the background. Default: half of the lifetime. */
+  /** Age in milliseconds after which the next use of a value refreshes it in the background. Default: half of the lifetime. */
   renewAfterMs?: number;
 }
 
@@ -22,8 +22,8 @@ interface Answer<Value> {
 type Ask<Value> = (former: Value | undefined) => Promise<Value>;
 
 /**
- * Caches responses that are valid for a short time. The first use of a response late in that time refreshes it in the background, so
- * that nobody waits for frequently used responses, however slow they are. A response older than its lifetime is never returned.
+ * Caches values that are valid for a short time. The first use of a value late in that time refreshes it in the background, so
+ * that nobody waits for frequently used values, however slow they are. A value older than its lifetime is never returned.
  */
 export class FreshCache<Value extends object> {
   readonly #answers: LRUCache<string, Answer<Value>>;
@@ -37,7 +37,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached response, or that of `ask`, which is then cached. Simultaneous callers share one call. */
+  /** The cached value, or that of `ask`, which is then cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const cached = this.#answers.get(name);
     const age = cached === undefined ? Infinity : performance.now() - cached.askedAt;
@@ -56,7 +56,7 @@ export class FreshCache<Value extends object> {
     const askedAt = performance.now();
     const asking: Promise<Value> = ask(former).then(
       (value) => {
-        // A response that was deleted meanwhile is not cached.
+        // A value that was deleted meanwhile is not cached.
         if (this.#asking.get(name) === asking) {
           this.#asking.delete(name);
           this.#answers.set(name, { value, askedAt, isRenewed: false });
@@ -72,13 +72,13 @@ export class FreshCache<Value extends object> {
     return asking;
   }
 
-  /** Deletes a response. A pending one will not be cached. */
+  /** Deletes a value. A pending one will not be cached. */
   delete(name: string): void {
     this.#answers.delete(name);
     this.#asking.delete(name);
   }
 
-  /** Deletes all responses. */
+  /** Deletes all values. */
   clear(): void {
     this.#answers.clear();
     this.#asking.clear();

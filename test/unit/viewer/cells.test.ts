@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 
 type Cell = { column: number; row: number };
 
-// By a name that only the running test knows: types of the browser are no part of those of tests.
+// By a name that only the running test knows: the types of browsers are not among those of the tests.
 const path: string = '../../../src/viewer/stage/cells.js';
 const { CellLayer } = (await import(path)) as { CellLayer: new (options: object) => { redraw: () => void } };
 

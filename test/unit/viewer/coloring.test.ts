@@ -15,7 +15,7 @@ interface Coloring {
   filter: object | null;
 }
 
-// By names that only the running test knows: types of the browser are no part of those of tests.
+// By names that only the running test knows: the types of browsers are not among those of the tests.
 const load = (path: string): Promise<unknown> => import(path);
 const { plain, readColorings, writeColorings } = (await load('../../../src/viewer/annotations/coloring/coloring.js')) as {
   plain: Coloring;

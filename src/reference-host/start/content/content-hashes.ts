@@ -9,7 +9,7 @@ import { announceReplaced } from '../../files/replaced-files.js';
 
 /** Number of bytes that are read and hashed together. */
 const pieceBytes = 4 * 2 ** 20;
-/** After reading a piece, it pauses this many times as long, because others use the disk and the processors too. */
+/** Pause after reading a piece, as a multiple of the reading time, because others use the disk and the processors too. */
 const idleShare = 3;
 const filesAtOnce = 100;
 
@@ -26,7 +26,7 @@ export interface ContentHashesOptions {
 
 /**
  * Reads whole files in the background: once each, and again when their time has changed although their length, start and end have not.
- * So a file that was only touched is told apart from one in whose middle other bytes are.
+ * This distinguishes a file that was only touched from one whose middle has changed.
  */
 export class ContentHashes {
   #next: readonly Types.ObjectId[] = [];
@@ -71,7 +71,7 @@ export class ContentHashes {
   }
 }
 
-/** A hash of all bytes of a file; `null` if it is no longer as it was recorded, or cannot be read. Then a scan finds that. */
+/** A hash of all bytes of a file; `null` if it no longer matches its record, or cannot be read. The next scan handles that. */
 async function contentsOf({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
   try {
     const handle = await open(path, 'r');

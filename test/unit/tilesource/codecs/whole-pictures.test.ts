@@ -53,12 +53,12 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** JPEG XL without loss of 32 by 24 pixels: red `x * 8`, green `y * 10`, blue `(x + y) * 4`. */
+/** Lossless JPEG XL of 32 by 24 pixels: red `x * 8`, green `y * 10`, blue `(x + y) * 4`. */
 const jpegXl = Buffer.from(
   '/wrFQCQIBAEAvAFLKKLcluNguxu7oXCQCgffFRQkJByIRlAAIsbKhdNiZsw4SYUNpOcYFYPCGByBGwEAAUKAAYDENo3pALZe+v//l/4AwGwfAACYr6IcX3VmMaUzAyAZKwSgkoRAxH7ynoEQ6QTStcUzEmU4tQDqONY=',
   'base64',
 );
-/** The same in HEIC, with loss. */
+/** The same in lossy HEIC. */
 const heic = Buffer.from(
   'AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAXxtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAACJpbG9jAAAAAERAAAEAAQAAAAABoAABAAAAAAAAAFEA' +
     'AAAjaWluZgAAAAAAAQAAABVpbmZlAgAAAAABAABodmMxAAAAAA5waXRtAAAAAAABAAAA/GlwcnAAAADcaXBjbwAAAHVodmNDAQNwAAAAkAAAAAAAHvAA/P34+AAADwNgAAEAGEABDAH//wNw' +
@@ -74,7 +74,7 @@ const lerc = Buffer.from(
   'base64',
 );
 
-/** JPEG XR without loss of 64 by 16 bytes: 128, 8 more for each 16 pixels to the right, 64 more in the lower half. */
+/** Lossless JPEG XR of 64 by 16 bytes: 128, 8 more for each 16 pixels to the right, 64 more in the lower half. */
 const jpegXr = Buffer.from(
   'SUm8ASAAAAAkw91vA07+S7GFPXd2jckIAAAAAAAAAAAIAAG8AQAQAAAACAAAAAK8BAABAAAAAAAAAIC8BAABAAAAQAAAAIG8BAABAAAAEAAAAIK8CwABAAAAAADAQoO8CwABAAAAAADAQsC8BAAB' +
     'AAAAhgAAAMG8BAABAAAAQwAAAAAAAABXTVBIT1RPABEAwAEAPwAPAIAgCAAABG//AAEAAAEAwA2EJCAaAAAAAAAAABIQAAAAAAAAAABQAAAAAAAANAAAAAAE',
@@ -89,7 +89,7 @@ function withoutSize(): Buffer {
   return file;
 }
 
-/** A picture 1 pixel wide and 65 536 high, in which each row claims to have 65 535 bytes. */
+/** A picture 1 pixel wide and 65,536 high, in which each row claims to have 65,535 bytes. */
 function longRows(): Buffer {
   const file = pcx(70, 40);
   file.writeUInt16LE(0, 8);
@@ -101,7 +101,7 @@ function longRows(): Buffer {
 /** A PCX of 24 bits. */
 const pcx = (width: number, height: number) => writePcx({ width, height }, pattern(width * 3, height, 1));
 
-/** A JPEG XR whose directory claims 65 536 by 65 536 pixels. */
+/** A JPEG XR whose directory claims 65,536 by 65,536 pixels. */
 function hugeJpegXr(): Buffer {
   const file = Buffer.from(jpegXr);
   for (const tag of [0xbc_80, 0xbc_81]) file.writeUInt32LE(65_536, file.indexOf(Buffer.of(tag & 0xff, tag >> 8, 4, 0)) + 8);

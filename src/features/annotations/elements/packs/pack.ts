@@ -7,7 +7,7 @@ import { parseAppearances } from '../read/appearances.js';
 /** The elements of a pack as columns; `text` contains their JSON texts with nothing between them. */
 export interface PackRows {
   count: number;
-  /** Original order in the window, 0 to 65 535. */
+  /** Original order in the window, 0 to 65,535. */
   positions: Float64Array;
   /** Length of each text in bytes. */
   lengths: Float64Array;
