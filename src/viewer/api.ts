@@ -160,7 +160,7 @@ export interface RequestOptions {
  *
  * @param path below the API root, without a leading slash
  * @returns the response of the route; `null` for an empty one
- * @throws ApiError for every error answer; the abort error of `signal`
+ * @throws ApiError for every error response; the abort error of `signal`
  */
 export async function request<M extends Method, P extends string>(
   method: M,
