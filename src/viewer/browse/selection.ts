@@ -31,7 +31,13 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   /** Rebuilds the page, with the same entries selected if they are still there. */
   async function refreshPage() {
     kept = chosen;
-    await refresh().finally(() => (kept = new Set()));
+    try {
+      await refresh();
+      // Undo refreshes once more, and must not select what the action removed.
+      chosen = new Set();
+    } finally {
+      kept = new Set();
+    }
   }
 
   function box(entry: Entry) {
