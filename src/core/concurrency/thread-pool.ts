@@ -6,7 +6,7 @@ import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 
 /** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
 const idleTimeout = 10_000;
-/** Memory in MiB for new objects of a thread. With the default of 48, two idle threads hold 100 MB more after large exports, which take as long. */
+/** Memory in MiB for new objects of a thread. With the default of 48, large exports take 100 MB more, and as long. */
 const maxYoungGenerationSizeMb = 16;
 
 export interface ThreadPoolOptions {
