@@ -206,6 +206,37 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
+  it('notices that someone else deleted a new annotation before the server reported it', async () => {
+    const other = await open();
+    // The server compares states every two seconds, and says nothing if they are equal.
+    await other.addInitScript(`{
+      const ask = window.fetch;
+      window.fetch = async (address, init) => {
+        const response = await ask(address, init);
+        if (!String(address).includes('annotation/events')) return response;
+        const reader = response.body.getReader();
+        const { value } = await reader.read();
+        void reader.cancel();
+        return new Response(new ReadableStream({
+          start(stream) {
+            stream.enqueue(value);
+            setInterval(() => stream.enqueue(new TextEncoder().encode(': still here\\n\\n')), 10_000);
+          },
+        }));
+      };
+    }`);
+    await signIn(other, testHost.url, 'anna');
+    await look(other, 1);
+    await other.getByRole('button', { name: 'New annotation' }).click();
+    await other.getByLabel('Name', { exact: true }).fill('Short-lived');
+    await other.getByRole('button', { name: 'Create annotation' }).click();
+    const made = other.locator('.annotation').filter({ hasText: 'Short-lived' });
+    await made.waitFor();
+    await admin.ok('DELETE', `/annotation/${(await stored('Short-lived'))._id}`);
+    await made.waitFor({ state: 'detached' });
+    await other.context().close();
+  });
+
   it('changes the color of a group and its shapes while it is edited, and counts shapes by group', async () => {
     const box = {
       type: 'rectangle',

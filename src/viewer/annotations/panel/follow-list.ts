@@ -22,18 +22,35 @@ export async function followList(
   let isStale = false;
   /** whether the server has reported that the list is outdated */
   let isToldOtherwise = false;
+  /** the last state that the open stream reported */
+  let last: ListState | null = null;
+  let wasDifferent = false;
+  // The server reports a state that differs from the one before. If another user undoes a change of this page between two reports, it reports nothing.
+  const timer = setInterval(() => {
+    const isDifferent = last !== null && !isStateOf(last, listed());
+    if (isDifferent && wasDifferent) void followTold();
+    wasDifferent = isDifferent;
+  }, watchMs);
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   while (!signal.aborted) {
     if (!document.hidden) {
       // If the server cannot be reached, the request is repeated later.
       await followChanges(itemId, { signal, onEvent }).catch(() => undefined);
+      last = null;
       await follow();
     }
     await pause(watchMs, signal);
   }
 
   function onEvent(state: ListState) {
-    isToldOtherwise = !isStateOf(state, listed());
-    if (isToldOtherwise) void follow();
+    last = state;
+    isToldOtherwise = false;
+    if (!isStateOf(state, listed())) void followTold();
+  }
+
+  function followTold() {
+    isToldOtherwise = true;
+    return follow();
   }
 
   /** Requests the list until it is up to date. Retries after a while if that fails. Changes reported meanwhile are not lost. */
