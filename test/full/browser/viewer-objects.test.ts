@@ -222,7 +222,10 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByRole('img', { name: '/size by /score' }).waitFor();
     await panel().getByLabel('Highest value of /score').fill('99');
     await panel().getByLabel('Highest value of /size').fill('500');
+    // The plot then shows this part alone.
+    const asked = page.waitForRequest(/table.histogram[?].*high=99&.*yhigh=500/);
     await panel().getByRole('button', { name: 'Use as a filter' }).press('Enter');
+    await asked;
     const few = elements.slice(0, 100).filter(({ user }) => user.size <= 500).length;
     await panel().getByText(`${few} shapes`, { exact: true }).waitFor();
     expect(complaints).toEqual([]);

@@ -1,13 +1,14 @@
 import { fill, h } from '../../dom.js';
 import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
-import type { ObjectColumn } from './requests.js';
+import { boundsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 /** The choice of the columns of a plot: one, or two. */
 export class PlotAxes {
   readonly fields: HTMLElement[];
   readonly #x: HTMLSelectElement;
   readonly #y: HTMLSelectElement;
+  #columns: readonly ObjectColumn[] = [];
 
   constructor(onChange: () => void) {
     this.#x = h('select', { onchange: onChange });
@@ -31,6 +32,7 @@ export class PlotAxes {
 
   /** Offers these columns, and keeps the chosen ones. At first, the horizontal one is the first measurement of the file. */
   setColumns(columns: readonly ObjectColumn[]) {
+    this.#columns = columns;
     const names = columns.filter(({ type, count }) => type === 'number' && count > 0).map(({ name }) => name);
     const [x, y] = [this.#x.value, this.#y.value];
     const options = () => names.map((name) => h('option', { value: name }, name));
@@ -38,5 +40,13 @@ export class PlotAxes {
     fill(this.#y, h('option', { value: '' }, objectTexts.nothing), ...options());
     this.#x.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
     this.#y.value = names.includes(y) ? y : '';
+  }
+  /** The part of a column's values that a filter leaves; `null` if it leaves all, or none. */
+  limitsOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
+    const { gte, lte } = boundsOf(filter, column);
+    const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
+    if (typeof min !== 'number' || typeof max !== 'number') return null;
+    const [low, high] = [Math.max(gte, min), Math.min(lte, max)];
+    return low < high && (low > min || high < max) ? { low, high } : null;
   }
 }

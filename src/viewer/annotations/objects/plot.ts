@@ -84,7 +84,15 @@ export class ObjectPlot {
   async #load(x: string, y: string | null): Promise<PlotData> {
     const { record, signal } = this.options;
     const filter = this.options.filter();
-    const query = { filter, x, bins: y === null ? bins.one : bins.two, ...(y !== null && { y }) };
+    const ylimits = y === null ? null : this.#axes.limitsOf(y, filter);
+    const query = {
+      filter,
+      x,
+      bins: y === null ? bins.one : bins.two,
+      ...this.#axes.limitsOf(x, filter),
+      ...(y !== null && { y }),
+      ...(ylimits && { ylow: ylimits.low, yhigh: ylimits.high }),
+    };
     const found = await histogramOf(record(), query, signal);
     const counts = found.categories[0]?.counts ?? [];
     const number = counts.reduce((sum, one) => sum + one, 0);

@@ -81,10 +81,31 @@ export async function summaryOf(
   return (await ask(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
 }
 
+/** The smallest and largest number of a column that a filter takes. */
+export function boundsOf(filter: ObjectFilter | null, column: string): { gte: number; lte: number } {
+  const every = { gte: -Infinity, lte: Infinity };
+  if (filter === null || 'region' in filter) return every;
+  if ('and' in filter) {
+    const parts = filter.and.map((part) => boundsOf(part, column));
+    return { gte: Math.max(...parts.map(({ gte }) => gte)), lte: Math.min(...parts.map(({ lte }) => lte)) };
+  }
+  const { gte = -Infinity, lte = Infinity } = filter;
+  return filter.column === column ? { gte, lte } : every;
+}
+
 /** Counts in bins of one or two columns. */
 export async function histogramOf(
   record: AnnotationRecord,
-  query: { filter: ObjectFilter | null; x: string; y?: string; bins: number },
+  query: {
+    filter: ObjectFilter | null;
+    x: string;
+    y?: string;
+    bins: number;
+    low?: number;
+    high?: number;
+    ylow?: number;
+    yhigh?: number;
+  },
   signal: AbortSignal,
 ) {
   return (await ask(record, '/histogram', queryOf(record, query), signal)) as Answer<'GET annotation/{id}/table/histogram'>;
