@@ -1,7 +1,7 @@
 /**
- * Conversion of an image of 30,000 x 30,000 pixels to a pyramid of JPEG tiles, against the `vips` program with the same options: of a JPEG
- * file, and of a TIFF that has all its levels in JPEG tiles, which are copied. The two take turns; the medians are compared. Memory is the
- * largest resident size of any process of the conversion.
+ * Converts an image of 30,000 x 30,000 pixels to a pyramid of JPEG tiles, and compares this with the `vips` program with the same options.
+ * The image is first a JPEG file, then a TIFF that has all its levels in JPEG tiles, which are copied. The two programs take turns; the
+ * medians are compared. Memory is the largest resident size of any process of the conversion.
  */
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

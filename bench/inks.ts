@@ -35,7 +35,7 @@ function inputOf(bytes: Uint8Array): SourceInput {
 }
 
 /**
- * Milliseconds of processor time for a tile, the least of some rounds. With this quality, stored tiles are not sent unchanged.
+ * The shortest of several measurements of a tile, in milliseconds of processor time. The quality is such that stored tiles must be encoded again.
  */
 async function cost(bytes: Uint8Array): Promise<number> {
   const source = await tiffSource.open(inputOf(bytes));

@@ -1,5 +1,5 @@
 /**
- * Annotations over HTTP, on a reference host in a process of its own, against references in the same run:
+ * Annotations over HTTP, on a reference host in a separate process, against references in the same run:
  * `npm run bench -- annotations [sizes] [durable|embedded]`, sizes such as `10000,100000,1000000`. See docs/benchmarks.md.
  */
 import { createReadStream } from 'node:fs';

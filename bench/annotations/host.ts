@@ -1,4 +1,4 @@
-// A reference host in a process of its own: database, data directory.
+// A reference host in a separate process. Its arguments are the database and the data directory.
 import { createReferenceHost } from '../../src/reference-host/index.js';
 import { priorities, type TileSourceDefinition } from '../../src/tilesource/tile-source.js';
 import { openTestImage } from '../../src/tilesource/sources/test/test-source.js';

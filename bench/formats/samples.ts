@@ -177,7 +177,7 @@ interface J2kCodec {
 
 const require = createRequire(import.meta.url);
 const loadEncoder = require('@cornerstonejs/codec-openjpeg') as (options: object) => Promise<{ J2KEncoder: new () => J2kCodec }>;
-/** This decoder is ten times as fast as the other one. */
+/** This build of the decoder is ten times as fast as the one in the full package. */
 const loadDecoder = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
   options: object,
 ) => Promise<{ J2KDecoder: new () => J2kCodec }>;

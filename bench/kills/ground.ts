@@ -7,7 +7,7 @@ import type { Ground } from './writers.js';
 const edited = 2000;
 const side = 700;
 
-/** Fills an empty host with what the writers work on. Nothing is killed meanwhile. */
+/** Creates the data that the writers work on, in an empty host, before anything is killed. */
 export async function prepareGround(parts: { caller: Caller; server: Victim; random: Random }): Promise<Ground> {
   const { caller } = parts;
   const person = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };

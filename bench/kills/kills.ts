@@ -44,7 +44,7 @@ const { values } = parseArgs({
 });
 const kills = Number(values.kills);
 const random = new Random(Number(values.seed));
-/** Among this number of kills, one is of the worker, and one of the database if it can be killed. */
+/** Every so many kills, the worker or the database is killed instead of the server. */
 const workerEvery = 5;
 const databaseEvery = 20;
 /** Maximum time between the start of a process and its end, in milliseconds. */
@@ -147,7 +147,7 @@ async function main(): Promise<void> {
   isOver = true;
   await Promise.all(writing);
   for (const writer of writers) await writer.verify();
-  // All writers check once more what the last kill has left and the next processes have swept.
+  // The next processes have swept what the last kill left behind. All writers check their data once more.
   server!.swept.length = 0;
   await worker!.end();
   await server!.killAndStart();

@@ -1,5 +1,5 @@
 /**
- * Clients of all kinds at the same time on a reference host in a process of its own:
+ * Clients of all kinds at the same time on a reference host in a separate process:
  * `npm run bench -- load [--seconds 60] [--clients 200] [--database durable|embedded] [--profile FILE]`. See docs/benchmarks.md.
  */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';

@@ -36,7 +36,7 @@ class Measured {
   }
 }
 
-/** Waits until a process has stopped to prepare itself. */
+/** Waits until a process has finished its preparations and is idle. */
 async function quiet(child: Answering): Promise<void> {
   for (let before = -1; ;) {
     const { cpuMs } = await child.usage();

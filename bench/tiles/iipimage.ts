@@ -19,7 +19,7 @@ function findProgram(name: string, folders: readonly string[]): string | null {
 }
 
 /**
- * Starts IIPImage behind nginx, as it is usually run: both on loopback ports, with a configuration of their own in a temporary
+ * Starts IIPImage behind nginx, as it is usually run: both on loopback ports, with their own configuration in a temporary
  * folder.
  *
  * @returns `null`, after printing the reason, if one of the programs is not installed or does not answer.

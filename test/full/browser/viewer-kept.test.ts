@@ -185,7 +185,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await savesBoth();
   });
 
-  /** Begins an upload, of which the first part arrives before the page is lost. */
+  /** Begins an upload. Its first part arrives before the page is lost. */
   async function interruptUpload() {
     const bytes = Buffer.alloc(33 * 1024 * 1024, 'bytes of a file');
     const path = join(directory, `upload ${count}.bin`);

@@ -142,7 +142,7 @@ describe('changes by two writers at the same time', () => {
     }
     const seen = elementsOf(await at.admin.ok('GET', `/annotation/${id}`));
     expect(seen.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => edits));
-    // Each change is a version of its own.
+    // Each change is a separate version.
     const history = await at.admin.ok('GET', `/annotation/${id}/history`);
     expect(history).toHaveLength(1 + writers * edits);
   });

@@ -15,7 +15,7 @@ const layout = {
   segments: 2,
 };
 
-/** A store of elements with small packs, on a database of its own. */
+/** A store of elements with small packs, on a separate database. */
 export async function startElementStore() {
   const database = await startTestDatabase();
   const connection: Connection = await new Mongoose().createConnection(database.uri).asPromise();

@@ -64,8 +64,8 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       const { looks, toThreads, commands } = known[what]!;
       if (looks >= fewLooks) expect(counts.looks).toBeGreaterThanOrEqual(looks * 0.8);
       if (toThreads > 1) expect(counts.toThreads).toBeGreaterThan(0);
-      // These include polls of the server itself, of which there are more if a busy machine takes longer. Bytes are not compared:
-      // of a refused body the server drops as many as have come by then.
+      // These include polls by the server itself, and there are more of them if a busy machine takes longer. Bytes are not compared,
+      // because how many bytes of a refused body the server drops depends on how many have arrived.
       expect(counts.commands).toBeLessThanOrEqual(commands * 2 + 1000);
     });
   });

@@ -18,7 +18,7 @@ export interface InstalledSpecimens {
   close(): Promise<void>;
 }
 
-/** Starts the server on a database of its own. `change` gives the adapter other or further members. */
+/** Starts the server on a separate database. `change` gives the adapter other or further members. */
 export async function startSpecimens(
   change: (host: Host, server: SpecimenServer) => Partial<Host> = () => ({}),
   options?: InstallOptions,

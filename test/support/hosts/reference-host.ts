@@ -10,13 +10,13 @@ import { until } from '../run/until.js';
 
 export { Client, type Answer, type Sending } from './client.js';
 
-/** A reference host on a port, with an empty database and data directory of its own. */
+/** A reference host on a port, with its own empty database and data directory. */
 export interface TestHost {
   host: ReferenceHost;
   url: string;
   dataDirectory: string;
   databaseUri: string;
-  /** Nobody. */
+  /** A caller without a token. */
   anonymous: Client;
   /** Registers a user and signs in. The first user is the administrator. */
   register(login: string): Promise<Client>;

@@ -27,7 +27,7 @@ export function writeZip(
     common.writeUInt32LE(isDeflated ? (claimedSize ?? plain.length) : data.length, 18);
     common.writeUInt16LE(Buffer.byteLength(name), 22);
     const localHead = Buffer.from(common);
-    // These bytes are only before the content, and the directory does not say how many there are.
+    // The directory does not mention these extra bytes, which come before the content.
     localHead.writeUInt16LE(extra, 24);
     const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), localHead, Buffer.from(name), Buffer.alloc(extra), data]);
     const entry = Buffer.alloc(46);

@@ -143,8 +143,6 @@ const refused = [
   '['.repeat(201) + ']'.repeat(201),
 ];
 
-/** This limit is far above the time on an idle machine, and far below that of work that is not linear. */
-
 describe('parseLiteral', () => {
   it.each(accepted)('reads %j as %s', (text, expected) => {
     expect(repr(text)).toBe(expected);

@@ -39,7 +39,7 @@ function standsFor(word: string, name: string): boolean {
   return pattern.test(word.startsWith('*') ? basename(name) : name);
 }
 
-/** The rows of the table of docs/architecture.md, of which each says what may be imported. */
+/** The rows of the table in docs/architecture.md. Each says what may be imported. */
 function readTable() {
   const text = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8').split(/^## Where /m)[1]!;
   const rows = Array.from(text.matchAll(/^\| (`.*) \| .* \| (.*) \|$/gm), ([, places, may]) => [wordsOf(places!), may!] as const);

@@ -76,7 +76,7 @@ describe('projections', () => {
   });
 });
 
-/** An image of which each pixel tells its column and row, in degrees from its upper left. */
+/** An image in which each pixel states its column and row, in degrees from the upper left corner. */
 const degrees = (west: number, width: number) => {
   const size = { sizeX: 360, sizeY: 160 };
   const step = width / size.sizeX;

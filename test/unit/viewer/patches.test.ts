@@ -4,7 +4,7 @@ import type { Box, Element } from '../../../src/viewer/annotations/model.js';
 
 const box = (left: number, top: number, right: number, bottom: number): Box => ({ left, top, right, bottom });
 
-/** A square of side 2, the number of which is its place in the annotation. */
+/** A square with sides of 2 pixels. Its number is its position in the annotation. */
 function square(number: number, x: number, y: number): Element {
   return { id: String(number), type: 'rectangle', center: [x, y, 0], width: 2, height: 2 };
 }

@@ -12,7 +12,7 @@ const view = (left: number, top: number, width: number = 1000): Box => ({
   bottom: top + width / 2,
 });
 
-/** The required region at the end of a movement, of which a part is reported every 50 ms. */
+/** The required region at the end of a movement that is reported in parts, one every 50 ms. */
 function moved(reach: Reach, x: number, y: number, steps: number = 60) {
   let [left, top] = [0, 0];
   for (let step = 0; step < steps; step += 1) {
