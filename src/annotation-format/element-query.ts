@@ -161,20 +161,20 @@ export class ElementBudget {
   returned = 0;
   /** Sum of the details of the elements sent; each centroid counts 1. */
   details = 0;
-  readonly #most: number;
+  readonly #maxElements: number;
 
   constructor(private readonly query: ElementQuery) {
-    this.#most = maxElements(query);
+    this.#maxElements = maxElements(query);
   }
 
   /** Whether anything limits the number of elements. */
   get isLimited(): boolean {
-    return this.#most < Infinity;
+    return this.#maxElements < Infinity;
   }
 
   /** Whether another element can be sent. */
   get isOpen(): boolean {
-    if (this.returned >= this.#most) return false;
+    if (this.returned >= this.#maxElements) return false;
     const { maxDetails, minElements } = this.query;
     return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
   }

@@ -42,16 +42,16 @@ export async function convertTo(
   const directory = await temporaryDirectory(dirname(output));
   const { opened, refusal } = await openedHere(input);
   try {
-    const made = await convertFile(
+    const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
       directory.path,
       { options, progress, signal, source: opened ?? undefined },
     );
     signal.throwIfAborted();
     // Temporary files are private. The result gets the usual permissions of new files.
-    await chmod(made.path, 0o666 & ~process.umask());
-    await rename(made.path, output);
-    return made.size;
+    await chmod(converted.path, 0o666 & ~process.umask());
+    await rename(converted.path, output);
+    return converted.size;
   } catch (error) {
     if (!(error instanceof TileSourceError) || refusal === null || refusal.message === error.message) throw error;
     // The conversion tries fewer sources than the registry, so both messages are useful.

@@ -215,11 +215,11 @@ interface Projected {
 
 /** Returns the image in other projections. Each is created at the first request. */
 function projections(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
-  let made: Projected | undefined;
+  let projected: Projected | undefined;
   return (projection) => {
     requireWebMercator(projection);
-    made ??= project(source, options, renderer);
-    return made;
+    projected ??= project(source, options, renderer);
+    return projected;
   };
 }
 

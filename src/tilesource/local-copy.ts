@@ -28,10 +28,10 @@ export interface LocalFile {
  * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. If it fails, it
  * leaves nothing.
  *
- * @param most maximum number of bytes to copy, `maxCopiedBytes` if nothing of the image was copied before.
+ * @param maxBytes maximum number of bytes to copy, `maxCopiedBytes` if nothing of the image was copied before.
  * @throws TileSourceError if the file is larger than `most`; BusyError if copies of other images use up the capacity.
  */
-export async function makeLocal(input: SourceInput, path: string, most: number, signal?: AbortSignal): Promise<LocalFile> {
+export async function makeLocal(input: SourceInput, path: string, maxBytes: number, signal?: AbortSignal): Promise<LocalFile> {
   if (input.path !== null) {
     await symlink(resolve(input.path), path);
     return { bytes: 0, release: () => undefined };
@@ -39,7 +39,7 @@ export async function makeLocal(input: SourceInput, path: string, most: number, 
   const reader = await input.open();
   try {
     const bytes = reader.size;
-    if (bytes > most) {
+    if (bytes > maxBytes) {
       throw new TileSourceError(
         `${input.name} is not on this machine, and can only be read by path: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
       );

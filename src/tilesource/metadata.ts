@@ -45,16 +45,16 @@ export interface LargeImageMetadata {
 }
 
 /** Results of {@link wireMetadata}. */
-const made = new WeakMap<ImageMetadata, LargeImageMetadata>();
+const wireMetadataByImage = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
 /** Metadata of an image in the form of responses. It is made once, because there may be 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
-  return made.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
+  return wireMetadataByImage.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
 }
 
 /** Prepares {@link wireMetadata} in slices. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
-  if (made.has(image)) return;
+  if (wireMetadataByImage.has(image)) return;
   const making = describeFrames(image.frames ?? [], image.channels);
   let next = making.next();
   for (; next.done !== true; next = making.next()) if (isSliceOver()) await nextSlice();
@@ -82,7 +82,7 @@ function remember(image: ImageMetadata, frames: WireFrames): LargeImageMetadata 
     ...frames,
     ...wireGeospatial(image),
   };
-  made.set(image, metadata);
+  wireMetadataByImage.set(image, metadata);
   return metadata;
 }
 

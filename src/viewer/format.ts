@@ -132,8 +132,8 @@ export function formatMagnification(zoom: number, magnification: number | null) 
 }
 
 /** A text, shortened with an ellipsis if it has more characters than a limit. */
-export function shortened(text: string, most: number) {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+export function shortened(text: string, maxLength: number) {
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }
 
 /** A text, shortened with an ellipsis if it is wider than a limit. */

@@ -51,15 +51,15 @@ const names: Readonly<Record<QueueName, string>> = {
 
 /** Makes the queues. @param limits replace the defaults. */
 export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {}): Queues {
-  const made = (name: QueueName) => new WorkQueue({ name: names[name], ...defaultQueues[name], ...limits[name] });
+  const makeQueue = (name: QueueName) => new WorkQueue({ name: names[name], ...defaultQueues[name], ...limits[name] });
   return {
-    tiles: made('tiles'),
-    chunks: made('chunks'),
-    pictures: made('pictures'),
-    keptFiles: made('keptFiles'),
-    elements: made('elements'),
-    edits: made('edits'),
-    searches: made('searches'),
+    tiles: makeQueue('tiles'),
+    chunks: makeQueue('chunks'),
+    pictures: makeQueue('pictures'),
+    keptFiles: makeQueue('keptFiles'),
+    elements: makeQueue('elements'),
+    edits: makeQueue('edits'),
+    searches: makeQueue('searches'),
   };
 }
 

@@ -41,11 +41,11 @@ export class FolderContents {
       .limit(maxNamesakes);
     for (const doc of await readInSlices<StoredDocument>(query.lean())) {
       const item = itemOf(doc);
-      const ofItem = { [fields.file.itemId]: doc._id };
-      const named = await files.findOne({ ...ofItem, [fields.file.name]: name }).lean<StoredDocument>();
+      const itemFilter = { [fields.file.itemId]: doc._id };
+      const named = await files.findOne({ ...itemFilter, [fields.file.name]: name }).lean<StoredDocument>();
       if (named !== null) return { file: fileOf(named), item };
       if (itemName !== name) continue;
-      const [only, other] = await files.find(ofItem).limit(2).lean<StoredDocument[]>();
+      const [only, other] = await files.find(itemFilter).limit(2).lean<StoredDocument[]>();
       if (only !== undefined && other === undefined) return { file: fileOf(only), item };
     }
     return null;

@@ -289,8 +289,8 @@ export class HostRecords {
 
   async #filesOfItems(items: readonly ItemRecord[]): Promise<FileRecord[][]> {
     const [only] = items;
-    const ofItems = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
-    const query = this.#files.find({ [this.#fields.file.itemId]: ofItems }).sort({ _id: 1 });
+    const itemIds = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
+    const query = this.#files.find({ [this.#fields.file.itemId]: itemIds }).sort({ _id: 1 });
     const files = (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.fileOf(doc));
     const byItem = new Map(items.map(({ id }) => [id, [] as FileRecord[]]));
     for (const file of files) byItem.get(file.itemId ?? '')?.push(file);

@@ -42,8 +42,8 @@ export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeIm
 /** Queries on the cached files of items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
-  readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
-  readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
+  readonly #findGrouped = grouped((requests: readonly FileOfItem[]) => this.#findMany(requests));
+  readonly #entriesGrouped = grouped((requests: readonly FilesOfItem[]) => this.#entriesOfMany(requests), { maxSize: 20 });
 
   constructor(
     records: HostRecords,
@@ -70,21 +70,21 @@ export class CachedFileModel {
     return this.#findGrouped({ itemId, kind, key, state });
   }
 
-  async #findMany(wanted: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
+  async #findMany(requests: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
     const found = new Map<string, StoredDocument>();
-    for (const kind of kindsOf(wanted)) {
-      const ofKind = wanted.filter((each) => each.kind === kind);
+    for (const kind of kindsOf(requests)) {
+      const requestsOfKind = requests.filter((each) => each.kind === kind);
       const docs = await this.#files
-        .find({ ...ofItems(kind, ofKind), thumbnailKey: { $in: unique(ofKind.map(({ key }) => key)) } })
+        .find({ ...ofItems(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
         .lean<StoredDocument[]>();
-      const states = new Map(ofKind.map(({ itemId, state }) => [String(itemId), state]));
+      const states = new Map(requestsOfKind.map(({ itemId, state }) => [String(itemId), state]));
       for (const doc of docs) {
         const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
         if (!found.has(name) && showsState(doc, states.get(String(doc.attachedToId)))) found.set(name, doc);
       }
     }
-    return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
+    return requests.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
   /**
@@ -113,14 +113,14 @@ export class CachedFileModel {
     return this.#entriesGrouped({ itemId: item.doc._id, kind });
   }
 
-  async #entriesOfMany(wanted: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
+  async #entriesOfMany(requests: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
     const found = new Map<string, CachedFileId[]>();
-    for (const kind of kindsOf(wanted)) {
+    for (const kind of kindsOf(requests)) {
       const docs = await this.#files
         .find(
           ofItems(
             kind,
-            wanted.filter((each) => each.kind === kind),
+            requests.filter((each) => each.kind === kind),
           ),
           { thumbnailKey: 1, attachedToId: 1 },
         )
@@ -133,7 +133,7 @@ export class CachedFileModel {
         else entries.push({ _id, thumbnailKey });
       }
     }
-    return wanted.map(({ itemId, kind }) => found.get(`${kind}\n${String(itemId)}`) ?? []);
+    return requests.map(({ itemId, kind }) => found.get(`${kind}\n${String(itemId)}`) ?? []);
   }
 
   /** Records of an item's files, newest first. */
@@ -212,12 +212,16 @@ function unique<T>(values: readonly T[]): T[] {
   return [...new Set(values)];
 }
 
-function kindsOf(wanted: readonly FilesOfItem[]): CachedFileKind[] {
-  return unique(wanted.map(({ kind }) => kind));
+function kindsOf(requests: readonly FilesOfItem[]): CachedFileKind[] {
+  return unique(requests.map(({ kind }) => kind));
 }
 
-function ofItems(kind: CachedFileKind, wanted: readonly FilesOfItem[]): Record<string, unknown> {
-  return { attachedToId: { $in: unique(wanted.map(({ itemId }) => itemId)) }, [kindFields[kind]]: true, attachedToType: 'item' };
+function ofItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): Record<string, unknown> {
+  return {
+    attachedToId: { $in: unique(requests.map(({ itemId }) => itemId)) },
+    [kindFields[kind]]: true,
+    attachedToType: 'item',
+  };
 }
 
 function query({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {

@@ -132,7 +132,11 @@ export class CachedFiles {
   obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
     const id = `${item.id}\n${name.kind}\n${name.key}`;
     const { signal, ...rest } = options;
-    return this.#underWay.join(id, (wanted) => this.#obtain(id, item, name, make, { ...rest, signal: wanted }), signal);
+    return this.#underWay.join(
+      id,
+      (sharedSignal) => this.#obtain(id, item, name, make, { ...rest, signal: sharedSignal }),
+      signal,
+    );
   }
 
   async #obtain(
@@ -164,8 +168,8 @@ export class CachedFiles {
       // Before this process got the lease, another process may have made the file, and the item may have got another image.
       const current = await this.options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
-      const made = await this.read(current, name);
-      if (made !== null) return { content: made, created: false };
+      const existing = await this.read(current, name);
+      if (existing !== null) return { content: existing, created: false };
       const content = await make(current, signal);
       if (content.corruptTiles) {
         return { content, created: true, notKept: new TileSourceError(`The picture has ${content.corruptTiles} corrupt tiles.`) };

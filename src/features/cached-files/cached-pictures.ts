@@ -61,8 +61,8 @@ export async function obtainPicture(
   options: ObtainOptions = {},
 ): Promise<Obtained> {
   const { drawing = (work) => work(), signal } = options;
-  const make = (current: ItemRecord, wanted: AbortSignal) =>
-    drawing(() => images.use(current, (image) => makePicture(image, entry, wanted), wanted), wanted);
+  const make = (current: ItemRecord, sharedSignal: AbortSignal) =>
+    drawing(() => images.use(current, (image) => makePicture(image, entry, sharedSignal), sharedSignal), sharedSignal);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
@@ -96,14 +96,18 @@ export async function obtainHistogram(
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
   const { signal, enqueue, drawing = (work) => work() } = options;
-  const draw = (current: ItemRecord, wanted?: AbortSignal) =>
-    images.use(current, (image) => image.histogram({ ...histogramRequest(entry), ...(wanted && { signal: wanted }) }), wanted);
-  const make = (current: ItemRecord, wanted?: AbortSignal) => drawing(() => draw(current, wanted), wanted);
+  const draw = (current: ItemRecord, sharedSignal?: AbortSignal) =>
+    images.use(
+      current,
+      (image) => image.histogram({ ...histogramRequest(entry), ...(sharedSignal && { signal: sharedSignal }) }),
+      sharedSignal,
+    );
+  const make = (current: ItemRecord, sharedSignal?: AbortSignal) => drawing(() => draw(current, sharedSignal), sharedSignal);
   const obtained = await cachedFiles.obtain(
     item,
     name,
-    async (current, wanted) => ({
-      bytes: Buffer.from(JSON.stringify(await make(current, wanted))),
+    async (current, sharedSignal) => ({
+      bytes: Buffer.from(JSON.stringify(await make(current, sharedSignal))),
       type: 'application/octet-stream',
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },

@@ -110,7 +110,7 @@ async function obtain(
     keepMissing: true,
     mustKeep: true,
     signal,
-    drawing: (work, wanted) => makers.run(work, { signal: wanted }),
+    drawing: (work, sharedSignal) => makers.run(work, { signal: sharedSignal }),
   });
   return created;
 }

@@ -40,7 +40,7 @@ export class CachePeers {
   readonly #toAll: string;
   readonly #toOne: string;
   readonly #counter: string;
-  readonly #asking = new Map<string, (answer: Answer) => void>();
+  readonly #pending = new Map<string, (answer: Answer) => void>();
   readonly #stopListening: () => void;
   #generation: number | null = null;
   #isClearOwed = false;
@@ -88,7 +88,7 @@ export class CachePeers {
 
   close(): void {
     this.#stopListening();
-    this.#asking.clear();
+    this.#pending.clear();
   }
 
   async #catchUp(): Promise<void> {
@@ -106,7 +106,7 @@ export class CachePeers {
   async #receive(channel: string, message: string): Promise<void> {
     if (channel === this.#toOne + this.#id) {
       const answer = JSON.parse(message) as Answer;
-      this.#asking.get(answer.id)?.(answer);
+      this.#pending.get(answer.id)?.(answer);
       return;
     }
     if (channel !== this.#toAll) return;
@@ -137,20 +137,20 @@ export class CachePeers {
     let finish = (): void => {};
     const complete = new Promise<void>((resolve) => (finish = resolve));
     const timer = setTimeout(finish, patienceMs);
-    this.#asking.set(id, (answer) => {
+    this.#pending.set(id, (answer) => {
       answers.push(answer);
       if (answers.length >= expected) finish();
     });
     try {
       // Every process gets the message, including this one, except those whose subscription has not been renewed yet.
-      const heard = await this.#publish(question, id);
-      expected = heard - (this.#connection.messages.status === 'ready' ? 1 : 0);
+      const receiverCount = await this.#publish(question, id);
+      expected = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
       if (answers.length >= expected) finish();
       await complete;
       return answers;
     } finally {
       clearTimeout(timer);
-      this.#asking.delete(id);
+      this.#pending.delete(id);
     }
   }
 }

@@ -68,12 +68,16 @@ export class CommentViews {
   /** The shapes that exist and that the caller can see. */
   async #shapes(comments: readonly CommentDocument[], caller: Caller | null): Promise<Set<string>> {
     const { writer, store } = this.options.annotations;
-    const wanted = new Map<string, string[]>();
+    const elementIdsByAnnotation = new Map<string, string[]>();
     for (const { shape } of comments) {
-      if (shape !== null) wanted.set(shape.annotationId, [...(wanted.get(shape.annotationId) ?? []), shape.elementId]);
+      if (shape !== null)
+        elementIdsByAnnotation.set(shape.annotationId, [
+          ...(elementIdsByAnnotation.get(shape.annotationId) ?? []),
+          shape.elementId,
+        ]);
     }
     const seen = new Set<string>();
-    await mapConcurrently([...wanted], annotationsAtOnce, async ([annotationId, elementIds]) => {
+    await mapConcurrently([...elementIdsByAnnotation], annotationsAtOnce, async ([annotationId, elementIds]) => {
       try {
         const annotation = await writer.load(annotationId, 0, caller);
         for (const elementId of (await store.find(annotation.elements, elementIds)).keys())

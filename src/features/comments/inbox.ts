@@ -18,8 +18,8 @@ export class Inbox {
   /** A part of the inbox, newest first, and how many comments it has. @param limit 0 for all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
     const { heads, items } = await this.#readable(user);
-    const wanted = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
-    const part = wanted.slice(offset, limit === 0 ? undefined : offset + limit);
+    const matching = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
+    const part = matching.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
     for (const some of batches(part)) comments.push(...(await this.options.model.some(some.map(({ _id }) => _id))));
     const shown = await this.options.views.all(comments, user);
@@ -27,7 +27,7 @@ export class Inbox {
       const { id: _id, name, folderId } = items.get(comment.itemId)!;
       return { ...comment, item: { _id, name, folderId } };
     });
-    return { entries, total: wanted.length };
+    return { entries, total: matching.length };
   }
 
   async count(user: User): Promise<{ total: number; unread: number }> {

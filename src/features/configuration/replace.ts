@@ -108,27 +108,27 @@ async function replaceFile(
   if (target.content?.equals(content)) return { status: 'no change' };
   allow(target.content);
   const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
-  const made: string[] = [];
+  const createdPaths: string[] = [];
   try {
     // Like the file, backups may contain the passwords of caches.
     if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
-    made.push(temporary);
+    createdPaths.push(temporary);
     await writeNew(temporary, content, target.stats);
     step('configuration:written');
     let backupPath: string | null = null;
     if (target.content !== null && target.stats !== null) {
-      backupPath = await writeBackup(path, target.content, target.stats, made);
+      backupPath = await writeBackup(path, target.content, target.stats, createdPaths);
       step('configuration:saved');
       logger?.info({ from: path, to: backupPath }, `Copying existing config file from ${path} to ${backupPath}`);
     }
     logger?.info({ path }, `Replacing config file ${path}`);
     await rename(temporary, target.path);
     step('configuration:replaced');
-    made.length = 0;
+    createdPaths.length = 0;
     await syncFolder(dirname(target.path));
     return { status: 'updated', time: now(), ...(backupPath === null ? {} : { backupPath }) };
   } catch (error) {
-    for (const file of made) await unlink(file).catch(() => undefined);
+    for (const file of createdPaths) await unlink(file).catch(() => undefined);
     throw explain(error, path);
   }
 }

@@ -29,13 +29,13 @@ export class ConversionItems {
     const { records, host } = this.parts;
     const { name, folder, creatorId, jobId } = item;
     const fields = { [conversionField]: jobId };
-    const made =
+    const created =
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
-    if (made.doc[conversionField] !== jobId) await this.parts.marks.markItem(made, jobId);
+    if (created.doc[conversionField] !== jobId) await this.parts.marks.markItem(created, jobId);
     step('conversion:item-made');
-    return made;
+    return created;
   }
 
   /** Removes the marks from everything that a job has stored, which is in use from now on. */

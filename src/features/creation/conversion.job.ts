@@ -55,9 +55,9 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   progress({ total: 100, current: 0, message: 'Converting' });
   // An earlier attempt may have stored its result before its process was killed.
   const { copy } = await copies.tidy(job.id);
-  const made = copy?.id ?? (await creation.delivered(job));
-  if (made !== null) {
-    results({ file: [made] });
+  const fileId = copy?.id ?? (await creation.delivered(job));
+  if (fileId !== null) {
+    results({ file: [fileId] });
     log('Finished large image conversion\n');
     return;
   }
@@ -98,12 +98,12 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       progress({ message: createdMessage(item.name) });
     } else {
       const itemName = work.target?.name ?? name;
-      const made = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
+      const created = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
-        stored = await store(parts, { converted, name: itemName, itemId: made.id, jobId: job.id, userId: job.userId, signal });
+        stored = await store(parts, { converted, name: itemName, itemId: created.id, jobId: job.id, userId: job.userId, signal });
         signal.throwIfAborted();
       } catch (error) {
-        await copies.remove(made);
+        await copies.remove(created);
         throw error;
       }
     }

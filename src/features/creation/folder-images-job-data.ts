@@ -45,14 +45,14 @@ interface FolderImagesWork extends FolderImageProgress {
 }
 
 /** Creates the job for the rest of a folder. */
-export function newFolderImagesJob(begun: {
+export function newFolderImagesJob(start: {
   folderId: string;
   caller: Caller;
   options: FolderImageOptions;
   counts: FolderImageCounts;
   position: FolderPosition;
 }): NewDefinedJob {
-  const { folderId, caller, options, counts, position } = begun;
+  const { folderId, caller, options, counts, position } = start;
   const work: FolderImagesWork = { folderId, options, counts, position, asAdmin: caller.admin };
   return { userId: caller.id, asynchronous: true, kwargs: { folderId, ...options }, other: { folderImages: work } };
 }

@@ -80,8 +80,8 @@ export class FolderImages {
     signal: AbortSignal,
   ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
     const ends = performance.now() + answerMs;
-    const begun: FolderImageProgress = { counts: { ...nothing }, position: null };
-    const done = await this.continue(folder, caller, options, begun, { signal, isOver: () => performance.now() >= ends });
+    const start: FolderImageProgress = { counts: { ...nothing }, position: null };
+    const done = await this.continue(folder, caller, options, start, { signal, isOver: () => performance.now() >= ends });
     const { counts, position } = done;
     if (position === null) return { counts, job: null };
     const { runner } = this.parts;

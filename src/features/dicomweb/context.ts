@@ -90,7 +90,7 @@ export async function mayRetrieve(
 /** The routes, and again for links, whose tokens are in the path because many clients lose headers and queries. */
 export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
-  const ofLinks = routes
+  const linkRoutes = routes
     .filter(({ method, path }) => method === 'get' && path.startsWith('/dicomweb/'))
     // The token of a link has no scopes.
     .map(({ scope: _scope, ...route }): RouteDefinition<DicomContext> => ({
@@ -100,5 +100,5 @@ export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): Rou
       params: { token, ...route.params },
       anyOrigin: 'always',
     }));
-  return [...routes, ...ofLinks];
+  return [...routes, ...linkRoutes];
 }

@@ -69,7 +69,7 @@ const one = defineRoute({
   },
 });
 
-const many = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
+const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
   defineRoute({
     ...shared,
     path,
@@ -106,8 +106,12 @@ const many = (path: string, params: typeof studyPath | typeof seriesPath, summar
     },
   });
 
-const ofStudy = many('/dicomweb/studies/:study', studyPath, 'Get all instances of a study as DICOM files (WADO-RS).');
-const ofSeries = many(
+const studyInstances = instancesRoute(
+  '/dicomweb/studies/:study',
+  studyPath,
+  'Get all instances of a study as DICOM files (WADO-RS).',
+);
+const seriesInstances = instancesRoute(
   '/dicomweb/studies/:study/series/:series',
   seriesPath,
   'Get all instances of a series as DICOM files (WADO-RS).',
@@ -135,8 +139,8 @@ const storing = (path: string, params: Partial<typeof studyPath>) =>
 /** Routes of whole instances. */
 export const instanceRoutes = [
   one,
-  ofStudy,
-  ofSeries,
+  studyInstances,
+  seriesInstances,
   storing('/dicomweb/studies', {}),
   storing('/dicomweb/studies/:study', studyPath),
 ];

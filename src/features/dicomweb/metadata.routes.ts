@@ -27,7 +27,7 @@ const returns = { schema: { type: 'array', items: { type: 'object', additionalPr
 /** Maximum number of instances in one response of metadata. */
 const maxInstances = 5000;
 
-const one = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
+const metadataRoute = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
   defineRoute({
     ...shared,
     path,
@@ -56,19 +56,23 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
     },
   });
 
-const ofStudy = one('/dicomweb/studies/:study/metadata', studyPath, 'Get the attributes of all instances of a study (WADO-RS).');
-const ofSeries = one(
+const studyMetadata = metadataRoute(
+  '/dicomweb/studies/:study/metadata',
+  studyPath,
+  'Get the attributes of all instances of a study (WADO-RS).',
+);
+const seriesMetadata = metadataRoute(
   '/dicomweb/studies/:study/series/:series/metadata',
   seriesPath,
   'Get the attributes of all instances of a series (WADO-RS).',
 );
-const ofInstance = one(
+const instanceMetadata = metadataRoute(
   '/dicomweb/studies/:study/series/:series/instances/:instance/metadata',
   instancePath,
   'Get the attributes of an instance (WADO-RS).',
 );
 
-const ofItem = defineRoute({
+const itemMetadata = defineRoute({
   ...shared,
   repeatable: false,
   path: '/item/:itemId/dicomweb',
@@ -118,4 +122,4 @@ const bulkData = defineRoute({
 });
 
 /** Routes of attributes (WADO-RS metadata and bulk data). */
-export const metadataRoutes = [ofStudy, ofSeries, ofInstance, ofItem, bulkData];
+export const metadataRoutes = [studyMetadata, seriesMetadata, instanceMetadata, itemMetadata, bulkData];

@@ -35,9 +35,9 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
   const [ofGroups, ofUsers] = [take('groups'), take('users')];
   for (const group of [...groups].sort()) add(ofGroups, group);
   // The sections of groups, which were merged before, may have added to `access`.
-  const ofAccess = take('access');
-  if (login !== null) add(ofAccess, 'user');
-  if (admin) add(ofAccess, 'admin');
+  const accessPart = take('access');
+  if (login !== null) add(accessPart, 'user');
+  if (admin) add(accessPart, 'admin');
   if (login !== null) add(ofUsers, login);
   return result;
 }

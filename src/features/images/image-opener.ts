@@ -73,13 +73,13 @@ interface Nesting {
 /** Opens files of the host with the sources that read them. */
 export class ImageOpener {
   /** The parts of images that could not be opened, as far as they are known, by the error that was thrown. */
-  readonly #ofFailures = new WeakMap<object, ImageParts>();
+  readonly #partsByError = new WeakMap<object, ImageParts>();
 
   constructor(private readonly options: ImageOpenerOptions) {}
 
   /** The parts of the image that could not be opened because of this error. */
   partsOfFailure(error: unknown): ImageParts | undefined {
-    return error instanceof TileSourceError ? this.#ofFailures.get(error) : undefined;
+    return error instanceof TileSourceError ? this.#partsByError.get(error) : undefined;
   }
 
   /** Opens a file. @throws TileSourceError */
@@ -96,7 +96,7 @@ export class ImageOpener {
       const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
       const source = withScale(opened, scale);
       await prepareWireMetadata(source.metadata);
-      let made: LargeImage | null = null;
+      let image: LargeImage | null = null;
       const make = () =>
         openLargeImage(source, {
           sourceName: name,
@@ -107,7 +107,7 @@ export class ImageOpener {
       return {
         // Files that are opened only to find their sources need none.
         get image() {
-          return (made ??= make());
+          return (image ??= make());
         },
         borrowed: borrowable(name, source),
         parts: nesting.parts,
@@ -123,7 +123,7 @@ export class ImageOpener {
       };
     } catch (error) {
       await closeNested();
-      if (error instanceof TileSourceError) this.#ofFailures.set(error, nesting.parts);
+      if (error instanceof TileSourceError) this.#partsByError.set(error, nesting.parts);
       throw error;
     }
   }
@@ -232,9 +232,9 @@ export function sourceOf({ largeImage }: ItemRecord, file: FileRecord): string |
 }
 
 function borrowable(sourceName: string, source: TileSource): BorrowedImage {
-  let made: Renderer | null = null;
+  let created: Renderer | null = null;
   // Few images are ever borrowed, so the renderer is created at the first use.
-  const renderer = (): Renderer => (made ??= new Renderer(source, {}));
+  const renderer = (): Renderer => (created ??= new Renderer(source, {}));
   return {
     sourceName,
     source,

@@ -55,13 +55,13 @@ type Made<Name extends PictureParameterName> = ReturnType<(typeof makers)[(typeo
 
 /** The parameters with these names, as routes declare them. */
 export function routeParameters<Name extends PictureParameterName>(...names: Name[]): { [N in Name]: Made<N> } {
-  const made = names.map((name) => {
+  const entries = names.map((name) => {
     const { kind, description, minimum, maximum }: PictureParameter = pictureParameters[name];
     const options = { ...(description && { description }), ...(minimum !== undefined && { minimum, maximum }) };
     return [name, makers[kind](options)];
   });
   // Each name has the parameter of its kind.
-  return Object.fromEntries(made) as { [N in Name]: Made<N> };
+  return Object.fromEntries(entries) as { [N in Name]: Made<N> };
 }
 
 /** Parameters of the encoding of a picture. */

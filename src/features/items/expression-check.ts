@@ -32,7 +32,7 @@ function ambiguityOf(text: string): string | null {
   const groups: Part[] = [{ isAmbiguous: false }];
   let last: Part = { isAmbiguous: false };
   let choices = 0;
-  for (const [token, least, comma, most] of text.matchAll(tokens)) {
+  for (const [token, min, comma, max] of text.matchAll(tokens)) {
     const group = groups.at(-1)!;
     if (/^\\[1-9kgQE]/.test(token)) return 'refers back to what it has matched';
     if (token === '(?' || token === '(*') return 'looks around, or has a group of another kind than (…) and (?:…)';
@@ -43,11 +43,11 @@ function ambiguityOf(text: string): string | null {
     } else if (token === '|') {
       group.isAmbiguous = true;
       choices += 1;
-    } else if (token === '*' || token === '+' || token === '?' || least !== undefined) {
-      const highest = least === undefined ? Infinity : Number(comma === undefined ? least : most || Infinity);
+    } else if (token === '*' || token === '+' || token === '?' || min !== undefined) {
+      const highest = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
       if (highest !== Infinity && highest > maxCount) return `repeats something more than ${maxCount} times`;
       if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
-      group.isAmbiguous ||= least === undefined || comma !== undefined;
+      group.isAmbiguous ||= min === undefined || comma !== undefined;
       choices += 1;
       // A second character after a quantifier only determines the order in which alternatives are tried.
     } else last = { isAmbiguous: false };

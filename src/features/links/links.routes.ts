@@ -175,7 +175,7 @@ async function makeLink(
   return Reply.json({ ...shown(link), token }, { headers: { 'Cache-Control': 'no-store' } });
 }
 
-const ofItem = defineRoute({
+const listOfItem = defineRoute({
   ...listing,
   path: '/item/:itemId/link',
   summary: 'List the links to an item.',
@@ -192,7 +192,7 @@ const toItem = defineRoute({
   handle: makeLink,
 });
 
-const ofFolder = defineRoute({
+const listOfFolder = defineRoute({
   ...listing,
   path: '/folder/:folderId/link',
   summary: 'List the links to a folder.',
@@ -290,4 +290,4 @@ const revoke = defineRoute({
 });
 
 /** Routes that make and manage links. */
-export const linkRoutes = [ofItem, toItem, ofFolder, toFolder, opened, get, change, revoke];
+export const linkRoutes = [listOfItem, toItem, listOfFolder, toFolder, opened, get, change, revoke];

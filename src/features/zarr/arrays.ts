@@ -2,7 +2,7 @@ import type { FrameMetadata, ImageMetadata } from '../../tilesource/tile-source.
 import type { Size } from '../../tilesource/geometry.js';
 
 /** Sides that chunks can have, in pixels. Tiles of other sizes are split or joined. */
-const chunkSides = { least: 256, most: 1024, usual: 512 };
+const chunkSides = { min: 256, max: 1024, usual: 512 };
 
 /** The names of axes, in the order that OME-Zarr requires. */
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
@@ -63,8 +63,8 @@ function planeOf({ axes }: FrameMetadata): Plane {
 
 /** Side of the chunks of an image. */
 function chunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
-  const { least, most, usual } = chunkSides;
-  return tileWidth === tileHeight && tileWidth >= least && tileWidth <= most ? tileWidth : usual;
+  const { min, max, usual } = chunkSides;
+  return tileWidth === tileHeight && tileWidth >= min && tileWidth <= max ? tileWidth : usual;
 }
 
 function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {

@@ -111,14 +111,14 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   const frame = frames?.find(({ axes }) => (axes.C ?? 0) === channel);
   const isAlpha = band === bandCount - 1 && (bandCount === 2 || bandCount === 4);
   const own = channels?.[channel] ?? frame?.channel;
-  const ofBand = bandCount > 1 ? bandInterpretations(bandCount)[band] : undefined;
-  const label = [own ?? (bandCount > 1 && channel === 0 ? undefined : `Channel ${channel + 1}`), ofBand]
+  const bandName = bandCount > 1 ? bandInterpretations(bandCount)[band] : undefined;
+  const label = [own ?? (bandCount > 1 && channel === 0 ? undefined : `Channel ${channel + 1}`), bandName]
     .filter(Boolean)
     .join(' ');
-  const most = white ?? fullValue(dtype);
+  const max = white ?? fullValue(dtype);
   const isFloat = dtype.startsWith('float');
-  const least = white === undefined ? minValue(dtype) : dtype.startsWith('int') ? -white - 1 : 0;
-  const [start, end] = window ?? [least, most];
+  const min = white === undefined ? minValue(dtype) : dtype.startsWith('int') ? -white - 1 : 0;
+  const [start, end] = window ?? [min, max];
   return {
     label,
     color: colorOf({ own: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
@@ -126,8 +126,8 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
     window: {
       start,
       end: end > start ? end : start + 1,
-      min: isFloat ? Math.min(start, least) : least,
-      max: isFloat ? Math.max(end, start + 1) : most,
+      min: isFloat ? Math.min(start, min) : min,
+      max: isFloat ? Math.max(end, start + 1) : max,
     },
   };
 }

@@ -80,7 +80,7 @@ export class ZarrImages {
       const state = await this.options.images.pictureKey(item, 'zarr', {});
       const cached = this.#layouts.get(state);
       if (cached !== undefined) return cached;
-      const made = await this.options.images.useStored(
+      const layout = await this.options.images.useStored(
         item,
         ({ source }): Layout => ({
           state,
@@ -90,8 +90,8 @@ export class ZarrImages {
         }),
         request.signal,
       );
-      this.#layouts.set(state, made);
-      return made;
+      this.#layouts.set(state, layout);
+      return layout;
     } catch (error) {
       const isChunk = indexOf(segments.at(-1)) !== null;
       // A program that requests a chunk has seen an image, and would treat 404 as samples that are zero.

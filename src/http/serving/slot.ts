@@ -51,12 +51,12 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
 }
 
 function slotOf(app: HostApp, path: string): Slot {
-  let ofApp = slots.get(app);
-  if (ofApp === undefined) slots.set(app, (ofApp = new Map()));
-  const existing = ofApp.get(path);
+  let slotsOfApp = slots.get(app);
+  if (slotsOfApp === undefined) slots.set(app, (slotsOfApp = new Map()));
+  const existing = slotsOfApp.get(path);
   if (existing !== undefined) return existing;
   const slot: Slot = { router: null, probe: randomUUID(), onProbe: null };
-  ofApp.set(path, slot);
+  slotsOfApp.set(path, slot);
   app.use(path, (request: Request, response: Response, next: NextFunction) => {
     if (request.headers[probeHeader] === slot.probe) slot.onProbe?.();
     else if (slot.router === null) next();

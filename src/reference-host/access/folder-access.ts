@@ -54,13 +54,16 @@ export async function spreadAccess<D>(context: HostContext, spreading: Spreading
   };
   const updated = await (administrator === null
     ? setAll()
-    : context.journal.undertake({ kind: 'access', ...spreading, change: given(spreading.change), administrator }, setAll));
+    : context.journal.undertake(
+        { kind: 'access', ...spreading, change: withoutUndefined(spreading.change), administrator },
+        setAll,
+      ));
   await context.events.emit('access.changed', {});
   return updated;
 }
 
 /** A change without undefined members, which the database would store as null. */
-function given(change: AccessChange): AccessChange {
+function withoutUndefined(change: AccessChange): AccessChange {
   return { access: change.access, ...accessUpdate(change) };
 }
 

@@ -22,9 +22,9 @@ export async function sharedWith({ models }: HostContext, { id, groups }: Princi
   const filter = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
   const order = { naturalName: 1, _id: 1 } as const;
   const collections = await models.collection.find(filter, { _id: 1 }).sort(order).lean();
-  const ofOthers = { ...filter, baseParentId: { $ne: id } };
+  const othersFilter = { ...filter, baseParentId: { $ne: id } };
   const folders: FolderPlace[] = [];
-  for await (const folder of eachInSlices<FolderPlace>(models.folder.find(ofOthers, { parentId: 1 }).sort(order).lean()))
+  for await (const folder of eachInSlices<FolderPlace>(models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean()))
     folders.push(folder);
   const listed = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));
   return [

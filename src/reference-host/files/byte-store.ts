@@ -65,15 +65,15 @@ export class ByteStore {
     await mkdir(this.#uploads, { recursive: true });
     if ((await lengthAt(this.#owner)) !== null) return;
     if ((await readdir(this.#files)).length > 0 || (await readdir(this.#uploads)).length > 0) return;
-    const made = `${this.#owner}.${randomUUID()}`;
-    await writeFile(made, `${id}\n${randomUUID()}\n`, { flush: true });
+    const candidate = `${this.#owner}.${randomUUID()}`;
+    await writeFile(candidate, `${id}\n${randomUUID()}\n`, { flush: true });
     try {
       // Unlike a rename this fails where another process has been first, so that all of them read the same id.
-      await link(made, this.#owner);
+      await link(candidate, this.#owner);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
-      await rm(made, { force: true });
+      await rm(candidate, { force: true });
     }
     await syncDirectory(this.root);
   }

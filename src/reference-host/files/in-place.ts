@@ -214,7 +214,7 @@ export async function registerObjects(
     if (!existing.has(file.itemId!.toHexString())) continue;
     inBucket.set(file.storage.path, [...(inBucket.get(file.storage.path) ?? []), file]);
   }
-  const made: NewRegistration[] = [];
+  const registrations: NewRegistration[] = [];
   for (const { object, itemName, tree } of objects) {
     const files = inBucket.get(object.key);
     if (files !== undefined) {
@@ -228,11 +228,15 @@ export async function registerObjects(
       etag: object.etag,
       ...(tree !== undefined && { isTree: true, tree }),
     };
-    made.push({ name: itemName, creatorId, record: { name: basename(object.key), size: object.size, storage, creatorId } });
+    registrations.push({
+      name: itemName,
+      creatorId,
+      record: { name: basename(object.key), size: object.size, storage, creatorId },
+    });
   }
   await models.item.updateMany(
     { _id: { $in: items.map(({ _id }) => _id) }, fileMissing: { $ne: null } },
     { $unset: { fileMissing: 1 } },
   );
-  await register(context, folder, made);
+  await register(context, folder, registrations);
 }

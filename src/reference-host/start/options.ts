@@ -236,8 +236,10 @@ function readTrustProxy(text: string | undefined): number | string | null {
   const entries = text.split(',').map((entry) => entry.trim());
   const isNetwork = (entry: string) => {
     const [address = '', bits, ...more] = entry.split('/');
-    const most = isIP(address) === 4 ? 32 : 128;
-    return isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most));
+    const maxPrefix = isIP(address) === 4 ? 32 : 128;
+    return (
+      isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxPrefix))
+    );
   };
   if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isNetwork(entry)))
     return entries.join(',');

@@ -35,14 +35,17 @@ export async function withCapacity<T>(
 ): Promise<T> {
   await requireDisk(context, bytes);
   if (userId === null) return register();
-  const [most, quota] = await Promise.all([context.setting('core.user_maximum_uploads'), context.setting('core.user_quota')]);
-  if (most === 0 && quota === 0) return register();
+  const [maxUploads, quota] = await Promise.all([
+    context.setting('core.user_maximum_uploads'),
+    context.setting('core.user_quota'),
+  ]);
+  if (maxUploads === 0 && quota === 0) return register();
   const busy = () => new TooOftenError('Too many uploads are started at the same time. Try again in a moment.', 1);
   return context.claims.run(`capacity/${userId.toHexString()}`, { patienceMs, busy }, async () => {
     const usage = await usageOf(context, userId);
-    if (isUpload && most > 0 && usage.uploads >= most) {
+    if (isUpload && maxUploads > 0 && usage.uploads >= maxUploads) {
       throw new TooOftenError(
-        `This user has ${usage.uploads} unfinished uploads; the maximum is ${most} (core.user_maximum_uploads). ` +
+        `This user has ${usage.uploads} unfinished uploads; the maximum is ${maxUploads} (core.user_maximum_uploads). ` +
           'Complete or cancel some of them.',
         retryAfterSeconds,
       );

@@ -67,15 +67,15 @@ function recordOf(upload: UploadDocument) {
 
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
-  const made = await models.file.findById(upload._id).lean<FileDocument>();
+  const existing = await models.file.findById(upload._id).lean<FileDocument>();
   // The file has been moved to another item, and its first item may no longer exist.
-  if (made !== null && made.itemId?.equals(upload.parentId) !== true) return made;
+  if (existing !== null && existing.itemId?.equals(upload.parentId) !== true) return existing;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
-  if (made === null) return insertFile(context, item, recordOf(upload));
+  if (existing === null) return insertFile(context, item, recordOf(upload));
   await recountAround(context, item);
-  await events.emit('file.saved', { file: { ...made }, created: true });
-  return made;
+  await events.emit('file.saved', { file: { ...existing }, created: true });
+  return existing;
 }
 
 /** Creates the file and then its item. The item makes the file visible. */
@@ -83,12 +83,12 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
   const { models, events } = context;
   const itemId = upload.itemId!;
   // The item is read before the file: if the item is missing because its file was moved, the file shows that.
-  const made = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
+  const existing = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
     (await recordFiles(context, [{ itemId, record: recordOf(upload) }]))[0]!;
   if (file.itemId?.equals(itemId) !== true) return file;
-  if (made === null) {
+  if (existing === null) {
     try {
       const folder = await models.folder.findById(upload.parentId).lean<FolderDocument>();
       if (folder === null) throw new InvalidError(`No such folder: ${upload.parentId.toHexString()}`, 'id');
@@ -98,7 +98,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
       if (isFinal(error)) await models.file.deleteOne({ _id: file._id });
       throw error;
     }
-  } else await recountAround(context, made);
+  } else await recountAround(context, existing);
   await events.emit('file.saved', { file: { ...file }, created: true });
   // A listener of the event may have moved the file to another item.
   return (await models.file.findById(file._id).lean<FileDocument>()) ?? file;

@@ -30,15 +30,15 @@ export const announcementChecks: HostChecks = {
       );
     };
     const { folder, item } = await trial.newItem(false);
-    await expectAfter(() => trial.made.renameItem(item, 'another name'), ['item.saved']);
+    await expectAfter(() => trial.underTest.renameItem(item, 'another name'), ['item.saved']);
     let file: StoredDocument | undefined;
     await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
     await expectAfter(() => trial.host.files.remove(file!), ['file.removed', 'files.removed']);
     // Hooks on the models do not see roles in a separate table or tokens; such changes are noticed when verdicts expire.
-    if (trial.host.events === undefined) await trial.made.grant(folder, trial.stranger, 0);
-    else await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
-    await expectAfter(() => trial.made.removeItem(item), ['item.removed', 'items.removed']);
-    const revoke = trial.made.revokeToken?.bind(trial.made);
+    if (trial.host.events === undefined) await trial.underTest.grant(folder, trial.stranger, 0);
+    else await expectAfter(() => trial.underTest.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
+    await expectAfter(() => trial.underTest.removeItem(item), ['item.removed', 'items.removed']);
+    const revoke = trial.underTest.revokeToken?.bind(trial.underTest);
     if (revoke) {
       if (trial.host.events === undefined) await revoke(trial.stranger);
       else await expectAfter(() => revoke(trial.stranger), ['token.revoked']);

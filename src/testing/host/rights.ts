@@ -35,11 +35,11 @@ export const rightsChecks: HostChecks = {
 
   'gives viewers and editors what they were given, and no more': async (trial) => {
     for (const [user, level, word] of [
-      [await trial.made.createUser(), 0, 'a viewer'],
-      [await trial.made.createUser(), 1, 'an editor'],
+      [await trial.underTest.createUser(), 0, 'a viewer'],
+      [await trial.underTest.createUser(), 1, 'an editor'],
     ] as const) {
       const { folder, item } = await trial.newItem(false);
-      await trial.made.grant(folder, user, level);
+      await trial.underTest.grant(folder, user, level);
       const current = await trial.records.findFolder(idText(folder._id));
       assert.ok(current !== null, 'the folder is found by its id');
       const caller = await trial.verify(user.token);
@@ -60,8 +60,8 @@ export const rightsChecks: HostChecks = {
     const { access, directory } = trial.host;
     if (!access.list) return;
     const { folder } = await trial.newItem(false);
-    const editor = await trial.made.createUser();
-    await trial.made.grant(folder, editor, 1);
+    const editor = await trial.underTest.createUser();
+    await trial.underTest.grant(folder, editor, 1);
     const current = (await trial.records.findFolder(idText(folder._id)))!.doc;
     const list = await access.list(current);
     const levelIn = async ({ id }: TestUser): Promise<number> => {
@@ -81,7 +81,7 @@ export const rightsChecks: HostChecks = {
       assert.equal(await levelIn(user), level, `the level of ${word} in the list`);
     }
     assert.equal(list.public, false, 'the list of a folder that nobody else may read is not public');
-    const open = await trial.made.createFolder({ owner: trial.owner, public: true });
+    const open = await trial.underTest.createFolder({ owner: trial.owner, public: true });
     assert.equal((await access.list(open)).public, true, 'the list of a folder that everybody may read is public');
   },
 

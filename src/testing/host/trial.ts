@@ -25,32 +25,32 @@ export class HostTrial {
   readonly verify: ReturnType<typeof tokenVerifier>;
 
   private constructor(
-    readonly made: HostUnderTest,
+    readonly underTest: HostUnderTest,
     readonly owner: TestUser,
     readonly stranger: TestUser,
   ) {
-    this.host = made.host;
-    this.records = new HostRecords(made.host);
-    this.verify = tokenVerifier(made.host.auth);
+    this.host = underTest.host;
+    this.records = new HostRecords(underTest.host);
+    this.verify = tokenVerifier(underTest.host.auth);
   }
 
   static async open(makeHost: () => Promise<HostUnderTest>): Promise<HostTrial> {
-    const made = await makeHost();
+    const host = await makeHost();
     try {
-      return new HostTrial(made, await made.createUser(), await made.createUser());
+      return new HostTrial(host, await host.createUser(), await host.createUser());
     } catch (error) {
-      await made.close();
+      await host.close();
       throw error;
     }
   }
 
   async close(): Promise<void> {
     this.records.restoreSchemas();
-    await this.made.close();
+    await this.underTest.close();
   }
 
   async newItem(isPublic: boolean): Promise<{ folder: StoredDocument; item: StoredDocument }> {
-    const { made, owner } = this;
+    const { underTest: made, owner } = this;
     const folder = await made.createFolder({ owner, public: isPublic });
     return { folder, item: await made.createItem({ owner, folder, name: 'an item' }) };
   }
@@ -78,9 +78,9 @@ export class HostTrial {
 
   /** Runs work that must leave nothing in the store of bytes. */
   async leavingNothing(work: () => Promise<unknown>): Promise<void> {
-    const before = await this.made.countStored?.();
+    const before = await this.underTest.countStored?.();
     await work();
-    assert.equal(await this.made.countStored?.(), before, 'a failed or removed file leaves no bytes in the storage');
+    assert.equal(await this.underTest.countStored?.(), before, 'a failed or removed file leaves no bytes in the storage');
   }
 }
 

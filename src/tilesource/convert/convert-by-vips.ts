@@ -111,10 +111,10 @@ async function convertInOnePass(
   }: { task: ConversionTask; report: ConversionReport; facts: Metadata; knownMetadata: KnownMetadata },
 ): Promise<void> {
   await report.vipsPass(pass, report.progress);
-  const made = await tiffSource.open(fileInput(task.output));
-  const metadata = { ...made.metadata, ...knownMetadata };
-  const levels = made.populatedLevels.length;
-  await made.close();
+  const source = await tiffSource.open(fileInput(task.output));
+  const metadata = { ...source.metadata, ...knownMetadata };
+  const levels = source.populatedLevels.length;
+  await source.close();
   const text = describeConversion(factsOf(task, pass, facts, { metadata, levels, frames: 1 }), null);
   await redescribe(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
 }

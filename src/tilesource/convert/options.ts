@@ -49,12 +49,12 @@ export const defaultTileSize = 256;
 /** Default quality of JPEG and WebP. */
 export const defaultQuality = 90;
 
-const tileSizes = { least: 16, most: 4096, step: 16 };
+const tileSizes = { min: 16, max: 4096, step: 16 };
 const levels = { deflate: 9, zstd: 22 } as const;
 
 /** Whether tiles may have sides of this many pixels. */
 export function isTileSize(side: number): boolean {
-  return side >= tileSizes.least && side <= tileSizes.most && side % tileSizes.step === 0;
+  return side >= tileSizes.min && side <= tileSizes.max && side % tileSizes.step === 0;
 }
 
 /**
@@ -66,7 +66,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
   const { tileSize = null, compression, quality = defaultQuality, level, predictor = 'horizontal', onlyFrame } = request;
   if (tileSize !== null && !isTileSize(tileSize)) {
     throw new BadValueError(
-      `Invalid tileSize ${tileSize}: it must be a multiple of ${tileSizes.step} from ${tileSizes.least} to ${tileSizes.most}`,
+      `Invalid tileSize ${tileSize}: it must be a multiple of ${tileSizes.step} from ${tileSizes.min} to ${tileSizes.max}`,
     );
   }
   if (compression === 'jp2k') {
@@ -82,9 +82,9 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     );
   }
   if (level !== undefined && (compression === 'deflate' || compression === 'zstd')) {
-    const most = levels[compression];
-    if (level < 1 || level > most)
-      throw new BadValueError(`Invalid level ${level}: for ${compression} it must be from 1 to ${most}`);
+    const maxLevel = levels[compression];
+    if (level < 1 || level > maxLevel)
+      throw new BadValueError(`Invalid level ${level}: for ${compression} it must be from 1 to ${maxLevel}`);
   }
   if (onlyFrame !== undefined && onlyFrame < 0) throw new BadValueError(`Invalid onlyFrame ${onlyFrame}: the first frame is 0`);
   return {

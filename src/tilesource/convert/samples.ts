@@ -12,9 +12,9 @@ export interface SampleMapping {
 function whiteMapping(dtype: SampleType, white: number): SampleMapping {
   const black = minValue(dtype) === 0 ? 0 : -white - 1;
   const to = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';
-  const most = fullValue(to);
-  const factor = most / (white - black);
-  return { dtype: to, convert: (sample) => Math.max(0, Math.min(most, Math.round((sample - black) * factor))) };
+  const max = fullValue(to);
+  const factor = max / (white - black);
+  return { dtype: to, convert: (sample) => Math.max(0, Math.min(max, Math.round((sample - black) * factor))) };
 }
 
 const fixedMappings: { [T in SampleType]?: SampleMapping } = {
@@ -29,7 +29,7 @@ const fixedMappings: { [T in SampleType]?: SampleMapping } = {
  * samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
  */
 function measuredMapping(low: number, high: number): SampleMapping {
-  const clip = (value: number, most: number) => (value > 0 ? Math.min(most, Math.floor(value)) : 0);
+  const clip = (value: number, max: number) => (value > 0 ? Math.min(max, Math.floor(value)) : 0);
   if (low >= 0 && high <= 1) return { dtype: 'uint16', convert: (sample) => clip(sample * 65_535, 65_535) };
   if (low >= 0 && high <= 255) return { dtype: 'uint8', convert: (sample) => clip(sample, 255) };
   if (low >= 0 && high <= 65_535) return { dtype: 'uint16', convert: (sample) => clip(sample, 65_535) };

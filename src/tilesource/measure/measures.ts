@@ -111,15 +111,15 @@ async function typedRasters(rasters: readonly Raster[], style: Style, source: Sa
   const outputDtype = style.dtype === 'source' ? source : style.dtype;
   const dtype = outputDtype === 'uint16' ? 'uint16' : outputDtype?.startsWith('float') ? 'float32' : 'uint8';
   if (dtype === 'uint8') return rasters;
-  const made: Raster[] = [];
+  const converted: Raster[] = [];
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
     await inRuns(raster.data.length, 65_536, (from, to) => {
       for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
     });
-    made.push(out);
+    converted.push(out);
   }
-  return made;
+  return converted;
 }
 
 function channels(samples: readonly number[]): PixelValue {

@@ -3,7 +3,7 @@ const bytes = 2 ** 20;
 const pieces = 4;
 
 const free: Uint8Array[] = [];
-let made = 0;
+let createdPieces = 0;
 
 /**
  * Lends memory for bytes of a file that are not needed after the work, such as compressed bytes. If memory were allocated for each
@@ -11,9 +11,9 @@ let made = 0;
  */
 export async function withReadMemory<Result>(work: (into: Uint8Array | undefined) => Promise<Result>): Promise<Result> {
   let into = free.pop();
-  if (into === undefined && made < pieces) {
+  if (into === undefined && createdPieces < pieces) {
     into = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
-    made += 1;
+    createdPieces += 1;
   }
   try {
     return await work(into);

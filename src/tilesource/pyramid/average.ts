@@ -34,7 +34,7 @@ interface Spans {
 function spansOf(limit: number, start: number, length: number, output: number): Spans {
   const ratio = length / output;
   const taps = Math.ceil(ratio) + 1;
-  const made: Spans = {
+  const spans: Spans = {
     firsts: new Int32Array(output),
     counts: new Int32Array(output),
     weights: new Float64Array(output * taps),
@@ -44,19 +44,19 @@ function spansOf(limit: number, start: number, length: number, output: number): 
     const from = start + index * ratio;
     const to = from + ratio;
     // Pixels with less coverage than this come from rounding.
-    const least = ratio * 1e-9;
+    const minWeight = ratio * 1e-9;
     let first = Math.min(limit - 1, Math.max(0, Math.floor(from)));
-    if (first < limit - 1 && first + 1 - from < least) first += 1;
-    const end = Math.min(limit, Math.max(first + 1, Math.ceil(to - least)));
-    made.firsts[index] = first;
-    made.counts[index] = Math.min(taps, end - first);
+    if (first < limit - 1 && first + 1 - from < minWeight) first += 1;
+    const end = Math.min(limit, Math.max(first + 1, Math.ceil(to - minWeight)));
+    spans.firsts[index] = first;
+    spans.counts[index] = Math.min(taps, end - first);
     for (let pixel = first; pixel < end; pixel += 1) {
       const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
       // A pixel entirely outside the raster repeats its border.
-      made.weights[index * taps + pixel - first] = covered > 0 ? covered : 1;
+      spans.weights[index * taps + pixel - first] = covered > 0 ? covered : 1;
     }
   }
-  return made;
+  return spans;
 }
 
 /**
@@ -77,15 +77,15 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
   const average = averager(raster, across, options);
   const rowLength = size.width * raster.bands;
   const rows = Math.max(1, Math.floor(samplesAtOnce / (down.taps * raster.width * raster.bands)));
-  const made = new Float64Array(rowLength);
+  const sums = new Float64Array(rowLength);
   await inRuns(
     size.height,
     rows,
     (from, to) => {
       for (let y = from; y < to; y += 1) {
         const weights = down.weights.subarray(y * down.taps, y * down.taps + down.counts[y]!);
-        average(down.firsts[y]!, weights, made);
-        out.data.set(made, y * rowLength);
+        average(down.firsts[y]!, weights, sums);
+        out.data.set(sums, y * rowLength);
       }
     },
     signal,
@@ -170,10 +170,10 @@ function packedSums({ data, dtype, width, bands }: Raster): ((first: number, cou
   const words = new Uint32Array(buffer, byteOffset, byteLength / 4);
   // The sign bit is flipped, so that all numbers are positive: a sample of `least` becomes 0.
   const flip = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
-  const least = minValue(dtype);
+  const min = minValue(dtype);
   const add = bytes === 1 ? addBytes : addShorts;
   return (first, count, sums) => {
-    sums.fill(least * count);
+    sums.fill(min * count);
     for (let each = 0; each < count; each += packedRows) {
       add({ words, start: (first + each) * stride, stride, count: Math.min(packedRows, count - each), flip }, sums);
     }
@@ -237,8 +237,8 @@ function addRows(data: Raster['data'], first: number, weights: Float64Array, row
 /** Multiplies colors by their alpha while they are added up. */
 function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
   const stride = width * bands;
-  const least = minValue(dtype);
-  const span = fullValue(dtype) - least;
+  const min = minValue(dtype);
+  const span = fullValue(dtype) - min;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
   const { firsts, counts, weights: columns, taps } = across;
@@ -251,7 +251,7 @@ function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAve
       total += weight;
       row.set(data.subarray(start, start + stride));
       for (let at = 0; at < stride; at += bands) {
-        const alpha = ((row[at + bands - 1]! - least) / span) * weight;
+        const alpha = ((row[at + bands - 1]! - min) / span) * weight;
         sums[at]! += row[at]! * alpha;
         if (bands === 4) {
           sums[at + 1]! += row[at + 1]! * alpha;
@@ -270,9 +270,9 @@ function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAve
       }
       const alpha = made[to + bands - 1]!;
       for (let band = 0; band < bands - 1; band += 1) {
-        made[to + band] = alpha > 0 ? Math.floor(made[to + band]! / alpha + 0.5) : least;
+        made[to + band] = alpha > 0 ? Math.floor(made[to + band]! / alpha + 0.5) : min;
       }
-      made[to + bands - 1] = Math.floor((alpha / (weight * total)) * span + least + 0.5);
+      made[to + bands - 1] = Math.floor((alpha / (weight * total)) * span + min + 0.5);
     }
   };
 }
@@ -290,8 +290,8 @@ function withoutMissing(
 ): RowAverager {
   const stride = width * bands;
   const isFloat = dtype.startsWith('float');
-  const least = minValue(dtype);
-  const span = fullValue(dtype) - least;
+  const min = minValue(dtype);
+  const span = fullValue(dtype) - min;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
   const valid = new Float64Array(stride);
@@ -305,7 +305,7 @@ function withoutMissing(
       const weight = weights[each]!;
       row.set(data.subarray(start, start + stride));
       for (let at = colorBands, x = 0; colorBands < bands && at < stride; at += bands, x += 1) {
-        if (isTransparent) opacity[x] = (row[at]! - least) / span;
+        if (isTransparent) opacity[x] = (row[at]! - min) / span;
         sums[at]! += row[at]! * weight;
         valid[at]! += weight;
       }

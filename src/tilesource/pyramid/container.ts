@@ -140,10 +140,10 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
 
 /** A rational of TIFF: numerator and denominator of 32 bits, as precise as both allow. */
 export function rational(value: number): Buffer {
-  const most = 2 ** 32 - 1;
-  const denominator = value > 0 ? Math.max(1, Math.min(most, Math.floor(Math.min(most / value, 1e6 / Math.min(1, value))))) : 1;
+  const max = 2 ** 32 - 1;
+  const denominator = value > 0 ? Math.max(1, Math.min(max, Math.floor(Math.min(max / value, 1e6 / Math.min(1, value))))) : 1;
   const bytes = Buffer.alloc(8);
-  bytes.writeUInt32LE(Math.min(most, Math.round(value * denominator)), 0);
+  bytes.writeUInt32LE(Math.min(max, Math.round(value * denominator)), 0);
   bytes.writeUInt32LE(denominator, 4);
   return bytes;
 }

@@ -93,11 +93,11 @@ export class TileReader {
     const cached = this.#cache.get(key);
     corrupt?.addGood(cached ? 1 : 0);
     if (cached) return cached;
-    const before = corrupt?.met;
-    const made = await this.#compose(address, signal);
+    const before = corrupt?.encounters;
+    const tile = await this.#compose(address, signal);
     // Other callers may not want holes. While this tile was made, another tile of the picture may have found them.
-    if (before === corrupt?.met) this.#cache.set(key, made);
-    return made;
+    if (before === corrupt?.encounters) this.#cache.set(key, tile);
+    return tile;
   }
 
   /** A rectangle of a level, in its pixels; it must be inside the level. */

@@ -18,14 +18,14 @@ export class CorruptTiles {
   /** Number of other tiles that were read. */
   #good = 0;
   /** How often a corrupt tile was found; the same one may be found again. */
-  #met = 0;
+  #encounters = 0;
 
   get count(): number {
     return this.#found.size;
   }
 
-  get met(): number {
-    return this.#met;
+  get encounters(): number {
+    return this.#encounters;
   }
 
   get errors(): CorruptTileError[] {
@@ -42,10 +42,10 @@ export class CorruptTiles {
    * @param key equal for the same part only; default: that of the tile.
    */
   add(error: CorruptTileError, part: Part, key = tileKey(error.tile)): void {
-    this.#met += 1;
-    const known = this.#found.get(key);
-    if (known === undefined) this.#found.set(key, { error, parts: [part] });
-    else known.parts.push(part);
+    this.#encounters += 1;
+    const existing = this.#found.get(key);
+    if (existing === undefined) this.#found.set(key, { error, parts: [part] });
+    else existing.parts.push(part);
   }
 
   addGood(count = 1): void {
@@ -55,11 +55,11 @@ export class CorruptTiles {
   /** Adds those of another picture of the same image. */
   merge(other: CorruptTiles): void {
     this.#good += other.#good;
-    this.#met += other.#met;
+    this.#encounters += other.#encounters;
     for (const [key, { error, parts }] of other.#found) {
-      const known = this.#found.get(key);
-      if (known === undefined) this.#found.set(key, { error, parts: [...parts] });
-      else known.parts.push(...parts);
+      const existing = this.#found.get(key);
+      if (existing === undefined) this.#found.set(key, { error, parts: [...parts] });
+      else existing.parts.push(...parts);
     }
   }
 
@@ -73,9 +73,9 @@ export class CorruptTiles {
     made: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
-    const seen = seenOf(made.box, made.toOther);
+    const visible = seenOf(made.box, made.toOther);
     for (const [key, { error, parts }] of other.#found) {
-      if (!parts.some(({ box }) => seen.some((each) => overlap(box, each)))) continue;
+      if (!parts.some(({ box }) => visible.some((each) => overlap(box, each)))) continue;
       const holds = (x: number, y: number) => made.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
       const reason = `The source ${made.name} of the image cannot be read: ${error.reason}`;
       const named = made.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));

@@ -34,16 +34,16 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
  */
 export function displayByte(dtype: SampleType, white?: number): (sample: number) => number {
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
-  const most = white ?? fullValue(dtype);
-  const least = minValue(dtype) === 0 ? 0 : -most - 1;
+  const max = white ?? fullValue(dtype);
+  const min = minValue(dtype) === 0 ? 0 : -max - 1;
   // If there are fewer than 256 samples, the largest is white too.
-  if (most - least < 255) {
-    return (sample) => Math.max(0, Math.min(255, Math.round(((sample - least) * 255) / (most - least))));
+  if (max - min < 255) {
+    return (sample) => Math.max(0, Math.min(255, Math.round(((sample - min) * 255) / (max - min))));
   }
-  const factor = 256 / (most - least + 1);
+  const factor = 256 / (max - min + 1);
   // Samples larger than white or smaller than black can only occur if the file declares white.
-  if (white === undefined) return (sample) => Math.floor((sample - least) * factor);
-  return (sample) => Math.max(0, Math.min(255, Math.floor((sample - least) * factor)));
+  if (white === undefined) return (sample) => Math.floor((sample - min) * factor);
+  return (sample) => Math.max(0, Math.min(255, Math.floor((sample - min) * factor)));
 }
 
 /** Number of pixels that are changed between two checks of the time. */

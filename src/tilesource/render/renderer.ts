@@ -91,8 +91,8 @@ export class Renderer {
   async appearanceOf(style: string | object | undefined): Promise<Appearance> {
     if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
-    const kept = key === null ? undefined : this.#styles.get(key);
-    if (kept) return kept;
+    const cached = key === null ? undefined : this.#styles.get(key);
+    if (cached) return cached;
     const parsed = await parseStyle(style);
     const appearance: Appearance = {
       style: parsed && parsed.bands.length + parsed.functions.length > 0 ? parsed : null,
@@ -122,8 +122,8 @@ export class Renderer {
   /** The default bands of a frame, so that another image of the same samples can show them the same way. */
   async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
     if (this.#measured) return this.#measured.defaultBands(frame, signal);
-    const kept = this.#defaultStyles.get(frame);
-    if (kept !== undefined) return kept;
+    const cached = this.#defaultStyles.get(frame);
+    if (cached !== undefined) return cached;
     const all = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
     const found = await defaultStyle(this.metadata, await measureSamples(this, { base: all, frame }, asStored, signal));
     if (this.#defaultStyles.size >= keptSurveys) this.#defaultStyles.clear();
@@ -291,12 +291,12 @@ export class Renderer {
   /** Statistics of a frame that determine ranges of styles; measured once. */
   async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
     const name = `${frame}/${appearance.correct}`;
-    const kept = this.#surveys.get(name);
-    if (kept) return kept;
-    const made = await this.#surveying.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
+    const cached = this.#surveys.get(name);
+    if (cached) return cached;
+    const survey = await this.#surveying.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
-    this.#surveys.set(name, made);
-    return made;
+    this.#surveys.set(name, survey);
+    return survey;
   }
 
   /** Inputs of a style that reads these rasters. */

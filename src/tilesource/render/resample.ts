@@ -58,7 +58,7 @@ function mixtures(
   const stretch = Math.max(1, ratio);
   const support = supports[kernel] * stretch;
   const taps = Math.min(axis.source, Math.ceil(support * 2) + 2);
-  const made = {
+  const spans = {
     firsts: new Int32Array(to - from),
     counts: new Int32Array(to - from),
     weights: new Float32Array((to - from) * taps),
@@ -76,14 +76,14 @@ function mixtures(
     for (let position = low; position <= high; position += 1) {
       const weight = kernels[kernel](Math.abs(position + 0.5 - center) / stretch);
       // The border is repeated beyond the picture.
-      made.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
+      spans.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
       sum += weight;
     }
-    for (let tap = 0; tap <= end - first; tap += 1) made.weights[at + tap]! /= sum;
-    made.firsts[index - from] = first;
-    made.counts[index - from] = end - first + 1;
+    for (let tap = 0; tap <= end - first; tap += 1) spans.weights[at + tap]! /= sum;
+    spans.firsts[index - from] = first;
+    spans.counts[index - from] = end - first + 1;
   }
-  return made;
+  return spans;
 }
 
 /** Approximate number of products for making a picture. */

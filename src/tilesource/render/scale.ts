@@ -100,8 +100,13 @@ export async function scalePicture(picture: Picture, scaling: Scaling, signal?: 
   await mapConcurrently(starts, pieceConcurrency, async (from) => {
     signal?.throwIfAborted();
     const to = Math.min(output.height, from + rows);
-    const made = await codecThreads.call('resample', pieceOf(picture, { ...shape, from, to }), 'a picture to be scaled', signal);
-    data.set(made, from * output.width * bands);
+    const resampled = await codecThreads.call(
+      'resample',
+      pieceOf(picture, { ...shape, from, to }),
+      'a picture to be scaled',
+      signal,
+    );
+    data.set(resampled, from * output.width * bands);
   });
   return { ...picture, ...output, data };
 }

@@ -76,9 +76,9 @@ export async function tileFrames(
   let holes = 0;
   const places = new Map<number, number[]>();
   for (const [position, frame] of frames.entries()) {
-    const known = places.get(frame);
-    if (known === undefined) places.set(frame, [position]);
-    else known.push(position);
+    const existing = places.get(frame);
+    if (existing === undefined) places.set(frame, [position]);
+    else existing.push(position);
   }
   await mapConcurrently([...places], frameConcurrency, async ([frame, positions]) => {
     const corrupt = new CorruptTiles();

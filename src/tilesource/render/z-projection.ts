@@ -71,16 +71,16 @@ export function zProjections<Made>(
   let shared = cache;
   return (projection) => {
     const name = `${projection.method}/${projection.from}-${projection.to}`;
-    const kept = known.get(name);
-    if (kept !== undefined) return kept.made;
+    const cached = known.get(name);
+    if (cached !== undefined) return cached.made;
     const rasters = (shared ??= createRasterCache());
     const own: RasterCache = {
       get: (key) => rasters.get(`${name}/${key}`),
       set: (key, raster) => rasters.set(`${name}/${key}`, raster),
     };
-    const made = make(new ProjectedStacks(source, renderer, projection, own), own);
-    known.set(name, { made });
-    return made;
+    const created = make(new ProjectedStacks(source, renderer, projection, own), own);
+    known.set(name, { made: created });
+    return created;
   };
 }
 
@@ -124,7 +124,7 @@ class ProjectedStacks implements TileSource {
     const box = { left: x * metadata.tileWidth, top: y * metadata.tileHeight, ...content };
     const holes = corrupt && new CorruptTiles();
     const shape = { ...content, bands: metadata.bandCount, dtype: metadata.dtype };
-    const made = new StackSum(shape, this.#projection.method, metadata.nodata ?? null);
+    const sum = new StackSum(shape, this.#projection.method, metadata.nodata ?? null);
     // Planes are added in order, so that sums of floats do not depend on which of them is read first.
     for (let first = 0; first < frames.length; first += planesAtOnce) {
       const next = frames.slice(first, first + planesAtOnce);
@@ -133,10 +133,10 @@ class ProjectedStacks implements TileSource {
       );
       for (const plane of planes) {
         signal?.throwIfAborted();
-        await made.add(plane);
+        await sum.add(plane);
       }
     }
-    const raster = await made.result(signal);
+    const raster = await sum.result(signal);
     // A tile that is corrupt in one plane is a hole, because nobody knows whether its samples would have counted.
     if (holes === undefined || holes.count === 0) this.#cache.set(key, raster);
     else for (const [name, error] of holes.named) corrupt?.add(error, partOfTile(metadata, address), name);
@@ -145,8 +145,8 @@ class ProjectedStacks implements TileSource {
 
   /** The frames that a frame stands for, by their z. */
   async #stackOf(frame: number, signal: AbortSignal | undefined): Promise<readonly number[]> {
-    const known = this.#stacks.get(frame);
-    if (known !== undefined) return known;
+    const existing = this.#stacks.get(frame);
+    if (existing !== undefined) return existing;
     const { from, to } = this.#projection;
     const all = await framesAlong(this.metadata, frame, 'Z', signal);
     const found = all.filter(({ place }) => place >= from && place <= to);

@@ -138,10 +138,10 @@ export class StyleMemo {
     this.#ranges.set(band, frames);
     const cached = frames.get(frame);
     if (cached) return cached;
-    const made = resolve();
-    frames.set(frame, made);
-    made.catch(() => frames.delete(frame));
-    return made;
+    const resolved = resolve();
+    frames.set(frame, resolved);
+    resolved.catch(() => frames.delete(frame));
+    return resolved;
   }
 
   /** The colors of a band, cached while there is capacity for them. */
@@ -151,9 +151,9 @@ export class StyleMemo {
     const key = `${number}/${dtype}/${range[0]}/${range[1]}`;
     const cached = this.#tables.get(key);
     if (cached) return cached;
-    const made = make();
-    this.#tables.set(key, made);
-    return made;
+    const table = make();
+    this.#tables.set(key, table);
+    return table;
   }
 
   /** The colors of two bands combined, cached for the last few pairs. */

@@ -106,11 +106,11 @@ export async function applyFunctions(
   source: () => Promise<Raster>,
   signal?: AbortSignal,
 ): Promise<Picture> {
-  let made = picture;
+  let result = picture;
   for (const each of functions) {
-    made = each.name === 'medianFilter' ? await sharpened(made, each, signal) : await masked(await source(), each, signal);
+    result = each.name === 'medianFilter' ? await sharpened(result, each, signal) : await masked(await source(), each, signal);
   }
-  return made;
+  return result;
 }
 
 async function sharpened(

@@ -165,9 +165,9 @@ function isInverted(value: unknown): boolean {
 
 function parseGamma(value: unknown): number {
   const gamma = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  const [least, most] = gammaRange;
-  if (typeof gamma === 'number' && gamma >= least && gamma <= most) return gamma;
-  throw new BadValueError(`Invalid gamma ${JSON.stringify(value)} in style. It must be a number from ${least} to ${most}.`);
+  const [min, max] = gammaRange;
+  if (typeof gamma === 'number' && gamma >= min && gamma <= max) return gamma;
+  throw new BadValueError(`Invalid gamma ${JSON.stringify(value)} in style. It must be a number from ${min} to ${max}.`);
 }
 
 function numberOr(text: string): number | string {

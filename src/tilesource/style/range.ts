@@ -153,7 +153,7 @@ async function samplesOf(rasters: readonly Raster[], band: number, nodata: numbe
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
   const step = Math.max(1, Math.ceil(pixels / maxSorted));
   const found = new Float64Array(Math.ceil(pixels / step));
-  const most = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
+  const limit = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
   let count = 0;
   let next = 0;
   for (const { data, bands } of rasters) {
@@ -162,7 +162,7 @@ async function samplesOf(rasters: readonly Raster[], band: number, nodata: numbe
     await inRuns(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
       for (let at = (first + from * step) * bands + band, end = (first + to * step) * bands; at < end; at += step * bands) {
         const sample = data[at]!;
-        if (sample < most && sample > -most && sample !== nodata) found[count++] = sample;
+        if (sample < limit && sample > -limit && sample !== nodata) found[count++] = sample;
       }
     });
     next = (((first - length) % step) + step) % step;

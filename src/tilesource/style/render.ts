@@ -94,10 +94,10 @@ export async function styleRaster(
     return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
   }
   const chunkPixels = Math.max(minChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
-  const most = Math.min(chunkPixels, total);
-  const bytes = new Uint8Array(most * 4);
-  const work = { bytes, words: new Int32Array(bytes.buffer), indexes: new Uint16Array(most) };
-  const planes = tables?.some(({ colors }) => colors.multiply) === false ? null : makePlanes(most);
+  const maxPixels = Math.min(chunkPixels, total);
+  const bytes = new Uint8Array(maxPixels * 4);
+  const work = { bytes, words: new Int32Array(bytes.buffer), indexes: new Uint16Array(maxPixels) };
+  const planes = tables?.some(({ colors }) => colors.multiply) === false ? null : makePlanes(maxPixels);
   for (let first = 0; first < total; first += chunkPixels) {
     if (first > 0 && isSliceOver()) await nextSlice(options.signal);
     const span = { first, count: Math.min(chunkPixels, total - first) };

@@ -54,11 +54,11 @@ function row(job: Job, signal: AbortSignal): Row {
   const details = h('details.job-row', { ontoggle: toggled }, summary);
   let leaving: AbortController | null = null;
   signal.addEventListener('abort', () => leaving?.abort(), { once: true });
-  const made: Row = { id: job._id, element: h('li', details), status: job.status, show };
-  return made;
+  const self: Row = { id: job._id, element: h('li', details), status: job.status, show };
+  return self;
 
   function show(status: number) {
-    made.status = status;
+    self.status = status;
     showStatus(tag, status);
   }
 
@@ -69,6 +69,6 @@ function row(job: Job, signal: AbortSignal): Row {
     details.querySelector('.job')?.remove();
     if (!details.open || signal.aborted) return;
     leaving = new AbortController();
-    details.append(jobPanel({ ...job, status: made.status as Job['status'] }, { signal: leaving.signal, onStatus: show }));
+    details.append(jobPanel({ ...job, status: self.status as Job['status'] }, { signal: leaving.signal, onStatus: show }));
   }
 }

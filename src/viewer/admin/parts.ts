@@ -38,8 +38,8 @@ export function outcome() {
 
   function actionButton(label: string, run: () => Promise<void>, options?: ButtonOptions) {
     const act = () => (clear(), run().catch(bad));
-    const made = button(label, () => void onceAtATime(made, act), options);
-    return made;
+    const control = button(label, () => void onceAtATime(control, act), options);
+    return control;
   }
 }
 
@@ -61,9 +61,9 @@ export function table(columns: string[], rows: Child[][], label: string) {
 /**
  * Runs the action of a button, unless it is already running. The button is not disabled meanwhile, because it would lose the focus.
  */
-export async function onceAtATime(made: HTMLButtonElement, run: () => Promise<void>) {
-  if (made.ariaBusy) return;
-  made.ariaBusy = 'true';
+export async function onceAtATime(control: HTMLButtonElement, run: () => Promise<void>) {
+  if (control.ariaBusy) return;
+  control.ariaBusy = 'true';
   await run();
-  made.ariaBusy = null;
+  control.ariaBusy = null;
 }

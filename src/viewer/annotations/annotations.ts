@@ -187,8 +187,8 @@ export class ImageAnnotations {
       hovered: () => this.#pointed.hovered,
       above: (painter) => {
         const isMarked = this.#objects.mark(painter);
-        const { isAny, known } = paintMarks(painter, tools, work.visible?.selection.shapes ?? null);
-        this.#pointed.showFacts(known);
+        const { isAny, measured } = paintMarks(painter, tools, work.visible?.selection.shapes ?? null);
+        this.#pointed.showFacts(measured);
         return isMarked || isAny;
       },
     });

@@ -53,9 +53,9 @@ export class Groups {
   add(group: string | null, color?: string | null) {
     const groupColor = this.#colors.get(group);
     if (groupColor) return groupColor;
-    const made = color ?? newColors[(this.#colors.size - 1) % newColors.length] ?? '#000000';
-    this.#colors.set(group, made);
-    return made;
+    const chosen = color ?? newColors[(this.#colors.size - 1) % newColors.length] ?? '#000000';
+    this.#colors.set(group, chosen);
+    return chosen;
   }
 
   /** A new shape in the chosen group and its color. */

@@ -19,9 +19,14 @@ export function toolbar({
   const buttons = toolNames.map((tool) => {
     const [name, hint] = annotationTexts.tools[tool];
     const key = keys.get(tool);
-    const made = button('', () => onTool(tool), { picture: tool, name, hint: key ? `${hint} (${key})` : hint, isPressed: false });
-    if (key) made.setAttribute('aria-keyshortcuts', key);
-    return { tool, button: made };
+    const control = button('', () => onTool(tool), {
+      picture: tool,
+      name,
+      hint: key ? `${hint} (${key})` : hint,
+      isPressed: false,
+    });
+    if (key) control.setAttribute('aria-keyshortcuts', key);
+    return { tool, button: control };
   });
   const size = h('input', {
     type: 'range',
@@ -33,19 +38,19 @@ export function toolbar({
   });
   const sizes = h('div.brush-size.row', { hidden: true }, size);
   const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
-  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made), sizes);
+  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: control }) => control), sizes);
   offer('measure');
   return {
     element,
     offer,
     show(chosen: Tool) {
-      for (const { tool, button: made } of buttons) made.setAttribute('aria-pressed', String(tool === chosen));
+      for (const { tool, button: control } of buttons) control.setAttribute('aria-pressed', String(tool === chosen));
       sizes.hidden = chosen !== 'brush' && chosen !== 'eraser';
     },
   };
 
   function offer(offered: OfferedTools) {
-    for (const { tool, button: made } of buttons) made.hidden = !isOffered(tool, offered);
+    for (const { tool, button: control } of buttons) control.hidden = !isOffered(tool, offered);
     element.classList.toggle('ruler-only', offered === 'measure');
   }
 }

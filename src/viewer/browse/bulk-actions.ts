@@ -20,23 +20,23 @@ const maxReasons = 3;
 /** The actions that the user can perform on the selected entries. */
 export function bulkActions(all: Entry[], context: Context): Action[] {
   const { refresh } = context;
-  const least = Math.min(...all.map(({ level }) => level));
-  const only = all.length === 1 && least >= 1 ? all[0] : undefined;
-  const shared = only && only.type !== 'item' && least >= 2 && only;
+  const lowestLevel = Math.min(...all.map(({ level }) => level));
+  const only = all.length === 1 && lowestLevel >= 1 ? all[0] : undefined;
+  const shared = only && only.type !== 'item' && lowestLevel >= 2 && only;
   const failedItems = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
   const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
-  const mayTag = least >= 1 && all.every(({ type }) => type !== 'collection');
+  const mayTag = lowestLevel >= 1 && all.every(({ type }) => type !== 'collection');
   const isAllItems = all.every(({ type }) => type === 'item');
-  const mayRetry = failedItems.length > 0 && least >= 1;
-  const copyLabel = least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
+  const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
+  const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
     only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
     shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
     mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(all, refresh) },
     mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(all, refresh) },
     mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(all, context) },
-    mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, least >= 1, context) },
+    mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, lowestLevel >= 1, context) },
     mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all, context) },
   ];
   return offered.flatMap((action) => action || []);
@@ -45,7 +45,7 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
 /** Performs an action on one entry after the other. Refused entries stay in the queue, so that they can be tried again. */
 async function forAll(
   queue: Entry[],
-  { act, said: doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; said: (count: number) => string } & Context,
+  { act, doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; doneText: (count: number) => string } & Context,
 ) {
   const reasons: string[] = [];
   let done = 0;
@@ -77,7 +77,7 @@ function remove(all: Entry[], context: Context) {
   if (trashable.length === all.length) return void moveToTrash(trashable, context.refresh);
   const title = all.length === 1 ? browseTexts.deleteNamed(all[0]?.doc.name ?? '') : browseTexts.deleteSeveral(all.length);
   const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
-  const send = () => forAll(all, { act, said: browseTexts.deleted, ...context });
+  const send = () => forAll(all, { act, doneText: browseTexts.deleted, ...context });
   ask({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
@@ -85,7 +85,7 @@ function tryAgain(all: Entry[], context: Context) {
   const refusedItems = all.filter(({ doc }) => 'largeImageRefused' in doc);
   const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
-  const send = () => forAll(refusedItems, { act, said: browseTexts.triedAgain, ...context });
+  const send = () => forAll(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
   ask({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
@@ -106,7 +106,7 @@ async function place(all: Entry[], mayMove: boolean, context: Context) {
         const query = type === 'item' ? { folderId: id } : { parentType, parentId: id };
         return copies ? request('POST', `${type}/${doc._id}/copy`, { query }) : request('PUT', `${type}/${doc._id}`, { query });
       };
-      await forAll(all, { act, said: copies ? browseTexts.copied : browseTexts.moved, ...context });
+      await forAll(all, { act, doneText: copies ? browseTexts.copied : browseTexts.moved, ...context });
     },
   });
 }

@@ -68,11 +68,11 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   }
 
   async function showLinks() {
-    const [own, ofFolder] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
+    const [own, folderLinks] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
     const isCurrent = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
     const rows = own.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
     fill(links, ...(rows.length > 0 ? rows : [h('li.quiet-text', texts.noLinks)]));
-    await showWho([...own, ...ofFolder].filter(isCurrent));
+    await showWho([...own, ...folderLinks].filter(isCurrent));
   }
 
   function linkRow(link: Link) {

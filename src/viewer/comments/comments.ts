@@ -98,8 +98,8 @@ export function showComments(options: {
     const stays = isFirst && isPlaced;
     isFirst = false;
     if (!stays) {
-      const most = Math.max(width * around.share, around.pixels);
-      stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.place().width, most) });
+      const maxWidth = Math.max(width * around.share, around.pixels);
+      stage.goTo({ x: place.x, y: place.y, width: Math.min(stage.place().width, maxWidth) });
     }
     if (place.frame !== undefined && frame() !== null && place.frame !== frame()) showFrame(place.frame);
   }

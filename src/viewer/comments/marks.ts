@@ -108,22 +108,22 @@ export class CommentMarks {
 
   #button(mark: CommentMark) {
     const { _id: id, place, state } = mark;
-    let made = this.#buttons.get(id);
-    if (made === undefined) {
-      made = h('button.comment-mark', { onclick: () => this.options.onOpen(id) }, icon('comment'));
-      this.#buttons.set(id, made);
-      this.element.append(made);
+    let control = this.#buttons.get(id);
+    if (control === undefined) {
+      control = h('button.comment-mark', { onclick: () => this.options.onOpen(id) }, icon('comment'));
+      this.#buttons.set(id, control);
+      this.element.append(control);
     }
     const name = this.options.nameOf(id) ?? texts.markUnknown(formatCount(Math.round(place.x)), formatCount(Math.round(place.y)));
-    if (made.title !== name) {
-      made.title = name;
-      made.ariaLabel = name;
+    if (control.title !== name) {
+      control.title = name;
+      control.ariaLabel = name;
     }
-    made.classList.toggle('resolved', state === 'resolved');
-    made.ariaCurrent = id === this.#current ? 'true' : null;
+    control.classList.toggle('resolved', state === 'resolved');
+    control.ariaCurrent = id === this.#current ? 'true' : null;
     const shown = this.options.frame();
-    made.classList.toggle('elsewhere', shown !== null && place.frame !== undefined && place.frame !== shown);
-    return made;
+    control.classList.toggle('elsewhere', shown !== null && place.frame !== undefined && place.frame !== shown);
+    return control;
   }
 }
 

@@ -133,10 +133,10 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   }
 
   function row(reply: Comment): HTMLElement {
-    const changed = async (next: Comment): Promise<void> => made.replaceWith(row(next));
+    const changed = async (next: Comment): Promise<void> => listItem.replaceWith(row(next));
     const own = { ...options, comment: reply, onChanged: changed, onGone: reloadThread };
-    const made: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
-    return made;
+    const listItem: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
+    return listItem;
   }
 }
 

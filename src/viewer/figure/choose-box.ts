@@ -3,7 +3,7 @@ import { h } from '../dom.js';
 import { figureTexts } from '../figure-texts.js';
 
 /** Smallest side of a box in pixels of the stage. Smaller ones are accidental. */
-const least = 4;
+const minSide = 4;
 
 /** Lets the user drag a box on an element. @returns the box in pixels of the element; `null` if the user cancels it */
 export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Box | null> {
@@ -37,7 +37,7 @@ export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Bo
     });
     cover.addEventListener('pointerup', () => {
       start = null;
-      const isLarge = box !== null && box.right - box.left >= least && box.bottom - box.top >= least;
+      const isLarge = box !== null && box.right - box.left >= minSide && box.bottom - box.top >= minSide;
       if (isLarge) end(box);
       else frame.hidden = true;
     });

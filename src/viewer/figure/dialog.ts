@@ -26,7 +26,7 @@ export interface FigureDialogOptions {
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
   /** the frames of the visible channels if there are others */
-  shown: () => Look & { frame: number; some: number[] | null };
+  shown: () => Look & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }
 
@@ -99,14 +99,14 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     const entries = entered();
     const settings = figureSettings(entries);
     const leave = AbortSignal.any([signal, end.signal]);
-    const made = await composeFigure(sources, frames, settings, leave);
+    const figure = await composeFigure(sources, frames, settings, leave);
     const format = entries.format as Format;
-    const file = await fileOf(made, format, settings.dpi, leave);
+    const file = await fileOf(figure, format, settings.dpi, leave);
     leave.throwIfAborted();
     storeEntries({ ...entries, title: '' });
     await save(file, `${name}.${endings[format]}`);
     dialog.close();
-    if (made.notes.length > 0) tell(made.notes.join(' '));
+    if (figure.notes.length > 0) tell(figure.notes.join(' '));
   }
 }
 

@@ -36,8 +36,8 @@ export async function deflated(parts: AsyncIterable<Uint8Array<ArrayBuffer>> | I
 
 /** The picture as PNG; `null` if the browser cannot make it. */
 export async function pngOf(canvas: HTMLCanvasElement, dpi: Dpi): Promise<Blob | null> {
-  const made = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
-  return made && new Blob([made.slice(0, headerLength), densityChunk(dpi), made.slice(headerLength)], { type: 'image/png' });
+  const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
+  return png && new Blob([png.slice(0, headerLength), densityChunk(dpi), png.slice(headerLength)], { type: 'image/png' });
 }
 
 /** Length of the signature of a PNG and its first chunk. */

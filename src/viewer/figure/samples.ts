@@ -17,14 +17,14 @@ export function samplesPart(options: {
   name: string;
   box: Box;
   /** the frame, how it is shown, and the frames of the channels that are shown if there are others */
-  shown: Look & { frame: number; some: number[] | null };
+  shown: Look & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {
   const { itemId, name, box, shown, onSaved } = options;
   const { left, top } = box;
   const size = { width: box.right - left, height: box.bottom - top };
-  const { frame, style, projection, some } = shown;
-  const channels = some?.join(',');
+  const { frame, style, projection, shownChannels } = shown;
+  const channels = shownChannels?.join(',');
   const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
   const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };
   const raw = { ...place, frame: frame || null, encoding: 'OMETIFF' };

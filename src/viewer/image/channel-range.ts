@@ -69,8 +69,8 @@ export function channelRange(options: {
 /** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
 function cropped(histogram: Histogram, channel: Bounded): Histogram {
   const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
-  const most = Math.max(channel.max ?? 0, 2 * high - low);
-  const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= most);
+  const max = Math.max(channel.max ?? 0, 2 * high - low);
+  const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= max);
   if (end < 0) return histogram;
   return { ...histogram, max: histogram.bin_edges[end] ?? histogram.max, hist: histogram.hist.slice(0, end) };
 }
@@ -80,8 +80,8 @@ function picture({ hist }: Histogram) {
   const top = Math.log1p(Math.max(...hist)) || 1;
   const per = Math.ceil(hist.length / drawn.width);
   const points = Array.from({ length: Math.ceil(hist.length / per) }, (_, at) => {
-    const most = Math.max(...hist.slice(at * per, (at + 1) * per));
-    return `L${at} ${(drawn.height * (1 - Math.log1p(most) / top)).toFixed(1)}H${at + 1}`;
+    const maxCount = Math.max(...hist.slice(at * per, (at + 1) * per));
+    return `L${at} ${(drawn.height * (1 - Math.log1p(maxCount) / top)).toFixed(1)}H${at + 1}`;
   });
   const attributes = { viewBox: `0 0 ${drawn.width} ${drawn.height}`, preserveAspectRatio: 'none' };
   return drawing(`M0 ${drawn.height}${points.join('')}V${drawn.height}Z`, attributes);

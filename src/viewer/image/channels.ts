@@ -36,8 +36,8 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
       const fileColor = hexColor(frames[framedelta]?.ChannelColor);
       const usual = fileColor === null ? usualColor(name) : null;
-      const made = channel(name, index, { framedelta }, fileColor ?? usual ?? channelColors[index % channelColors.length]);
-      return usual === null ? made : { ...made, isGuessed: true };
+      const created = channel(name, index, { framedelta }, fileColor ?? usual ?? channelColors[index % channelColors.length]);
+      return usual === null ? created : { ...created, isGuessed: true };
     });
   }
   if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];

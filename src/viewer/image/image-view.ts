@@ -251,7 +251,7 @@ export class ImageView {
     try {
       const { figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const shown = () => ({ frame: state.frame, ...state.look, some: state.someFrames });
+      const shown = () => ({ frame: state.frame, ...state.look, shownChannels: state.someFrames });
       figureDialog({ source: this.figure, compared: this.#compared, drawing, shown, signal });
     } catch (error) {
       problem.show(messageOf(error));

@@ -65,5 +65,5 @@ function matrixOf({ x, y, scale, turn }: Offset) {
 
 function seenBy({ stage, unit }: Side) {
   const { x, y, width } = stage.place();
-  return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.turned() };
+  return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.animatedRotation() };
 }

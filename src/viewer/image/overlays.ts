@@ -35,7 +35,7 @@ export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSav
     action('plus', imageTexts.zoomIn, () => stage.zoomBy(step)),
     action('minus', imageTexts.zoomOut, () => stage.zoomBy(1 / step)),
     action('home', imageTexts.whole, () => stage.goHome()),
-    action('turn', imageTexts.turn, () => stage.rotate(stage.turned() + 90)),
+    action('turn', imageTexts.turn, () => stage.rotate(stage.animatedRotation() + 90)),
     action('download', imageTexts.saveView, onSave),
   ];
   // Some phones support full screen only for videos.

@@ -17,12 +17,12 @@ export function imagePanels(
   entry: HTMLElement | null = null,
 ) {
   const { frameControls, look, annotations, comments } = image;
-  const made: Record<PanelName, () => HTMLElement | null> = {
+  const makers: Record<PanelName, () => HTMLElement | null> = {
     frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
     look: () => section(look.title, look.title === imageTexts.channels, look.element),
     annotations: () => section(annotationTexts.annotations, true, annotations),
     comments: () => comments?.show() ?? null,
     image: () => section(imageTexts.image, true, imageFacts(metadata), ...(entry ? [entry] : [])),
   };
-  return panelNames.filter((name) => names.includes(name)).flatMap((name) => made[name]() ?? []);
+  return panelNames.filter((name) => names.includes(name)).flatMap((name) => makers[name]() ?? []);
 }

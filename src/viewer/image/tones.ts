@@ -44,10 +44,10 @@ export function readTone(parts: string[]): Tone {
 /** The tone in a style. Values that this page does not offer are left out. */
 export function toneOf({ palette, gamma, invert }: Record<string, unknown>): Tone {
   const power = Number(gamma ?? 1);
-  const [least, most] = gammaRange;
+  const [min, max] = gammaRange;
   return {
     palette: colorMaps.find((map) => map === palette) ?? null,
-    gamma: power >= least && power <= most ? power : 1,
+    gamma: power >= min && power <= max ? power : 1,
     invert: invert === true || invert === 'true' || invert === 'invert',
   };
 }

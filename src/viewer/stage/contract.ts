@@ -47,7 +47,7 @@ export interface Stage {
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
   /** rotation at the current moment of an animation, not limited to 360 */
-  turned: () => number;
+  animatedRotation: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;
   goHome: (isImmediate?: boolean) => void;

@@ -6,7 +6,7 @@ import type { OpenSeadragon as OpenSeadragonLibrary, TiledImage, Viewer } from '
 /** The members of a stage that tell where the image is on it. */
 export type Geometry = Pick<
   Stage,
-  'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'place' | 'position' | 'turned' | 'rotation'
+  'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'place' | 'position' | 'animatedRotation' | 'rotation'
 >;
 
 /** @param image gives the shown frame */
@@ -31,7 +31,7 @@ export function geometryOf(
       return { ...toImage(width / 2, height / 2), width: width / zoom() };
     },
     position: () => positionOf(viewer, image()),
-    turned: () => viewport.getRotation(true),
+    animatedRotation: () => viewport.getRotation(true),
     rotation: () => ((viewport.getRotation() % 360) + 360) % 360,
   };
 

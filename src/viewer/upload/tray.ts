@@ -52,7 +52,7 @@ function tell(folderId: string, kind: 'folder' | 'item') {
 
 /** Uploads files into a folder and shows the progress of each. */
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
-  const made: Map<string, Promise<string>> = new Map();
+  const folderIds: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
     add({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
 
@@ -61,11 +61,11 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
-    const row = made.get(key);
+    const row = folderIds.get(key);
     if (row) return row;
     const making = makeFolder(path.slice(0, -1), name);
-    made.set(key, making);
-    making.catch(() => made.delete(key));
+    folderIds.set(key, making);
+    making.catch(() => folderIds.delete(key));
     return making;
   }
 

@@ -42,12 +42,12 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   const { started, folderId, place, file } = options;
   const isKnown = started.uploadId === undefined;
   if (started.uploadId === undefined) {
-    const made = await begin(options);
+    const begun = await begin(options);
     // The server makes an empty file immediately.
-    if (file.size === 0) return itemOf(made);
-    started.uploadId = made._id;
+    if (file.size === 0) return itemOf(begun);
+    started.uploadId = begun._id;
     const { name, size, lastModified } = file;
-    await keepUpload({ uploadId: made._id, folderId, place, name, size, lastModified });
+    await keepUpload({ uploadId: begun._id, folderId, place, name, size, lastModified });
   }
   const { uploadId } = started;
   try {

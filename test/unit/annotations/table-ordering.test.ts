@@ -53,7 +53,7 @@ it.each([score, group])('a page by $name comes from the first rows of each block
       [1200, 100],
       [1465, 10],
     ] as const) {
-      const chosen = blocks.map((block) => select({ block, filter: null, by, descending, most: offset + limit }));
+      const chosen = blocks.map((block) => select({ block, filter: null, by, descending, maxRows: offset + limit }));
       for (const { rows: sent, keys, orders } of chosen) {
         expect(sent.length).toBe(Math.min(offset + limit, rows - 10));
         expect([keys.length, orders.length]).toEqual([sent.length, sent.length]);

@@ -84,14 +84,14 @@ export class AnnotationBodies {
   async receive(body: BodySource, form: BodyForm, options: ReceiveOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
     const first = await write.map((received) => this.#interpret(received, form, options.signal));
-    const { given } = first;
-    if (Array.isArray(given)) return first.map(() => Promise.resolve(given));
+    const { given: interpreted } = first;
+    if (Array.isArray(interpreted)) return first.map(() => Promise.resolve(interpreted));
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
     await first.discard();
-    if (given instanceof LongGeoJson) {
-      return this.receive(bodyOf({ type: 'FeatureCollection', features: given.features }), 'created', options);
+    if (interpreted instanceof LongGeoJson) {
+      return this.receive(bodyOf({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
     }
-    const converted = await this.store.readBody(bodyOf(given.document), options);
+    const converted = await this.store.readBody(bodyOf(interpreted.document), options);
     return converted.map(async (received) => {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
@@ -99,7 +99,7 @@ export class AnnotationBodies {
         annotations.push(this.#document(received, entry));
         if (isSliceOver()) await nextSlice(options.signal);
       }
-      if (annotations[0] !== undefined) annotations[0].skipped = given.skipped;
+      if (annotations[0] !== undefined) annotations[0].skipped = interpreted.skipped;
       return annotations;
     });
   }
@@ -152,23 +152,23 @@ export class AnnotationBodies {
     let skipped = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
-      let made: Interpreted;
+      let interpreted: Interpreted;
       try {
-        made = this.#one(received, entry, 'list');
-        if (made instanceof LongGeoJson)
+        interpreted = this.#one(received, entry, 'list');
+        if (interpreted instanceof LongGeoJson)
           throw new BadParameterError(
             'this GeoJSON geometry or feature is too long to be sent alone; send it in a FeatureCollection.',
           );
       } catch (error) {
         throw inEntry(error, index);
       }
-      if (made instanceof ConvertedGeoJson) {
+      if (interpreted instanceof ConvertedGeoJson) {
         if (bare < 0) bare = index;
-        converted.push(made.document);
-        skipped += made.skipped;
+        converted.push(interpreted.document);
+        skipped += interpreted.skipped;
       } else {
-        incoming.push(...made);
-        converted.push(made[0]!.head);
+        incoming.push(...interpreted);
+        converted.push(interpreted[0]!.head);
       }
       if (isSliceOver()) await nextSlice(signal);
     }

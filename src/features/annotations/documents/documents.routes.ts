@@ -55,9 +55,9 @@ const create = defineRoute({
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
-    const made = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
-    const answering = { annotation: made.created[0]!, caller, signal };
-    return replyWithElements(services.annotations, answering, skippedHeader(made.skipped));
+    const result = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
+    const answering = { annotation: result.created[0]!, caller, signal };
+    return replyWithElements(services.annotations, answering, skippedHeader(result.skipped));
   },
 });
 

@@ -47,8 +47,8 @@ export class AnnotationEdits {
       // A patch refers to elements by id, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
       const writing = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
-      const made = await editing.change(current.elements, { put, remove }, writing);
-      return { head, elements: await this.#withReferences(current.elements, made, editing, request) };
+      const changed = await editing.change(current.elements, { put, remove }, writing);
+      return { head, elements: await this.#withReferences(current.elements, changed, editing, request) };
     };
     return this.writer.merge(request, { ids, apply });
   }

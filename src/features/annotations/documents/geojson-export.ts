@@ -48,9 +48,9 @@ export class GeoJsonExport {
       const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
       head = null;
       written = { ...written, isEmpty: false };
-      const made = isShort ? features(input) : await this.#inThread(input, signal);
-      ({ written } = made);
-      return made.text;
+      const result = isShort ? features(input) : await this.#inThread(input, signal);
+      ({ written } = result);
+      return result.text;
     };
     yield* mapAhead(chunks, format === 'qupath' ? 1 : chunksAtOnce, write);
     yield Buffer.from(collectionEnd(written));

@@ -48,8 +48,8 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
 
 const functions = {
   features: (input: FeaturesInput) => {
-    const made = features(input);
-    return moved(made, made.text);
+    const result = features(input);
+    return moved(result, result.text);
   },
 };
 

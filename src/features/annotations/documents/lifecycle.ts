@@ -81,13 +81,13 @@ export class AnnotationLifecycle {
         elements: elements ?? store.empty,
       };
     });
-    const made = await this.#insertMissing(annotations);
-    const families = new Set(made.map(({ elements }) => elements.family));
+    const inserted = await this.#insertMissing(annotations);
+    const families = new Set(inserted.map(({ elements }) => elements.family));
     // The annotation existed already, so no annotation refers to the elements that were stored now.
     for (const { elements } of incoming)
       if (elements !== null && !families.has(elements.family)) this.writer.tidy([elements.family]);
-    for (const annotation of made) this.options.followers.written(annotation.elements);
-    return made;
+    for (const annotation of inserted) this.options.followers.written(annotation.elements);
+    return inserted;
   }
 
   /**

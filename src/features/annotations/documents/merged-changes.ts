@@ -186,11 +186,11 @@ export class MergedChanges {
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
         if (last.elements.family !== current.elements.family) break;
-        let made: Awaited<ReturnType<typeof change.apply>>;
+        let outcome: Awaited<ReturnType<typeof change.apply>>;
         try {
           request.signal?.throwIfAborted();
           request.precondition?.(last);
-          made = await change.apply(last, editing);
+          outcome = await change.apply(last, editing);
         } catch (error) {
           outcomes.push({ error });
           continue;
@@ -201,7 +201,7 @@ export class MergedChanges {
           writing.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
-        const changed = { ...last, ...made, updated: new Date(), updatedId, version: (await versions) + i };
+        const changed = { ...last, ...outcome, updated: new Date(), updatedId, version: (await versions) + i };
         outcomes.push({ step: { former: last, changed } });
         last = changed;
       }
@@ -210,17 +210,17 @@ export class MergedChanges {
       await write.discard();
       return outcomes;
     }
-    const made = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
+    const steps = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
     const written = await write.commit(async () => {
       await writing;
       const replaced = await this.writing.replace(current, last);
-      await this.writing.keepBetween(made.slice(0, -1).map(({ changed }) => changed));
+      await this.writing.keepBetween(steps.slice(0, -1).map(({ changed }) => changed));
       return replaced;
     });
     this.#latest.set(current.id, written);
     const { access, public: isPublic, publicFlags, accessStamp } = written;
     const now = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
-    for (const each of made) each.changed = { ...each.changed, ...now };
+    for (const each of steps) each.changed = { ...each.changed, ...now };
     return outcomes;
   }
 }

@@ -80,7 +80,7 @@ export interface ElementRecords extends StoredRecords {
    *
    * @returns whether it was claimed.
    */
-  claim(family: string, claim: string, given: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
+  claim(family: string, claim: string, options: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
   /** Reports that the sweeper is alive. @returns false if the claim is lost; the sweeper must stop immediately. */
   renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
   /** Ends a sweep; if `gone`, the family is removed too. */

@@ -92,8 +92,8 @@ export class AnnotationBatches {
     for (const batch of await this.#named()) {
       const state = await this.#state(batch);
       const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
-      const isLeft = hasEnded(batch) || started < now - staleMs;
-      if (state === 'aborted' || (state === null && isLeft)) stale.push(batch);
+      const isAbandoned = hasEnded(batch) || started < now - staleMs;
+      if (state === 'aborted' || (state === null && isAbandoned)) stale.push(batch);
     }
     return stale;
   }

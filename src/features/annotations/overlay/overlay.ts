@@ -62,11 +62,11 @@ export class AnnotationOverlay {
 
   /** Number of elements of each group, and its most common color. */
   async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
-    const most = new Map<string | null, number>();
+    const highestCounts = new Map<string | null, number>();
     const groups = new Map<string | null, { color: string; count: number }>();
     for (const [group, color, count] of await this.options.densities.groups(stored, options)) {
-      const isMost = count > (most.get(group) ?? 0);
-      if (isMost) most.set(group, count);
+      const isMost = count > (highestCounts.get(group) ?? 0);
+      if (isMost) highestCounts.set(group, count);
       const existing = groups.get(group);
       groups.set(group, { color: isMost || !existing ? color : existing.color, count: count + (existing?.count ?? 0) });
     }
@@ -112,7 +112,7 @@ export class AnnotationOverlay {
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
-    const most = Math.min(maxPixels, maxOverlap * view.width * view.height);
+    const maxPixelsHere = Math.min(maxPixels, maxOverlap * view.width * view.height);
     const shared = { view, mode, groups, groupColors, level };
     const drawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
     for await (const found of this.#elements(stored, view, options)) {
@@ -122,7 +122,8 @@ export class AnnotationOverlay {
         pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
         densities = sums = null;
         pixelsDrawn += part.cost.pixels;
-        if (pixelsDrawn > most && Number.isFinite(pixelsDrawn)) throw new BadValueError('Too many large shapes overlap here.');
+        if (pixelsDrawn > maxPixelsHere && Number.isFinite(pixelsDrawn))
+          throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
       part.add(found, color);
@@ -192,14 +193,14 @@ export class AnnotationOverlay {
 
   /** The elements that are not part of the density at this level, in their order. */
   async *#elements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
-    const least = densityBelow * view.scale;
+    const minSize = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
     // A point is drawn as a disc, which is larger than its box.
-    if (Math.max(largestSize, pointSize) < least) return;
+    if (Math.max(largestSize, pointSize) < minSize) return;
     const conditions = conditionsOf(view, drawnMargin);
-    if (least > pointSize) conditions.push({ field: 'size', operator: '$gte', value: least });
+    if (minSize > pointSize) conditions.push({ field: 'size', operator: '$gte', value: minSize });
     for await (const found of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
-      if (found.box.size >= least || found.type === 'point') yield found;
+      if (found.box.size >= minSize || found.type === 'point') yield found;
   }
 
   /** The tiles of densities that overlap the view. */

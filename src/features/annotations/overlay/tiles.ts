@@ -158,14 +158,14 @@ export class AnnotationTiles {
     };
     return {
       key,
-      make: async (by) => {
-        const enqueue = enqueueFor(this.options.drawing, by);
-        const enqueueFirst = enqueueFor(this.#preparing, by);
+      make: async (requester) => {
+        const enqueue = enqueueFor(this.options.drawing, requester);
+        const enqueuePreparing = enqueueFor(this.#preparing, requester);
         const work = async (sharedSignal: AbortSignal) => {
-          const prepared = coloring === null ? style : await enqueueFirst(() => prepare(sharedSignal), sharedSignal);
+          const prepared = coloring === null ? style : await enqueuePreparing(() => prepare(sharedSignal), sharedSignal);
           return enqueue(() => draw(prepared, sharedSignal), sharedSignal);
         };
-        return (await tiles.get(key)) ?? this.#drawing.join(key, work, by.signal);
+        return (await tiles.get(key)) ?? this.#drawing.join(key, work, requester.signal);
       },
     };
   }
@@ -174,10 +174,10 @@ export class AnnotationTiles {
   async describe(
     { annotation, item }: AnnotationOnItem,
     coloring: ColoringRequest,
-    by: { caller: Caller | null; signal: AbortSignal },
+    requester: { caller: Caller | null; signal: AbortSignal },
   ): Promise<AnnotationTilesDescription> {
     const { overlay, images, colorings } = this.options;
-    const { signal } = by;
+    const { signal } = requester;
     const shape: PyramidShape = await images.use(item, (image) => image.metadata());
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = shape;
     const legend = async () => {
@@ -185,7 +185,7 @@ export class AnnotationTiles {
       const opened: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
       return opened.legend(signal);
     };
-    const shown = isColoring(coloring) ? await enqueueFor(this.#preparing, by)(legend) : undefined;
+    const shown = isColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
     const { groups, count } = annotation.elements;
     const counted = await overlay.groups(annotation.elements, { signal });
     return {

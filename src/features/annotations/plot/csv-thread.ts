@@ -71,13 +71,13 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
   const bytes = Readable.from(chunksOf(port), { objectMode: false });
   bytes.on('error', (error) => parser.destroy(error));
   bytes.pipe(parser);
-  let wanted: { at: number; name: string; cells: string[] }[] | null = null;
+  let selected: { at: number; name: string; cells: string[] }[] | null = null;
   let rows = 0;
   try {
     for await (const cells of parser as AsyncIterable<string[]>) {
-      if (wanted === null) {
+      if (selected === null) {
         const set = keys === null ? null : new Set(keys);
-        wanted = cells
+        selected = cells
           .slice(0, maxColumns)
           .map((name, at) => ({ at, name, cells: [] as string[] }))
           .filter(({ name }) => name !== '')
@@ -85,8 +85,8 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
         continue;
       }
       rows += 1;
-      if (rows * wanted.length > maxCells) return { rows, columns: [], isTooLarge: true };
-      for (const column of wanted) column.cells.push(cells[column.at] ?? '');
+      if (rows * selected.length > maxCells) return { rows, columns: [], isTooLarge: true };
+      for (const column of selected) column.cells.push(cells[column.at] ?? '');
     }
   } catch (error) {
     // The rest of the file is malformed. The rows before it are used.
@@ -95,7 +95,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
     bytes.destroy();
     port.close();
   }
-  const columns = (wanted ?? []).map(({ name, cells }) => ({ name, values: typed(cells) }));
+  const columns = (selected ?? []).map(({ name, cells }) => ({ name, values: typed(cells) }));
   return { rows, columns, isTooLarge: false };
 }
 

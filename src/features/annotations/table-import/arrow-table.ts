@@ -60,7 +60,7 @@ export async function openArrow(path: string): Promise<IncomingTable> {
     return {
       columns,
       ...shapesOf(fields, metadata),
-      rows: (wanted) => rowsOf(reader, wanted, fields),
+      rows: (indices) => rowsOf(reader, indices, fields),
       close: async () => closeSync(file),
     };
   } catch (error) {
@@ -98,16 +98,16 @@ function columnOf({ name, type }: Field): ImportColumn {
 
 async function* rowsOf(
   reader: RecordBatchReader,
-  wanted: readonly number[],
+  indices: readonly number[],
   fields: readonly Field[],
 ): AsyncGenerator<ImportRows> {
-  const dates = new Set(wanted.filter((at) => isTime(fields[at]!.type)));
+  const dates = new Set(indices.filter((at) => isTime(fields[at]!.type)));
   let rows = 0;
   for (const batch of reader as Iterable<{ numRows: number; getChildAt(at: number): Vector | null }>) {
     const count = batch.numRows;
     rows += count;
     requireRows(rows);
-    const columns = wanted.map((at) => {
+    const columns = indices.map((at) => {
       const vector = batch.getChildAt(at)!;
       if (vector.length !== count)
         throw new BadParameterError('The Arrow stream is corrupt: columns of a batch differ in length.');

@@ -132,14 +132,14 @@ export async function openCsv(path: string): Promise<IncomingTable> {
     columns: names.map((name, at) => ({ name, kind: 'value', isNumber: types[at]!.isNumber })),
     shapes: new Map(),
     primary: null,
-    rows: (wanted) => typedRows(path, wanted, types),
+    rows: (indices) => typedRows(path, indices, types),
     close: async () => {},
   };
 }
 
-async function* typedRows(path: string, wanted: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
-  const converts = wanted.map((at) => types[at]!.convert);
-  let columns: unknown[][] = wanted.map(() => []);
+async function* typedRows(path: string, indices: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
+  const converts = indices.map((at) => types[at]!.convert);
+  let columns: unknown[][] = indices.map(() => []);
   let count = 0;
   let isFirst = true;
   for await (const row of rowsOf(path)) {
@@ -147,14 +147,14 @@ async function* typedRows(path: string, wanted: readonly number[], types: readon
       isFirst = false;
       continue;
     }
-    for (const [i, at] of wanted.entries()) {
+    for (const [i, at] of indices.entries()) {
       const text = row[at] ?? null;
       columns[i]!.push(text === null ? null : converts[i]!(text));
     }
     count += 1;
     if (count < rowsAtOnce) continue;
     yield { count, columns };
-    columns = wanted.map(() => []);
+    columns = indices.map(() => []);
     count = 0;
   }
   if (count > 0) yield { count, columns };

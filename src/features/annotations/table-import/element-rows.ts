@@ -65,7 +65,7 @@ class ShapeColumns {
   }
 
   /** Positions of all columns that are read. */
-  wanted(): number[] {
+  usedColumns(): number[] {
     const own = this.isOwn ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties'] : [];
     const named = [this.geometry, this.id, this.order, ...own.map((name) => this.at(name))].filter((at) => at >= 0);
     const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
@@ -181,8 +181,8 @@ export async function elementRows(
 ): Promise<ElementTable> {
   const beginning = `{"name":${JSON.stringify(name)},"elements":[`;
   const columns = new ShapeColumns(table);
-  const wanted = columns.wanted();
-  const slots = new Map(wanted.map((at, slot) => [at, slot]));
+  const used = columns.usedColumns();
+  const slots = new Map(used.map((at, slot) => [at, slot]));
   const reader = createGeoJsonReader(brand);
   const orders: number[] = [];
   const file = await RowFile.create(`${directory}/elements`);
@@ -191,7 +191,7 @@ export async function elementRows(
   let places;
   try {
     await file.write(beginning);
-    for await (const { count, columns: values } of table.rows(wanted)) {
+    for await (const { count, columns: values } of table.rows(used)) {
       for (let i = 0; i < count; i += 1) {
         const row = rows + i;
         const valueAt = (at: number) => values[slots.get(at)!]![i];

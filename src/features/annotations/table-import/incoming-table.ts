@@ -44,8 +44,8 @@ export interface IncomingTable {
   shapes: ReadonlyMap<string, { crs: unknown }>;
   /** The column of shapes that the file names first; `null`: none. */
   primary: string | null;
-  /** Reads all rows once. @param wanted positions of columns. */
-  rows(wanted: readonly number[]): AsyncIterable<ImportRows>;
+  /** Reads all rows once. @param indices positions of columns. */
+  rows(indices: readonly number[]): AsyncIterable<ImportRows>;
   close(): Promise<void>;
 }
 

@@ -62,11 +62,11 @@ export async function openParquet(path: string): Promise<IncomingTable> {
     return {
       columns,
       ...shapesOf(metadata),
-      rows: (wanted) =>
+      rows: (indices) =>
         rowsOf(
           file,
           metadata,
-          wanted.map((at) => columns[at]!.name),
+          indices.map((at) => columns[at]!.name),
         ),
       close: () => handle.close(),
     };
@@ -182,14 +182,14 @@ async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }:
 }
 
 async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]): AsyncGenerator<ImportRows> {
-  const wanted = new Set(names);
+  const requested = new Set(names);
   const decompressors = await compressors();
   const raw = { geometryFromBytes: (bytes: Uint8Array) => bytes, geographyFromBytes: (bytes: Uint8Array) => bytes };
   let groupStart = 0;
   for (const { num_rows: count, columns: stored } of metadata.row_groups) {
     const groupEnd = groupStart + Number(count);
     for (const { meta_data: column } of stored) {
-      if (wanted.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
+      if (requested.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
     }
     for (let rowStart = groupStart; rowStart < groupEnd; rowStart += rowsAtOnce) {
       const rowEnd = Math.min(groupEnd, rowStart + rowsAtOnce);

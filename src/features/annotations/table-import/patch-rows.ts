@@ -46,12 +46,12 @@ function requirePatchColumns({ columns }: IncomingTable): ReadColumn[] {
 export async function patchRows(table: IncomingTable, to: string): Promise<PatchTable> {
   const read = requirePatchColumns(table);
   const idColumn = table.columns.findIndex(({ name }) => name === 'id');
-  const wanted = [idColumn, ...read.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
-  const slots = new Map(wanted.map((at, slot) => [at, slot]));
+  const indices = [idColumn, ...read.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
+  const slots = new Map(indices.map((at, slot) => [at, slot]));
   const ids = new IdList();
   const file = await RowFile.create(to);
   try {
-    for await (const { count, columns } of table.rows(wanted)) {
+    for await (const { count, columns } of table.rows(indices)) {
       for (let i = 0; i < count; i += 1) {
         const row = ids.count;
         const valueAt = (at: number) => columns[slots.get(at)!]![i];

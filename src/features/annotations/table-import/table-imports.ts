@@ -121,10 +121,10 @@ export class TableImports {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
-      const made = accepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
-      const document = createReadStream(join(directory, made.file), { highWaterMark: readBytes });
+      const result = accepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
+      const document = createReadStream(join(directory, result.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
-      return { created, skipped: made.skipped };
+      return { created, skipped: result.skipped };
     });
   }
 

@@ -41,9 +41,9 @@ export function userTargets(names: readonly string[]): { steps: Step[]; name: st
   for (const keys of paths) {
     for (let depth = 1; depth < keys.length; depth += 1) {
       const place = placeOf(keys.slice(0, depth));
-      const known = below.get(place);
-      if (known === undefined) below.set(place, new Set([keys[depth]!]));
-      else known.add(keys[depth]!);
+      const existing = below.get(place);
+      if (existing === undefined) below.set(place, new Set([keys[depth]!]));
+      else existing.add(keys[depth]!);
     }
   }
   const isList = (keys: readonly string[]) => {

@@ -87,13 +87,13 @@ export class Block {
     const texts: string[] = [];
     const codeOf = new Map<string, number>();
     const code = (text: string) => {
-      let known = codeOf.get(text);
-      if (known === undefined) {
+      let existing = codeOf.get(text);
+      if (existing === undefined) {
         texts.push(text);
-        known = texts.length;
-        codeOf.set(text, known);
+        existing = texts.length;
+        codeOf.set(text, existing);
       }
-      return known;
+      return existing;
     };
     const recoded = [0, ...stored.texts.map((text) => code(String(text)))];
     const codes = Uint32Array.from({ length: this.rows }, (_, row) => recoded[stored.codes[row] as number] as number);
@@ -172,8 +172,8 @@ export class Block {
       }
       case 'values': {
         const { codes, texts } = this.texts(filter.column);
-        const wanted = new Set(filter.in);
-        const takes = Uint8Array.from([0, ...texts.map((text) => (wanted.has(text) ? 1 : 0))]);
+        const accepted = new Set(filter.in);
+        const takes = Uint8Array.from([0, ...texts.map((text) => (accepted.has(text) ? 1 : 0))]);
         for (let row = 0; row < rows; row += 1) mask[row] = takes[codes[row] as number]!;
         return mask;
       }

@@ -92,9 +92,9 @@ export class TableBlocks {
     });
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
-      const first = new Map(header.columns.map((column, i) => [column, i]));
+      const partIndex = new Map(header.columns.map((column, i) => [column, i]));
       // A few packs never fill a column that takes several parts.
-      const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[first.get(column)!]!);
+      const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndex.get(column)!]!);
       const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
       blocks.push({
         header,
@@ -115,14 +115,14 @@ export class TableBlocks {
     signal: AbortSignal,
   ): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
-    const ofPacks = packsOfRows(header, rows);
+    const selected = packsOfRows(header, rows);
     // A segment that leaves names out may leave out others than a few of its packs would.
-    if (loadPacks === undefined || header.isCut === true || ofPacks.packs.length > maxPacksForCells) {
+    if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loaded(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });
     }
-    const { input, transfer } = handedOver(await loadPacks(ofPacks.packs, signal));
-    return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: ofPacks.rows }, { what, signal, transfer });
+    const { input, transfer } = handedOver(await loadPacks(selected.packs, signal));
+    return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: selected.rows }, { what, signal, transfer });
   }
 
   /** Packs as the columns of a segment. */
@@ -130,9 +130,9 @@ export class TableBlocks {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
     const { input, transfer } = handedOver(await packs.load(signal));
-    const made = await this.threads.run('segmentOf', input, { what, signal, transfer });
-    this.#loose.set(packs.id, made);
-    return made;
+    const segment = await this.threads.run('segmentOf', input, { what, signal, transfer });
+    this.#loose.set(packs.id, segment);
+    return segment;
   }
 }
 
@@ -167,14 +167,14 @@ async function loaded(
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
-  const wanted = storedColumns(header, columns);
-  const loadedBlocks = await load(wanted, signal);
+  const needed = storedColumns(header, columns);
+  const loadedBlocks = await load(needed, signal);
   const transfer: ArrayBuffer[] = [];
   const block: BlockInput = {
     window,
     rows: header.rows,
     live,
-    columns: wanted.map(({ name, kind }, i) => {
+    columns: needed.map(({ name, kind }, i) => {
       const bytes = new Uint8Array(loadedBlocks[i]!);
       transfer.push(bytes.buffer);
       return { name, kind, bytes };

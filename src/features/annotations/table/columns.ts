@@ -54,14 +54,14 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
 
 /** The stored columns of a segment that columns of a table need. */
 export function storedColumns(header: SegmentHeader, columns: Iterable<TableColumn>): SegmentColumn[] {
-  const wanted = new Set<string>();
+  const needed = new Set<string>();
   for (const { source, type, isMixed } of columns) {
-    if (type === 'id') for (const name of idColumns) wanted.add(`number ${name}`);
-    else if (type === 'number') wanted.add(`number ${source}`);
-    else wanted.add(`text ${source}`);
-    if (isMixed) wanted.add(`number ${source}`);
+    if (type === 'id') for (const name of idColumns) needed.add(`number ${name}`);
+    else if (type === 'number') needed.add(`number ${source}`);
+    else needed.add(`text ${source}`);
+    if (isMixed) needed.add(`number ${source}`);
   }
-  return header.columns.filter(({ kind, name }) => wanted.has(`${kind} ${name}`));
+  return header.columns.filter(({ kind, name }) => needed.has(`${kind} ${name}`));
 }
 
 /** Finds columns by name. */

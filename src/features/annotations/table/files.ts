@@ -64,9 +64,9 @@ export class TableFiles {
     const needed = [...columns, ...shapeColumns.map((name) => table.names.find(name)), ...filterColumns(filter, table.names)];
     const sources = candidates(table, filter);
     const write = async (packs: WindowPacks) => {
-      const ofWindow = sources.filter(({ window }) => window === packs.window);
-      if (ofWindow.length === 0) return null;
-      const loaded = await mapConcurrently(ofWindow, blocksAtOnce, (source) => source.load(needed, signal));
+      const windowBlocks = sources.filter(({ window }) => window === packs.window);
+      if (windowBlocks.length === 0) return null;
+      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(needed, signal));
       const { input, transfer } = handedOver(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
       const all = [...transfer, ...loaded.flatMap((block) => block.transfer)];

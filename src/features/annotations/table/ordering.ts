@@ -17,24 +17,24 @@ export interface OrderedRows {
  * Selects rows of a block: those that come first.
  *
  * @param by the column that they are ordered by.
- * @param most number of rows of all blocks up to the end of the page, at least 1.
+ * @param maxRows number of rows of all blocks up to the end of the page, at least 1.
  */
 export function select({
   block: input,
   filter,
   by,
   descending,
-  most,
-}: BlockRows & { by: TableColumn; descending: boolean; most: number }): OrderedRows {
+  maxRows,
+}: BlockRows & { by: TableColumn; descending: boolean; maxRows: number }): OrderedRows {
   const block = new Block(input);
   // The rows are copied, because sending a part of a buffer would send all of it.
   const rows = block.select(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
   const ordering = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
-  if (rows.length <= most) return ordering;
+  if (rows.length <= maxRows) return ordering;
   const keys = orderedKeys([ordering], descending);
-  const last = placeAt(most - 1, { sorted: keys.slice().sort(), keys, orders });
-  const first = new Uint32Array(most);
+  const last = placeAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
+  const first = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
     const key = keys[i] as number;

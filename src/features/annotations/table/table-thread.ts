@@ -23,9 +23,9 @@ export interface PacksInput {
 /** Makes a segment of packs that are in no stored one. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
-  const made = await tableOfPacks(read);
+  const draft = await tableOfPacks(read);
   const parts: Uint8Array[] = [];
-  for await (const part of made.table.segment(made.packs, [])) parts.push(part);
+  for await (const part of draft.table.segment(draft.packs, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }
@@ -39,12 +39,12 @@ async function cellsOfPacks({
 }: PacksInput & { window: number; columns: TableColumn[]; rows: Uint32Array }): Promise<Cell[][]> {
   const { header, parts } = await segmentOf({ packs });
   const stored = new Map(header.columns.map((column, i) => [column, parts[i]!]));
-  const wanted = storedColumns(header, columns).map((column) => ({
+  const loaded = storedColumns(header, columns).map((column) => ({
     name: column.name,
     kind: column.kind,
     bytes: stored.get(column)!,
   }));
-  const block = { window, rows: header.rows, live: [[0, header.rows]] as const, columns: wanted };
+  const block = { window, rows: header.rows, live: [[0, header.rows]] as const, columns: loaded };
   return cells({ block, columns, rows });
 }
 

@@ -178,10 +178,10 @@ const histogram = defineRoute({
       const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
       const by = query.by === undefined ? null : table.names.findCategories(query.by);
       const all = bins * (y === null ? 1 : ybins);
-      const most = by === null ? maxBins : maxBinsOfCategory;
-      if (all > most)
+      const maxCount = by === null ? maxBins : maxBinsOfCategory;
+      if (all > maxCount)
         throw new BadParameterError(
-          `${all} bins are too many; a response can have at most ${most}${by === null ? '' : ' with `by`'}.`,
+          `${all} bins are too many; a response can have at most ${maxCount}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
       const categories = await context.tables.histogram(question(table, query.filter, signal), axes, by);
@@ -282,7 +282,7 @@ interface FileFormat {
   write: (
     question: TableQuestion,
     columns: TableColumn[],
-    given: { context: TableContext; annotation: AnnotationRecord },
+    source: { context: TableContext; annotation: AnnotationRecord },
   ) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
 }
 
@@ -294,34 +294,34 @@ const formats: FileFormat[] = [
     type: 'text/csv; charset=utf-8',
     summary: 'Get the table of an annotation, or the rows that match a filter, as comma-separated values.',
     description: unordered,
-    write: (asked, columns, { context }) => context.files.csv(asked, columns),
+    write: (tableQuestion, columns, { context }) => context.files.csv(tableQuestion, columns),
   },
   {
     extension: 'arrow',
     type: 'application/vnd.apache.arrow.stream',
     summary: 'Get the table of an annotation, or the rows that match a filter, as an uncompressed Arrow stream.',
     description: unordered,
-    write: (asked, columns, { context }) => context.files.arrow(asked, columns),
+    write: (tableQuestion, columns, { context }) => context.files.arrow(tableQuestion, columns),
   },
   {
     extension: 'parquet',
     type: 'application/vnd.apache.parquet',
     summary: 'Get the table of an annotation, or the rows that match a filter, with their shapes as GeoParquet 1.1.',
     description: `${unordered} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
-    write: async (asked, columns, { context, annotation }) => {
-      const windows = await context.annotations.store.packs(annotation.elements, { signal: asked.signal });
-      return context.files.parquet(asked, columns, windows);
+    write: async (tableQuestion, columns, { context, annotation }) => {
+      const windows = await context.annotations.store.packs(annotation.elements, { signal: tableQuestion.signal });
+      return context.files.parquet(tableQuestion, columns, windows);
     },
   },
 ];
 
 /** The route of a file. */
-function fileRoute({ extension, type, summary: said, description, write }: FileFormat) {
+function fileRoute({ extension, type, summary, description, write }: FileFormat) {
   return defineRoute({
     ...reading,
     method: 'get',
     path: `/annotation/:id/table.${extension}`,
-    summary: said,
+    summary,
     description,
     query: { filter, columns: columnsParameter },
     returns: { types: [type.split(';')[0]!] },
@@ -334,8 +334,8 @@ function fileRoute({ extension, type, summary: said, description, write }: FileF
       if (unchanged !== null) return unchanged;
       const open = async () => {
         const table = await blocks.open(annotation.elements, signal);
-        const asked = question(table, query.filter, signal);
-        return write(asked, columnsOf(table.names, query.columns), { context, annotation });
+        const tableQuestion = question(table, query.filter, signal);
+        return write(tableQuestion, columnsOf(table.names, query.columns), { context, annotation });
       };
       const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
       return Reply.stream(chunks, type, { headers: replyHeaders });

@@ -98,7 +98,7 @@ export class Tables {
   ): Promise<{ total: number; rows: Cell[][] }> {
     const { table, signal } = question;
     const order = table.names.find('order');
-    const extra = { by, descending, most: Math.max(1, offset + limit) };
+    const extra = { by, descending, maxRows: Math.max(1, offset + limit) };
     const { blocks, results } = await this.#each('select', question, [by, order], extra);
     const page = await this.threads.run(
       'page',
@@ -106,16 +106,16 @@ export class Tables {
       { what: 'The table', signal, transfer: results.flatMap(({ rows, keys, orders }) => [rows, keys, orders].map(bufferOf)) },
     );
     const rows: Cell[][] = page.rows.map(() => []);
-    const ofBlocks = new Map<number, { row: number; at: number }[]>();
+    const rowsByBlock = new Map<number, { row: number; at: number }[]>();
     for (const [at, { block, row }] of page.rows.entries()) {
-      const cached = ofBlocks.get(block);
-      if (cached === undefined) ofBlocks.set(block, [{ row, at }]);
+      const cached = rowsByBlock.get(block);
+      if (cached === undefined) rowsByBlock.set(block, [{ row, at }]);
       else cached.push({ row, at });
     }
-    await mapConcurrently([...ofBlocks], atOnce, async ([number, wanted]) => {
-      const places = Uint32Array.from(wanted, ({ row }) => row);
+    await mapConcurrently([...rowsByBlock], atOnce, async ([number, blockRows]) => {
+      const places = Uint32Array.from(blockRows, ({ row }) => row);
       const cells = await blocks[number]!.cells(columns, places, signal);
-      for (const [i, { at }] of wanted.entries()) rows[at] = cells.map((column) => column[i] as Cell);
+      for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };
   }
@@ -252,12 +252,12 @@ export function limitsOfTable(table: OpenTable, source: string): { low: number; 
 export function rangeOf(
   table: OpenTable,
   { name, source }: TableColumn,
-  asked: { low: number | undefined; high: number | undefined },
+  requested: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
   // There are no limits if there are no values, or for the original order, whose limits are not stored.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
-  const low = asked.low ?? limits.low;
-  const high = asked.high ?? limits.high;
+  const low = requested.low ?? limits.low;
+  const high = requested.high ?? limits.high;
   if (low > high) throw new BadParameterError(`The range of ${JSON.stringify(name)} begins at ${low}, after its end at ${high}.`);
   return low === high ? { low: low - 0.5, high: high + 0.5 } : { low, high };
 }

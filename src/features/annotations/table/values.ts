@@ -51,8 +51,8 @@ function readerOf(block: Block, column: TableColumn, { base, texts }: { base: nu
 /** Adds the values of another block of the same window. */
 export function addValues(into: WindowValues, { values: added, texts }: WindowValues): void {
   const codes = texts.map((text) => {
-    const known = into.texts.indexOf(text);
-    return known < 0 ? into.texts.push(text) - 1 : known;
+    const existing = into.texts.indexOf(text);
+    return existing < 0 ? into.texts.push(text) - 1 : existing;
   });
   for (let position = 0; position < added.length; position += 1) {
     const value = added[position]!;

@@ -87,12 +87,12 @@ export class AnnotationUploads {
 
   /** Handles a finished upload. */
   async finished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
-    const said = parseReference(reference);
-    if (said === null) return;
+    const parsed = parseReference(reference);
+    if (parsed === null) return;
     const { model, records } = this.options;
     const file = records.fileOf(doc);
     const userId = caller?.id ?? null;
-    const { identifier, itemId, uuid } = said;
+    const { identifier, itemId, uuid } = parsed;
     if (identifier.endsWith(annotationIdentifier)) {
       const ingestion = id === undefined ? '' : ingestionOf(id);
       const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
@@ -165,9 +165,9 @@ export class AnnotationUploads {
   }
 
   /** Reads the file of a task. @throws an error whose message the client sees. */
-  async ingest(given: UploadTask, context: IngestContext): Promise<void> {
+  async ingest(queued: UploadTask, context: IngestContext): Promise<void> {
     // The id of the first job identifies the work, so that a repetition makes the same annotations.
-    const task = given.ingestion === '' ? { ...given, ingestion: context.jobId } : given;
+    const task = queued.ingestion === '' ? { ...queued, ingestion: context.jobId } : queued;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
     try {

@@ -71,8 +71,8 @@ export class AnnotationInstances {
     await Promise.all(removed);
   }
 
-  async metadata(instance: AnnotationInstance, root: string, asked: CallerContext): Promise<DicomJson> {
-    const spool = await this.#spool(instance.annotation, asked);
+  async metadata(instance: AnnotationInstance, root: string, request: CallerContext): Promise<DicomJson> {
+    const spool = await this.#spool(instance.annotation, request);
     const groups = spool.groups.map((group, index) =>
       toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
     );
@@ -82,8 +82,8 @@ export class AnnotationInstances {
   }
 
   /** A long value by its name in the metadata. @throws NotFoundError */
-  async value({ annotation }: AnnotationInstance, name: string, asked: CallerContext): Promise<StreamedFile> {
-    const spool = await this.#spool(annotation, asked);
+  async value({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
+    const spool = await this.#spool(annotation, request);
     const [what, first = '', second] = name.split('-');
     const group = spool.groups[Number(first)];
     const measurement = second === undefined ? undefined : group?.measurements[Number(second)];
@@ -94,13 +94,13 @@ export class AnnotationInstances {
       elements: measurement?.elements,
     }[what ?? ''];
     if (column == null) throw new NotFoundError('The instance has no such value.');
-    return this.#fileOf(annotation, [column], asked);
+    return this.#fileOf(annotation, [column], request);
   }
 
   /** The file of an annotation. */
-  async file(instance: AnnotationInstance, asked: CallerContext): Promise<StreamedFile> {
+  async file(instance: AnnotationInstance, request: CallerContext): Promise<StreamedFile> {
     const { annotation, uid } = instance;
-    const spool = await this.#spool(annotation, asked);
+    const spool = await this.#spool(annotation, request);
     const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
     const all = attributesOf(instance, spool);
     // The groups are among the other attributes in the order of tags.
@@ -109,10 +109,10 @@ export class AnnotationInstances {
     for (const [index, group] of spool.groups.entries())
       segments.push(...groupSegments(annotation, group, index, spool.isDouble));
     segments.push(itemHeader(0, 'end of sequence'), toBytes(after));
-    return this.#fileOf(annotation, segments, asked);
+    return this.#fileOf(annotation, segments, request);
   }
 
-  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], asked: CallerContext): StreamedFile {
+  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], request: CallerContext): StreamedFile {
     const pieces: { from: Segment; offset: number; length: number }[] = [];
     const starts = [0];
     for (const from of segments) {
@@ -131,7 +131,7 @@ export class AnnotationInstances {
         const { from, offset, length } = pieces[number]!;
         if (Buffer.isBuffer(from)) return from.subarray(offset, offset + length);
         // The files may have been removed because the client is slow. Then they are made again.
-        const { groups } = await this.#spool(annotation, asked);
+        const { groups } = await this.#spool(annotation, request);
         const path = columnsOf(groups).find(({ path: each }) => nameOf(each) === nameOf(from.path))!.path;
         const bytes = Buffer.allocUnsafe(length);
         const handle = await open(path);
@@ -146,18 +146,18 @@ export class AnnotationInstances {
     };
   }
 
-  async #spool(annotation: AnnotationRecord, asked: CallerContext): Promise<Kept> {
+  async #spool(annotation: AnnotationRecord, request: CallerContext): Promise<Kept> {
     const key = `${annotation.id} ${annotation.elements.content}`;
     const spool = this.#spools.get(key);
     if (spool !== undefined) return spool;
     return this.#making.join(
       key,
       async (signal) => {
-        const made = await this.#make(annotation, signal, callerName(asked.caller));
-        this.#spools.set(key, made);
-        return made;
+        const created = await this.#make(annotation, signal, callerName(request.caller));
+        this.#spools.set(key, created);
+        return created;
       },
-      asked.signal,
+      request.signal,
     );
   }
 
@@ -166,8 +166,8 @@ export class AnnotationInstances {
     const directory = await temporaryDirectory(this.parts.temporaryDirectory);
     const remove = () => directory.remove();
     const { box } = elements;
-    const most = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
-    const spool = new Spool(directory.path, most > maxFloatShare);
+    const maxCoordinate = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
+    const spool = new Spool(directory.path, maxCoordinate > maxFloatShare);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
       const turn = async (): Promise<boolean> => {
@@ -230,12 +230,12 @@ function leftOutText(leftOut: Readonly<Record<string, number>>): string {
 /** All attributes except the groups. */
 function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: Spooled): Attributes {
   const image = referenced(record);
-  const made = dateTime(annotation.updated.getTime());
+  const updated = dateTime(annotation.updated.getTime());
   const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: image.instance };
   const [file] = record.dicom?.files ?? [];
   const own = (tag: string) => valueText(file, tag);
   const study = studyAttributes(record);
-  const ofFile: Attributes =
+  const fileAttributes: Attributes =
     file === undefined
       ? {}
       : {
@@ -254,12 +254,12 @@ function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { 
     SOPClassUID: annotationClass,
     SOPInstanceUID: uid,
     ...study,
-    ...ofFile,
+    ...fileAttributes,
     ...annotationSeries(record, annotation, index),
     Laterality: '',
     InstanceNumber: 1,
-    ContentDate: made.date,
-    ContentTime: made.time,
+    ContentDate: updated.date,
+    ContentTime: updated.time,
     ContentLabel: 'ANNOTATION',
     ContentDescription: leftOutText(leftOut).slice(0, 64),
     ContentCreatorName: '',

@@ -54,8 +54,8 @@ class Column {
 
   async #grow(numbers: number) {
     const size = this.type.BYTES_PER_ELEMENT;
-    const wanted = (this.#used + numbers) * size;
-    if (wanted > maxBytes) await this.flush();
+    const neededBytes = (this.#used + numbers) * size;
+    if (neededBytes > maxBytes) await this.flush();
     const length = Math.max(Math.min(maxBytes, this.#buffer.byteLength * 2), (this.#used + numbers) * size);
     if (length > this.#buffer.byteLength) {
       const former = this.#view.subarray(0, this.#used);
@@ -176,7 +176,7 @@ export class Spool {
     }
     const color = ('lineColor' in element ? element.lineColor : undefined) ?? null;
     const hasIndices = type === 'POLYGON' || type === 'POLYLINE';
-    const made: OpenGroup = {
+    const opened: OpenGroup = {
       group: name,
       type,
       count: 0,
@@ -185,8 +185,8 @@ export class Spool {
       indices: hasIndices ? this.#column(Uint32Array) : null,
       measurements: new Map(),
     };
-    this.#groups.set(key, made);
-    return made;
+    this.#groups.set(key, opened);
+    return opened;
   }
 
   async #measure(group: OpenGroup, user: Readonly<Record<string, unknown>>): Promise<void> {

@@ -103,7 +103,7 @@ export function slideAttributes(
 ): Attributes {
   const { base, facts, values } = record;
   const { shown } = plan;
-  const made = dateTime(record.created);
+  const created = dateTime(record.created);
   const isVolume = shown.kind === 'level' && !shown.isThumbnail;
   return {
     SpecificCharacterSet: 'ISO_IR 192',
@@ -111,9 +111,9 @@ export function slideAttributes(
     SOPClassUID: slideClass,
     SOPInstanceUID: plan.uid,
     ...studyAttributes(record),
-    ContentDate: made.date,
-    ContentTime: made.time,
-    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? made.both,
+    ContentDate: created.date,
+    ContentTime: created.time,
+    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? created.both,
     AcquisitionUID: uidOf(base, 'acquisition'),
     ...(isVolume && { PyramidUID: uidOf(base, 'pyramid', series.number - 1) }),
     Modality: 'SM',
@@ -223,8 +223,8 @@ function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: Instanc
   const { mmX, mmY } = spacingOf(record)!;
   // Levels are rounded up to whole pixels, so their spacing follows from the scale, not from their sizes.
   const scale = plan.shown.kind === 'level' ? 2 ** (facts.levels - 1 - plan.shown.level) : 1;
-  const ofGlass = glassWidth / Math.min(plan.matrixColumns, plan.matrixRows);
-  const spacing = plan.shown.kind === 'level' ? [mmY * scale, mmX * scale] : [ofGlass, ofGlass];
+  const glassSpacing = glassWidth / Math.min(plan.matrixColumns, plan.matrixRows);
+  const spacing = plan.shown.kind === 'level' ? [mmY * scale, mmX * scale] : [glassSpacing, glassSpacing];
   const type = imageType(facts, plan);
   return {
     PixelMeasuresSequence: [{ SliceThickness: decimal(depth), PixelSpacing: spacing.map(decimal) }],
@@ -273,9 +273,9 @@ function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array
 function illumination({ color }: OpticalPath, isBright: boolean): Attributes {
   if (isBright || color === null) return code('414298005', 'SCT', 'Full Spectrum');
   const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [number, number, number];
-  const most = Math.max(red, green, blue);
-  if (most === blue && blue > red && blue > green) return code('405738005', 'SCT', 'Blue');
-  if (most === green && green > red) return code('371246006', 'SCT', 'Green');
-  if (most === red && red > green) return code('371240000', 'SCT', 'Red');
+  const brightest = Math.max(red, green, blue);
+  if (brightest === blue && blue > red && blue > green) return code('405738005', 'SCT', 'Blue');
+  if (brightest === green && green > red) return code('371246006', 'SCT', 'Green');
+  if (brightest === red && red > green) return code('371240000', 'SCT', 'Red');
   return code('414298005', 'SCT', 'Full Spectrum');
 }

@@ -120,7 +120,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
   const shownByFirst = [...shownByAll, ...associated.map(({ shown }) => shown)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
-    let made: readonly InstancePlan[] | null = null;
+    let plans: readonly InstancePlan[] | null = null;
     const make = () => {
       levels ??= shownByAll.map((shown) => levelInstance(facts, shown));
       return [...levels, ...(position === 0 ? associated : [])].map((plan, index) => ({
@@ -137,7 +137,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
       label,
       shown: position === 0 ? shownByFirst : shownByAll,
       get instances() {
-        return (made ??= make());
+        return (plans ??= make());
       },
     };
   });

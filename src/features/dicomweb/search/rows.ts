@@ -66,10 +66,11 @@ export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] 
   const { facts, dicom } = record;
   if (dicom !== null) return dicomSeries(isWhole ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
-  const made = { ...record, facts };
+  const withFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
     const isVisible = ({ kind }: InstancePlan['shown']) => isWhole || kind === 'level';
-    const instances = () => series.instances.filter(({ shown }) => isVisible(shown)).map((plan) => slideRow(made, series, plan));
+    const instances = () =>
+      series.instances.filter(({ shown }) => isVisible(shown)).map((plan) => slideRow(withFacts, series, plan));
     const attributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,

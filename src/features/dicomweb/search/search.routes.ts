@@ -20,10 +20,10 @@ const description =
 /** Requires that the client accepts JSON, the form of all search results and metadata. */
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
   const accepted = parseAccept(headers.accept, sent.accept);
-  const isTaken = accepted.some(
+  const acceptsJson = accepted.some(
     ({ type, multipart }) => !multipart && (matchesType(type, dicomJson) || matchesType(type, 'application/json')),
   );
-  if (!isTaken) notAcceptable('This', [dicomJson]);
+  if (!acceptsJson) notAcceptable('This', [dicomJson]);
 }
 
 async function answer(
@@ -54,7 +54,7 @@ async function answer(
   return Reply.json(rows, { headers });
 }
 
-const one = (path: string, level: SearchLevel, summary: string) =>
+const searchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
     ...shared,
     path,
@@ -66,11 +66,11 @@ const one = (path: string, level: SearchLevel, summary: string) =>
     handle: (request, services) => answer(request, services, level),
   });
 
-const studies = one('/dicomweb/studies', 'studies', 'Search studies: images as DICOM (QIDO-RS).');
-const series = one('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
-const instances = one('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
+const studies = searchRoute('/dicomweb/studies', 'studies', 'Search studies: images as DICOM (QIDO-RS).');
+const series = searchRoute('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
+const instances = searchRoute('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
 
-const ofStudy = (path: string, level: SearchLevel, summary: string) =>
+const studySearchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
     ...shared,
     path,
@@ -83,8 +83,12 @@ const ofStudy = (path: string, level: SearchLevel, summary: string) =>
     handle: (request, services) => answer(request, services, level, { study: request.params.study }),
   });
 
-const seriesOfStudy = ofStudy('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
-const instancesOfStudy = ofStudy('/dicomweb/studies/:study/instances', 'instances', 'Search the instances of a study (QIDO-RS).');
+const seriesOfStudy = studySearchRoute('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
+const instancesOfStudy = studySearchRoute(
+  '/dicomweb/studies/:study/instances',
+  'instances',
+  'Search the instances of a study (QIDO-RS).',
+);
 
 const instancesOfSeries = defineRoute({
   ...shared,

@@ -279,7 +279,7 @@ async function* rowsOf(
   const { study } = first.record;
   const all = images.flatMap(({ series }) => series());
   const url = `${root}/studies/${study}`;
-  const ofStudy: DicomJson = {
+  const studyRow: DicomJson = {
     ...studyJson(first.record),
     '00080056': { vr: 'CS', Value: ['ONLINE'] },
     '00080061': { vr: 'CS', Value: [...new Set(all.map(({ modality }) => modality))] },
@@ -301,27 +301,27 @@ async function* rowsOf(
     return false;
   };
   if (level === 'studies') {
-    if (await hasFitting(ofStudy, all)) yield shown(ofStudy, ofStudy, query);
+    if (await hasFitting(studyRow, all)) yield shown(studyRow, studyRow, query);
     return;
   }
   for (const series of all) {
-    const ofSeries: DicomJson = {
-      ...ofStudy,
+    const seriesRow: DicomJson = {
+      ...studyRow,
       ...series.attributes(),
       '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
       '00201209': { vr: 'IS', Value: [series.count] },
     };
     if (isSliceOver()) await nextSlice(signal);
     if (level === 'series') {
-      if (await hasFitting(ofSeries, [series])) yield shown(ofSeries, ofSeries, query);
+      if (await hasFitting(seriesRow, [series])) yield shown(seriesRow, seriesRow, query);
       continue;
     }
     // Conditions on the series itself need none of its instances.
-    const upper = matches.filter(({ path }) => path.length === 1 && ofSeriesTags.has(path[0]!));
-    if (!meets(ofSeries, upper, query.fuzzy)) continue;
+    const upper = matches.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
+    if (!meets(seriesRow, upper, query.fuzzy)) continue;
     for (const instance of series.instances()) {
       const base: DicomJson = {
-        ...ofSeries,
+        ...seriesRow,
         ...instance.attributes(),
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
@@ -334,7 +334,7 @@ async function* rowsOf(
 }
 
 /** Attributes that all instances of a series share with it. */
-const ofSeriesTags: ReadonlySet<string> = new Set([...studyTags, '00080060', '0020000E']);
+const tagsAboveInstances: ReadonlySet<string> = new Set([...studyTags, '00080060', '0020000E']);
 
 function isOf(dataset: DicomJson, { path, values }: Match): boolean {
   return values.length === 0 || dataset[path[0]!] !== undefined;

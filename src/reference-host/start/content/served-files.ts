@@ -210,9 +210,9 @@ export class ServedFiles {
     for (const [index, each] of registered.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
-    const made = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
-    this.#compareLater(made.filter(({ size = 0 }) => hasMiddle(size)));
-    return made.length;
+    const newFiles = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
+    this.#compareLater(newFiles.filter(({ size = 0 }) => hasMiddle(size)));
+    return newFiles.length;
   }
 
   /** Does work on files, and leaves these out if it fails because of them: `undefined`. */

@@ -28,8 +28,8 @@ export function limitedWasm(module: Uint8Array, maxBytes: number): Uint8Array<Ar
     const [size, body] = readNumber(module, at + 1);
     if (module[at] === memorySection) {
       const [, flagsAt] = readNumber(module, body);
-      const [least] = readNumber(module, flagsAt + 1);
-      const content = [1, 1, ...numberBytes(least), ...numberBytes(Math.max(least, Math.floor(maxBytes / pageBytes)))];
+      const [minPages] = readNumber(module, flagsAt + 1);
+      const content = [1, 1, ...numberBytes(minPages), ...numberBytes(Math.max(minPages, Math.floor(maxBytes / pageBytes)))];
       const section = Uint8Array.of(memorySection, ...numberBytes(content.length), ...content);
       return Uint8Array.from(Buffer.concat([module.subarray(0, at), section, module.subarray(body + size)]));
     }

@@ -68,12 +68,12 @@ async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ ...task.drawing, bytes: await readFile(task.drawing.input) });
   let sentAt = 0;
-  let most = 0;
+  let highestDone = 0;
   const progress = (done: number): void => {
-    most = Math.max(most, done);
+    highestDone = Math.max(highestDone, done);
     if (Date.now() - sentAt < progressMs) return;
     sentAt = Date.now();
-    void send({ kind: 'progress', done: most });
+    void send({ kind: 'progress', done: highestDone });
   };
   await convert(task.task, {
     progress,

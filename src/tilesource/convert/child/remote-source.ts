@@ -72,12 +72,12 @@ export function remoteSource(image: RemoteImage, ask: (question: Question) => Pr
     metadata: image.metadata,
     populatedLevels: image.populatedLevels,
     associatedImages: image.associatedImages,
-    readTile: (address) => expected({ method: 'tile', address }, (given) => given !== null && 'data' in given),
+    readTile: (address) => expected({ method: 'tile', address }, (reply) => reply !== null && 'data' in reply),
     ...(image.hasStoredTiles && {
       readStoredTile: (address: TileAddress, { partial = false } = {}) =>
-        expected({ method: 'stored', address, partial }, (given) => given === null || 'encoding' in given),
+        expected({ method: 'stored', address, partial }, (reply) => reply === null || 'encoding' in reply),
     }),
-    readAssociatedImage: (name) => expected({ method: 'associated', name }, (given) => given === null || 'raster' in given),
+    readAssociatedImage: (name) => expected({ method: 'associated', name }, (reply) => reply === null || 'raster' in reply),
     internalMetadata: async () => image.internal,
     iccProfile: (frame) => image.profiles[frame] ?? null,
     close: async () => {},

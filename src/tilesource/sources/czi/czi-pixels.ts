@@ -78,13 +78,15 @@ export class CziPixels {
       height: box.height * scale,
     };
     if (!meet(group.box, imageBox)) return;
-    const met = group.blocks.filter((block) => meet(this.#boxOf(block), imageBox));
-    if (met.length > maxBlocks) {
-      throw new TileSourceError(`${met.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`);
+    const overlapping = group.blocks.filter((block) => meet(this.#boxOf(block), imageBox));
+    if (overlapping.length > maxBlocks) {
+      throw new TileSourceError(
+        `${overlapping.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`,
+      );
     }
-    for (let start = 0; start < met.length; start += concurrency) {
+    for (let start = 0; start < overlapping.length; start += concurrency) {
       signal?.throwIfAborted();
-      const some = met.slice(start, start + concurrency);
+      const some = overlapping.slice(start, start + concurrency);
       const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, imageBox, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
         const blockBox = this.#boxOf(some[index]!);

@@ -95,8 +95,8 @@ class Collector {
       .map(({ name, start }) => `${name}${start}`)
       .sort()
       .join();
-    const known = this.#numbers.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#numbers.get(key);
+    if (existing !== undefined) return existing;
     if (this.planes.length >= maxPlanes) throw new TileSourceError(`The CZI has more than ${maxPlanes} planes.`);
     const number = this.planes.length;
     this.#numbers.set(key, number);

@@ -18,10 +18,10 @@ export interface DeepZoomDescription {
   format: string;
 }
 
-function integer(text: string | undefined, least: number, most: number, what: string): number {
+function integer(text: string | undefined, min: number, max: number, what: string): number {
   const value = Number(text ?? Number.NaN);
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it must be from ${least} to ${most}.`);
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it must be from ${min} to ${max}.`);
 }
 
 /** Finds the description among the files, and reads it. @throws TileSourceError if there is none, or it contradicts itself. */

@@ -161,14 +161,14 @@ function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
 
 /** The library does not know the type OV of extended offset tables; OW is encoded the same way. */
 function withKnownTypes(bytes: Uint8Array): Uint8Array {
-  let known = bytes;
+  let changed = bytes;
   for (const number of [1, 2]) {
     const found = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
     if (found < 0) continue;
-    if (known === bytes) known = bytes.slice();
-    known[found + 5] = 0x57;
+    if (changed === bytes) changed = bytes.slice();
+    changed[found + 5] = 0x57;
   }
-  return known;
+  return changed;
 }
 
 function parse(bytes: Uint8Array): DataSet | null {

@@ -136,9 +136,9 @@ function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   for (const instance of instances) {
     const { matrixColumns, matrixRows, columns, rows } = instance.facts;
     const key = [matrixColumns, matrixRows, columns, rows].join('/');
-    const known = groups.get(key);
-    if (known === undefined) groups.set(key, [instance]);
-    else known.push(instance);
+    const existing = groups.get(key);
+    if (existing === undefined) groups.set(key, [instance]);
+    else existing.push(instance);
   }
   const area = (group: readonly DicomInstance[]): number => group[0]!.facts.matrixColumns * group[0]!.facts.matrixRows;
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
@@ -177,9 +177,9 @@ async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLa
 }
 
 function planesOf(positions: Int32Array | null): number {
-  let most = 1;
-  for (let i = 3; positions !== null && i < positions.length; i += 4) most = Math.max(most, positions[i]! + 1);
-  return most;
+  let frameCount = 1;
+  for (let i = 3; positions !== null && i < positions.length; i += 4) frameCount = Math.max(frameCount, positions[i]! + 1);
+  return frameCount;
 }
 
 function checkedCount(count: number): number {

@@ -199,8 +199,8 @@ function masked(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStor
 
 /** Inverts samples of MONOCHROME1, in which 0 is white. */
 function inverted(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
-  const most = isSigned ? -1 : 2 ** bitsStored - 1;
-  for (let i = 0; i < data.length; i++) data[i] = most - data[i]!;
+  const max = isSigned ? -1 : 2 ** bitsStored - 1;
+  for (let i = 0; i < data.length; i++) data[i] = max - data[i]!;
 }
 
 function colored(data: Samples, palette: NonNullable<DicomFacts['palette']>): Uint8Array {

@@ -72,9 +72,9 @@ export class CodeStream {
     for (const { tile, ...stretch } of parts) {
       if (tile >= columns * rows)
         throw new TileSourceError(`Corrupt JPEG 2000 file: it has a part of tile ${tile} of ${columns * rows}.`);
-      const known = byTile.get(tile);
-      if (known === undefined) byTile.set(tile, [stretch]);
-      else known.push(stretch);
+      const existing = byTile.get(tile);
+      if (existing === undefined) byTile.set(tile, [stretch]);
+      else existing.push(stretch);
       if (isSliceOver()) await nextSlice(signal);
     }
     // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.

@@ -156,7 +156,7 @@ class FrameTable {
       return { parts, frames: parts.map(() => ({ axes: {} })), channels };
     }
     const keys = [...this.#byAxes.values()].map(({ key }) => key);
-    const counts = this.#axes.map((_, axis) => keys.reduce((most, key) => Math.max(most, key[axis]! + 1), 1));
+    const counts = this.#axes.map((_, axis) => keys.reduce((max, key) => Math.max(max, key[axis]! + 1), 1));
     const total = counts.reduce((product, count) => product * count, 1);
     if (total > maxFrames) throw new TileSourceError(`The image has ${total} frames; at most ${maxFrames} are supported.`);
     const parts: (readonly FramePart[])[] = [];

@@ -81,7 +81,7 @@ export async function memberFacts(
 ): Promise<MemberFacts[]> {
   const distinct = new Map<string, Member>();
   for (const member of members) if (!distinct.has(imageOf(member))) distinct.set(imageOf(member), member);
-  const known = new Map<string, MemberFacts>();
+  const cache = new Map<string, MemberFacts>();
   const profiles = new Profiles();
   const failures: { path: string; reason: string }[] = [];
   const inspect = async ([name, member]: [string, Member]): Promise<void> => {
@@ -89,7 +89,7 @@ export async function memberFacts(
     try {
       const { sourceName } = member.entry;
       const options = { signal, ...(sourceName !== undefined && { sourceName }) };
-      known.set(name, await member.file.borrow((image) => factsOf(image, member, profiles), options));
+      cache.set(name, await member.file.borrow((image) => factsOf(image, member, profiles), options));
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TileSourceError)) throw error;
@@ -98,7 +98,7 @@ export async function memberFacts(
   };
   const all = [...distinct];
   await mapConcurrently(all.slice(0, 2), concurrency, inspect);
-  const [first, second] = [...known.values()];
+  const [first, second] = [...cache.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
   if (!isUniform) {
     if (all.length > maxOpened) {
@@ -109,5 +109,5 @@ export async function memberFacts(
     await mapConcurrently(all.slice(2), concurrency, inspect);
   }
   if (failures.length > 0) throw refusal(failures, all.length);
-  return members.map((member) => known.get(imageOf(member)) ?? first!);
+  return members.map((member) => cache.get(imageOf(member)) ?? first!);
 }

@@ -26,7 +26,7 @@ import { paint, readPart } from './paint-members.js';
 import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
 const defaultTile = 256;
-const tileLimits = { least: 64, most: 4096 };
+const tileLimits = { min: 64, max: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
@@ -41,9 +41,9 @@ const placedPerSlice = 100;
 function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
   const { facts: first } = members[0]!;
   const { scale = {} } = description;
-  const tile = (side: number): number => Math.min(tileLimits.most, Math.max(tileLimits.least, side));
+  const tile = (side: number): number => Math.min(tileLimits.max, Math.max(tileLimits.min, side));
   const covered = (edge: 'right' | 'bottom'): number =>
-    members.reduce((most, { placement }) => Math.max(most, Math.ceil(placement.box[edge] - 1e-6)), 0);
+    members.reduce((max, { placement }) => Math.max(max, Math.ceil(placement.box[edge] - 1e-6)), 0);
   const size = {
     sizeX: description.width ?? covered('right'),
     sizeY: description.height ?? covered('bottom'),

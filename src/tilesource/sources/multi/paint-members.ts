@@ -51,19 +51,19 @@ function around({ scale, left, top }: Window, within: Edges): Point[] {
 }
 
 /** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
-function density({ member: { placement } }: MemberPart, window: Window, within: Edges): { least: number; most: number } {
+function density({ member: { placement } }: MemberPart, window: Window, within: Edges): { min: number; max: number } {
   const { scale, left, top } = window;
   const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
   if (placement.affine !== null) {
     const [x, y] = lengths(placement.affine);
-    return { least: Math.min(x!, y!), most: Math.max(x!, y!) };
+    return { min: Math.min(x!, y!), max: Math.max(x!, y!) };
   }
   const at = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
   const middle: Point = [(within.left + within.right) / 2, (within.top + within.bottom) / 2];
   const [origin, right, below] = [at(...middle), at(middle[0] + 1, middle[1]), at(middle[0], middle[1] + 1)];
   const distance = (p: Point, q: Point): number => Math.max(1e-6, Math.hypot(p[0] - q[0], p[1] - q[1]));
   const [x, y] = [distance(origin, right), distance(origin, below)];
-  return { least: Math.min(x, y), most: Math.max(x, y) };
+  return { min: Math.min(x, y), max: Math.max(x, y) };
 }
 
 /** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
@@ -82,7 +82,7 @@ function covered({ member: { placement } }: MemberPart, window: Window, { width,
  * The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` if it
  * is empty.
  */
-function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
+function boxAt({ facts, placement: { crop } }: MultiMember, level: number, visible: Edges): Box | null {
   const scale = levelScale(facts, level);
   const size = levelSize(facts, level);
   const side = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
@@ -90,8 +90,8 @@ function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen:
     const start = Math.max(Math.floor(first / scale), Math.floor(from / scale) - margin);
     return [start, Math.min(length, Math.ceil(last / scale), Math.ceil(to / scale) + margin) - start];
   };
-  const [left, width] = side(seen.left, seen.right, crop.left, crop.right, size.width);
-  const [top, height] = side(seen.top, seen.bottom, crop.top, crop.bottom, size.height);
+  const [left, width] = side(visible.left, visible.right, crop.left, crop.right, size.width);
+  const [top, height] = side(visible.top, visible.bottom, crop.top, crop.bottom, size.height);
   return width > 0 && height > 0 ? { left, top, width, height } : null;
 }
 
@@ -107,19 +107,19 @@ export async function readPart(
   const within = covered(part, window, target);
   if (within.right <= within.left || within.bottom <= within.top) return null;
   const points = around(window, within).map(placement.toSource);
-  const seen = {
+  const visible = {
     left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
     top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
     right: Math.min(placement.crop.right, Math.max(...points.map(([x]) => x))),
     bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
   };
-  if (!(seen.right > seen.left && seen.bottom > seen.top)) return null;
-  const { least, most } = density(part, window, within);
+  if (!(visible.right > visible.left && visible.bottom > visible.top)) return null;
+  const { min, max } = density(part, window, within);
   const finest = facts.levels - 1;
-  const powers = Math.floor(Math.log2(least) + tolerance);
+  const powers = Math.floor(Math.log2(min) + tolerance);
   let level = finest - Math.max(0, powers);
-  let box = boxAt(member, level, seen);
-  while (box !== null && box.width * box.height > maxPartPixels) box = boxAt(member, --level, seen);
+  let box = boxAt(member, level, visible);
+  while (box !== null && box.width * box.height > maxPartPixels) box = boxAt(member, --level, visible);
   if (box === null) return null;
   const where = { level, frame, box, corrupt };
   const raster = await file.borrow(
@@ -137,7 +137,7 @@ export async function readPart(
     crop: placement.crop,
     ...window,
     within,
-    samples: most / scale > 1 + tolerance ? samplesOfShrunk : 1,
+    samples: max / scale > 1 + tolerance ? samplesOfShrunk : 1,
     change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: part.white }, entry),
   };
 }

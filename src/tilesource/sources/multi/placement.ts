@@ -60,7 +60,7 @@ function affineOf({ x = 0, y = 0, scale = 1, s11 = 1, s12 = 0, s21 = 0, s22 = 1 
 }
 
 function cropOf({ crop }: Position, { width, height }: { width: number; height: number }): Edges {
-  const within = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value));
+  const within = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value));
   const left = within(crop?.left ?? 0, 0, width);
   const top = within(crop?.top ?? 0, 0, height);
   return {

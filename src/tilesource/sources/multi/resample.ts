@@ -19,8 +19,8 @@ export interface SampleChange {
   offset: number;
   divisor: number;
   /** Smallest and largest value of the samples of the image. Results are rounded and clamped if these are whole numbers. */
-  least: number;
-  most: number;
+  min: number;
+  max: number;
   isInteger: boolean;
   /** The value of alpha in the source that means opaque. */
   opaque: number;
@@ -76,8 +76,8 @@ export function sampleChange(
     offset: sampleOffset ?? 0,
     // A scale in the description converts to samples of the image, so the types are not converted in addition.
     divisor: isGiven ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
-    least: isInteger ? minValue(to.dtype) : -Infinity,
-    most: isInteger ? fullValue(to.dtype) : Infinity,
+    min: isInteger ? minValue(to.dtype) : -Infinity,
+    max: isInteger ? fullValue(to.dtype) : Infinity,
     isInteger,
     opaque: whiteOf(from),
   };
@@ -85,11 +85,11 @@ export function sampleChange(
 
 /** An approximation of a slow mapping. It is computed at the corners of a mesh over the target, and interpolated between them. */
 function meshed(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
-  const known = new Map<string, Point>();
+  const cache = new Map<string, Point>();
   const node = (column: number, row: number): Point => {
     const name = `${column},${row}`;
-    const found = known.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
-    known.set(name, found);
+    const found = cache.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
+    cache.set(name, found);
     return found;
   };
   return ([x, y]) => {
@@ -200,9 +200,9 @@ class Brush {
   }
 
   #bounded(value: number): number {
-    const { least, most, isInteger } = this.drawing.change;
+    const { min, max, isInteger } = this.drawing.change;
     if (!isInteger) return value;
-    return Math.min(most, Math.max(least, Math.round(value)));
+    return Math.min(max, Math.max(min, Math.round(value)));
   }
 }
 

@@ -41,10 +41,10 @@ class Library {
     for (const name of names) {
       try {
         const library = this.#koffi.load(name);
-        const known = new Map<string, Native>();
+        const openByPath = new Map<string, Native>();
         this.#call = (prototype) => {
-          const found = known.get(prototype) ?? library.func(prototype);
-          known.set(prototype, found);
+          const found = openByPath.get(prototype) ?? library.func(prototype);
+          openByPath.set(prototype, found);
           return found;
         };
         return;

@@ -22,12 +22,12 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   const name = plainName(input.name);
   if (name === null) throw new TileSourceError('The file does not have a valid name.');
   const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
-  const made = await temporaryDirectory(parent);
-  const folder = made.path;
+  const temporary = await temporaryDirectory(parent);
+  const folder = temporary.path;
   const releases: (() => void)[] = [];
   const remove = async () => {
     for (const release of releases.splice(0)) release();
-    await made.remove();
+    await temporary.remove();
   };
   let left = maxCopiedBytes;
   const put = async (part: SourceInput, path: string) => {

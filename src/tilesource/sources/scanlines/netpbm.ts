@@ -21,7 +21,7 @@ interface Shape {
   width: number;
   height: number;
   bands: number;
-  most: number;
+  maxValue: number;
   start: number;
 }
 
@@ -37,20 +37,20 @@ function pam(text: string): (Shape & { type: string }) | null {
         return [key, rest.join(' ')];
       }),
   );
-  const [width = 0, height = 0, bands = 0, most = 0] = ['WIDTH', 'HEIGHT', 'DEPTH', 'MAXVAL'].map((key) =>
+  const [width = 0, height = 0, bands = 0, maxValue = 0] = ['WIDTH', 'HEIGHT', 'DEPTH', 'MAXVAL'].map((key) =>
     Number(values.get(key)),
   );
-  return { width, height, bands, most, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
+  return { width, height, bands, maxValue, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
 }
 
 /**
  * A converter for integers of one or two bytes, big-endian. Bytes are scaled to their range; for words the file declares white.
  */
-function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
-  const bytes = most > 255 ? 2 : 1;
-  const factor = bytes === 2 ? 1 : 255 / most;
+function byteSamples(bands: number, maxValue: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
+  const bytes = maxValue > 255 ? 2 : 1;
+  const factor = bytes === 2 ? 1 : 255 / maxValue;
   return {
-    ...(bytes === 2 && most < 65_535 ? { white: most } : {}),
+    ...(bytes === 2 && maxValue < 65_535 ? { white: maxValue } : {}),
     dtype: bytes === 2 ? 'uint16' : 'uint8',
     pixelBits: bands * bytes * 8,
     unpack: (row, { skip, count }, out, at) => {
@@ -60,7 +60,7 @@ function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'white' 
       }
       for (let i = 0; i < count * bands; i++) {
         const sample = bytes === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
-        out[at + i] = factor === 1 ? Math.min(sample, most) : Math.round(Math.min(sample, most) * factor);
+        out[at + i] = factor === 1 ? Math.min(sample, maxValue) : Math.round(Math.min(sample, maxValue) * factor);
       }
     },
   };
@@ -92,8 +92,8 @@ function shapeOf(kind: string, text: string): Shape | null {
   if (kind === 'P7') return pam(text);
   const parsed = words(text, 2, kind === 'P4' ? 2 : 3);
   if (parsed === null) return null;
-  const [width = 0, height = 0, most = 1] = parsed.found.map(Number);
-  return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, most, start: parsed.end };
+  const [width = 0, height = 0, maxValue = 1] = parsed.found.map(Number);
+  return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, maxValue, start: parsed.end };
 }
 
 /** Reads the header of a binary PBM, PGM, PPM, PAM or PFM file. */
@@ -104,13 +104,19 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
   if (['P1', 'P2', 'P3'].includes(kind)) throw new TileSourceError('Netpbm files that are written as text are not supported.');
   const shape = shapeOf(kind, text);
   if (shape === null) throw new TileSourceError('Corrupt Netpbm file: its header does not end.');
-  const { width, height, bands, most, start } = shape;
+  const { width, height, bands, maxValue, start } = shape;
   const isFloat = kind === 'PF' || kind === 'Pf';
   const isPossible = [width, height, bands].every((value) => Number.isSafeInteger(value) && value > 0) && bands <= 64;
-  if (!isPossible || !Number.isFinite(most) || (!isFloat && !(Number.isInteger(most) && most > 0 && most < 65_536))) {
-    throw new TileSourceError(`Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${most}.`);
+  if (
+    !isPossible ||
+    !Number.isFinite(maxValue) ||
+    (!isFloat && !(Number.isInteger(maxValue) && maxValue > 0 && maxValue < 65_536))
+  ) {
+    throw new TileSourceError(
+      `Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${maxValue}.`,
+    );
   }
-  const samples = isFloat ? floatSamples(bands, most > 0) : kind === 'P4' ? bitSamples : byteSamples(bands, most);
+  const samples = isFloat ? floatSamples(bands, maxValue > 0) : kind === 'P4' ? bitSamples : byteSamples(bands, maxValue);
   const rowBytes = Math.ceil((width * samples.pixelBits) / 8);
   if (start + rowBytes * height > size) {
     throw new TileSourceError(
@@ -127,6 +133,6 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
     // In files with floats the lowest row is first.
     first: () => start + (isFloat ? rowBytes * (height - 1) : 0),
     step: isFloat ? -rowBytes : rowBytes,
-    header: { kind, most },
+    header: { kind, most: maxValue },
   };
 };

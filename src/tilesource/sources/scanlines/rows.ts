@@ -79,8 +79,8 @@ export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows
     for (let i = 0; i < count; i++) {
       const value = bytes.readUIntLE((skip + i) * bytesPerPixel, bytesPerPixel);
       for (const [band, { shift, bits }] of fields.entries()) {
-        const most = 2 ** bits - 1;
-        out[at + i * fields.length + band] = bits === 0 ? 0 : Math.round((((value >>> shift) & most) >>> 0) * (255 / most));
+        const max = 2 ** bits - 1;
+        out[at + i * fields.length + band] = bits === 0 ? 0 : Math.round((((value >>> shift) & max) >>> 0) * (255 / max));
       }
     }
   };

@@ -53,7 +53,7 @@ const unpackedAtOnce = 2 ** 16;
 
 async function unpackRuns(
   { pixelBytes, length }: { pixelBytes: number; length: number },
-  read: (most: number) => Promise<Buffer>,
+  read: (maxBytes: number) => Promise<Buffer>,
 ): Promise<Buffer> {
   if (length > maxUnpacked)
     throw new TileSourceError(

@@ -236,14 +236,14 @@ export function isOme(description: string): boolean {
 
 /** An upper limit for the number of planes in OME-XML, which is found without parsing the XML. */
 export function maxPlaneCount(description: string): number {
-  const most: Record<string, number> = {};
+  const sizes: Record<string, number> = {};
   for (const [, axis, text] of description.matchAll(/\bSize([ZCT])\s*=\s*["']([^"']*)/g)) {
     const size = Number(text);
     // A character reference, such as &#49;, can be any number.
-    most[axis!] = Math.max(most[axis!] ?? 1, Number.isNaN(size) ? Infinity : size);
+    sizes[axis!] = Math.max(sizes[axis!] ?? 1, Number.isNaN(size) ? Infinity : size);
   }
   const images = description.match(/Pixels\b/g)?.length ?? 0;
-  return Object.values(most).reduce((product, size) => product * size, images);
+  return Object.values(sizes).reduce((product, size) => product * size, images);
 }
 
 /** An image of the document, with the element that describes its pixels. */

@@ -130,11 +130,11 @@ function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster,
 
 async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkWidth, chunkHeight, chunksAcross, chunksDown, planes } = layout;
-  let made: Target | null = null;
+  let created: Target | null = null;
   const target = (): Target => {
     const { width, height } = region;
-    made ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
-    return made;
+    created ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
+    return created;
   };
   const lastX = Math.floor((region.left + region.width - 1) / chunkWidth);
   const lastY = Math.floor((region.top + region.height - 1) / chunkHeight);

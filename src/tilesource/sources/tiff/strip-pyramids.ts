@@ -84,11 +84,11 @@ class Made {
  */
 export class StripPyramids {
   readonly #file: StripFile;
-  readonly #made = new LRUCache<number, Made>({
+  readonly #pyramids = new LRUCache<number, Made>({
     maxSize: keptBytes,
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ bytes }) => Math.max(1, Math.min(keptBytes, bytes)),
-    dispose: (made) => void this.#settling(made.drop()),
+    dispose: (pyramid) => void this.#settling(pyramid.drop()),
   });
   readonly #waiting = new SharedWork<Made>();
   readonly #closing = sharedAbortController();
@@ -102,11 +102,11 @@ export class StripPyramids {
   /** Reads a tile of any level. */
   async readTile(address: TileAddress, { corrupt, ...options }: TileOptions): Promise<Raster> {
     for (;;) {
-      const made = this.#made.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
-      const raster = await made.read({ ...address, frame: 0 }, options);
+      const pyramid = this.#pyramids.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
+      const raster = await pyramid.read({ ...address, frame: 0 }, options);
       // Its file was removed meanwhile, and is made again.
       if (raster === null) continue;
-      this.#checkStrips(made, address, corrupt);
+      this.#checkStrips(pyramid, address, corrupt);
       return raster;
     }
   }
@@ -116,18 +116,20 @@ export class StripPyramids {
     if (strips.length === 0) return;
     const { box } = partOfTile(source.metadata, address);
     const stored = storedRegionOf(box, layout.orientation, layout);
-    const met = strips.filter(({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top);
-    checkIntact(stored, met);
-    if (met.length === 0) return;
-    if (corrupt === undefined) throw met[0]!.error;
-    this.#file.addCorrupt(met, layout, address, corrupt);
+    const overlapping = strips.filter(
+      ({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top,
+    );
+    checkIntact(stored, overlapping);
+    if (overlapping.length === 0) return;
+    if (corrupt === undefined) throw overlapping[0]!.error;
+    this.#file.addCorrupt(overlapping, layout, address, corrupt);
   }
 
   /** Stops making pyramids, and removes all temporary files. */
   async close(): Promise<void> {
     this.#closing.abort(new TileSourceError('The image has been closed.'));
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
-    this.#made.clear();
+    this.#pyramids.clear();
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
@@ -137,7 +139,7 @@ export class StripPyramids {
    */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
     const work = (sharedSignal: AbortSignal): Promise<Made> =>
-      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: sharedSignal });
+      makings.run(async () => this.#pyramids.get(frame) ?? this.#settling(this.#make(frame)), { signal: sharedSignal });
     return this.#waiting.join(String(frame), work, signal);
   }
 
@@ -159,12 +161,12 @@ export class StripPyramids {
       const { bytes, corrupt } = await this.#write(path, layout);
       const source = await this.#file.open(path);
       const remove = await unlinkOpenFile(path);
-      const made = new Made(source, bytes, layout, corrupt, async () => {
+      const pyramid = new Made(source, bytes, layout, corrupt, async () => {
         await source.close();
         await remove();
       });
-      this.#made.set(frame, made);
-      return made;
+      this.#pyramids.set(frame, pyramid);
+      return pyramid;
     } catch (error) {
       await unlink(path).catch(() => {});
       throw error;

@@ -199,8 +199,8 @@ class TiffTileSource implements TileSource {
 
   async readTile(address: TileAddress, options: TileOptions = {}): Promise<Raster> {
     const region = this.#region(address);
-    const made = this.#madeFor(address);
-    if (made !== null) return made.readTile(address, options);
+    const madeLevel = this.#madeFor(address);
+    if (madeLevel !== null) return madeLevel.readTile(address, options);
     const layout = await this.#layout(address.level, address.frame);
     const { bandCount: bands, dtype } = this.metadata;
     if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });

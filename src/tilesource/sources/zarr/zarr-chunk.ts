@@ -60,31 +60,31 @@ export interface ZarrLibraries {
   zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
 }
 
-function declared(bytes: Uint8Array, at: number, most: number): void {
+function declared(bytes: Uint8Array, at: number, max: number): void {
   const size = bytes.length >= at + 4 ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true) : -1;
-  if (size < 0 || size > most) throw new Error(`${size} bytes are declared where ${most} are expected`);
+  if (size < 0 || size > max) throw new Error(`${size} bytes are declared where ${max} are expected`);
 }
 
-async function unpack(bytes: Uint8Array, { name }: ByteCodec, most: number, libraries: ZarrLibraries): Promise<Uint8Array> {
+async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, libraries: ZarrLibraries): Promise<Uint8Array> {
   switch (name) {
     case 'crc32c':
       return bytes.subarray(0, Math.max(0, bytes.length - 4));
     case 'gzip':
-      return gunzipSync(bytes, { maxOutputLength: most });
+      return gunzipSync(bytes, { maxOutputLength: maxBytes });
     case 'zlib':
-      return inflateSync(bytes, { maxOutputLength: most });
+      return inflateSync(bytes, { maxOutputLength: maxBytes });
     case 'blosc':
-      declared(bytes, 4, most);
+      declared(bytes, 4, maxBytes);
       // The header contains the length of the encoded bytes.
       declared(bytes, 12, bytes.length);
       return libraries.blosc(bytes);
     case 'lz4':
-      declared(bytes, 0, most);
+      declared(bytes, 0, maxBytes);
       return decodeLz4(bytes);
     case 'zstd': {
       const size = zstdContentSize(bytes);
-      if (size !== null && size > most) throw new Error(`${size} bytes are declared where ${most} are expected`);
-      return libraries.zstd(bytes, size ?? most);
+      if (size !== null && size > maxBytes) throw new Error(`${size} bytes are declared where ${maxBytes} are expected`);
+      return libraries.zstd(bytes, size ?? maxBytes);
     }
   }
 }
@@ -162,9 +162,9 @@ export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Ar
   const inflater = inflaterOf(form);
   if (inflater === null) return null;
   const length = storedBytes(form);
-  const most = length + spareBytes;
+  const maxBytes = length + spareBytes;
   return async (packed) => {
-    const bytes = await inflater(packed, { maxOutputLength: most, chunkSize: Math.max(most, 64) });
+    const bytes = await inflater(packed, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
     requireLength(bytes, length);
     return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
   };

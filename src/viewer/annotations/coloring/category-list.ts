@@ -28,7 +28,7 @@ export function categoryList<Value extends Cell>(options: {
 }) {
   const { label, find, onColor, named } = options;
   let categories: readonly Category<Value>[] = [];
-  let most = listedAtOnce;
+  let listedCount = listedAtOnce;
   /** The category that is always listed. */
   let keptValue: Value | undefined;
   let isFixed = false;
@@ -52,14 +52,14 @@ export function categoryList<Value extends Cell>(options: {
   }
 
   function search() {
-    most = listedAtOnce;
+    listedCount = listedAtOnce;
     refresh();
   }
 
   function refresh() {
     const filterText = filter.value.trim().toLowerCase();
     const found = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
-    const listed = found.slice(0, most);
+    const listed = found.slice(0, listedCount);
     const further = categories.filter((category) => category.value === keptValue && !listed.includes(category));
     const shown = [...further, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
@@ -77,7 +77,7 @@ export function categoryList<Value extends Cell>(options: {
 
   function moreRow(count: number) {
     const showMore = () => {
-      most += listedAtOnce;
+      listedCount += listedAtOnce;
       refresh();
     };
     const button = linkButton(annotationTexts.showMore(Math.min(count, listedAtOnce)), showMore);

@@ -30,9 +30,9 @@ export class Painting {
     const cached = this.#painted.get(element);
     if (cached) return cached;
     const color = this.#colorOf(element);
-    const made = color === undefined ? element : inColor(element, color);
-    this.#painted.set(element, made);
-    return made;
+    const painted = color === undefined ? element : inColor(element, color);
+    this.#painted.set(element, painted);
+    return painted;
   }
 
   /** The color as `#rrggbb`; `undefined` for a category that the server does not have yet. */

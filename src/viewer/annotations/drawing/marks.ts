@@ -28,8 +28,8 @@ export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Elem
   }
   if (chosen && isBrush && brushAt) painter.brush(brushAt, tools.brushRadius, accent);
   // An outline that is drawn around shapes has no facts of interest.
-  const known = mark && tool !== 'measure' ? null : shown;
-  return { isAny: isBrush || shown !== null || selected.length > 0, known };
+  const measured = mark && tool !== 'measure' ? null : shown;
+  return { isAny: isBrush || shown !== null || selected.length > 0, measured };
 }
 
 /** A line or polygon with the next vertex at the pointer. */

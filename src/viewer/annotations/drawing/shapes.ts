@@ -69,10 +69,10 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
 
 /** Caches a value derived from an element, computed once per element. */
 export function remembered<T>(make: (element: Element) => T): (element: Element) => T {
-  const made: WeakMap<Element, T> = new WeakMap();
+  const paths: WeakMap<Element, T> = new WeakMap();
   return (element) => {
-    let path = made.get(element);
-    if (path === undefined) made.set(element, (path = make(element)));
+    let path = paths.get(element);
+    if (path === undefined) paths.set(element, (path = make(element)));
     return path;
   };
 }
@@ -213,8 +213,8 @@ export function boxBetween(element: Element, from: Point, to: Point, rotation: n
 /** The shape without a vertex; unchanged if it cannot have fewer. */
 export function withoutVertex(element: Element, index: number): Element {
   const { points = [], closed, type } = element;
-  const least = closed ? 3 : 2;
-  return type !== 'polyline' || points.length <= least ? element : { ...element, points: points.toSpliced(index, 1) };
+  const minPoints = closed ? 3 : 2;
+  return type !== 'polyline' || points.length <= minPoints ? element : { ...element, points: points.toSpliced(index, 1) };
 }
 
 /** Whether a shape that was just drawn is intentional. */

@@ -334,8 +334,8 @@ export class Tools {
     if (shape && isLocked(shape)) return true;
     if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, at: from });
     else if (!isErasing) {
-      const made = this.toolContext.make({ type: 'polyline', closed: true, points: [] });
-      this.#brush.press({ shape: made, isNew: true, isErasing, radius, at: point });
+      const outline = this.toolContext.make({ type: 'polyline', closed: true, points: [] });
+      this.#brush.press({ shape: outline, isNew: true, isErasing, radius, at: point });
     }
     return true;
   }

@@ -131,9 +131,9 @@ export class ObjectTable {
     const columns = ['id', 'x', 'y', ...this.#columns];
     const query = { filter: filter(), columns, sort, sortdir: descending ? -1 : 1, offset, limit } as const;
     const { total, rows } = await rowsOf(record(), query, signal);
-    const made = rows.map(([id, x, y, ...cells], at): ObjectRow => {
+    const objects = rows.map(([id, x, y, ...cells], at): ObjectRow => {
       return { index: offset + at, id: String(id), x: Number(x), y: Number(y), cells: cells as Cell[] };
     });
-    return { total, rows: made };
+    return { total, rows: objects };
   }
 }

@@ -104,7 +104,7 @@ function sorted(points: (readonly [number, number])[]): [number[], number[]] {
 /** Paints the bins of two columns: the more shapes, the stronger. */
 function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonly number[], color: string) {
   const { ctx } = drawn;
-  const most = Math.max(1, ...counts);
+  const maxCount = Math.max(1, ...counts);
   ctx.save();
   ctx.fillStyle = color;
   const edge = (axis: Axis, index: number, scale: 'x' | 'y') =>
@@ -113,7 +113,7 @@ function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonl
     if (count === 0) continue;
     const [column, row] = [Math.floor(index / y.bins), index % y.bins];
     const [left, right, bottom, top] = [edge(x, column, 'x'), edge(x, column + 1, 'x'), edge(y, row, 'y'), edge(y, row + 1, 'y')];
-    ctx.globalAlpha = 0.12 + 0.88 * (Math.log1p(count) / Math.log1p(most));
+    ctx.globalAlpha = 0.12 + 0.88 * (Math.log1p(count) / Math.log1p(maxCount));
     ctx.fillRect(left, top, right - left, bottom - top);
   }
   ctx.restore();

@@ -159,9 +159,9 @@ export class ObjectRows {
         void this.#load(Math.floor(index / pageRows));
         continue;
       }
-      const made = this.#shown.get(index) ?? this.#make(row);
-      shown.set(index, made);
-      rows.push(made);
+      const element = this.#shown.get(index) ?? this.#make(row);
+      shown.set(index, element);
+      rows.push(element);
     }
     for (const [index, row] of this.#shown) if (!shown.has(index)) row.remove();
     this.#shown = shown;
@@ -190,23 +190,23 @@ export class ObjectRows {
     const checked = isSelected(row.id);
     const change = () => {
       onSelect(row, box.checked);
-      made.classList.toggle('selected', box.checked);
+      element.classList.toggle('selected', box.checked);
     };
     const box = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: change });
     const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
     const cells = row.cells.map((cell, index) => {
       const isMeasure = measures.has(this.#columns[index] ?? '');
-      const text = (most: number) => textOf(cell, most, isMeasure);
+      const text = (maxLength: number) => textOf(cell, maxLength, isMeasure);
       return h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: text(400) }, text(40));
     });
-    const made = h(
+    const element = h(
       'tr',
       { 'aria-rowindex': number + 1, class: checked ? 'selected' : '', 'data-index': row.index },
       h('td', box),
       h('td.numbers', show),
       ...cells,
     );
-    return made;
+    return element;
   }
 
   /** The arrow keys move between rows. */
@@ -227,9 +227,9 @@ export class ObjectRows {
 /** Columns whose whole numbers have grouped digits. Those of others can be ids. */
 const measures: ReadonlySet<string> = new Set(['area', 'length']);
 
-function textOf(cell: Cell, most: number, isMeasure: boolean) {
+function textOf(cell: Cell, maxLength: number, isMeasure: boolean) {
   if (cell === null) return '';
   if (typeof cell === 'number' && Number.isInteger(cell)) return isMeasure ? formatCount(cell) : String(cell);
   if (typeof cell === 'number') return formatNumber(cell, 5);
-  return shortened(String(cell), most);
+  return shortened(String(cell), maxLength);
 }

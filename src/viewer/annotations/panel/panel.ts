@@ -62,7 +62,7 @@ export class AnnotationPanel {
     ),
   );
   /** Number of annotations that are listed at most. */
-  #most = maxListed;
+  #listedCount = maxListed;
   #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
   #mayCreate = false;
@@ -121,15 +121,15 @@ export class AnnotationPanel {
     const all = this.#newRecord ? [...this.#records, this.#newRecord] : this.#records;
     const filterText = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
     const found = all.filter((record) => nameOf(record).toLowerCase().includes(filterText));
-    const first = found.slice(0, this.#most);
+    const first = found.slice(0, this.#listedCount);
     const edited = all.filter((record) => record._id === this.#edited?.id && !first.includes(record));
     const listed = [...first, ...edited];
     const empty = all.length === 0 && h('li.quiet-text', this.#nothing());
     const more =
-      found.length > this.#most &&
+      found.length > this.#listedCount &&
       h(
         'li',
-        linkButton(annotationTexts.showMore(found.length - this.#most), () => this.#showMore()),
+        linkButton(annotationTexts.showMore(found.length - this.#listedCount), () => this.#showMore()),
       );
     this.#counters.clear();
     keepingFocus(this.#list, () =>
@@ -139,7 +139,7 @@ export class AnnotationPanel {
   }
 
   #showMore() {
-    this.#most += maxListed;
+    this.#listedCount += maxListed;
     this.#showRows();
   }
 

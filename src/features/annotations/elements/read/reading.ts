@@ -171,16 +171,16 @@ async function* centroidChunks(
       for (let i = 0; i < run.length; i += 1) {
         const member = run[i] as number;
         const index = packOf(member);
-        let ofPack = appearances[index];
-        if (ofPack === undefined) {
-          appearances[index] = ofPack = known.of(packColumns(packs[index] as LoadedPack));
+        let packAppearances = appearances[index];
+        if (packAppearances === undefined) {
+          appearances[index] = packAppearances = known.of(packColumns(packs[index] as LoadedPack));
           if (isSliceOver()) await nextSlice();
         }
-        if (ofPack.unknown === 0) continue;
+        if (packAppearances.unknown === 0) continue;
         const at = packColumns(packs[index] as LoadedPack).appearanceIndices[rowInPack(member)] as number;
-        if (ofPack.rows[at] !== -1) continue;
-        ofPack.rows[at] = rowOf(ofPack.appearances[at]!, props);
-        ofPack.unknown -= 1;
+        if (packAppearances.rows[at] !== -1) continue;
+        packAppearances.rows[at] = rowOf(packAppearances.appearances[at]!, props);
+        packAppearances.unknown -= 1;
       }
       if (isSliceOver()) await nextSlice();
       const records = Buffer.allocUnsafeSlow(run.length * centroidBytes);
@@ -217,7 +217,7 @@ async function writeCentroids(
     const end = ends[index] as number;
     if (end === start) continue;
     const columns = packColumns(packs[index] as LoadedPack);
-    writePack(view, columns, appearances[index]!.rows, { members, wanted: byPack.subarray(start, end) });
+    writePack(view, columns, appearances[index]!.rows, { members, selected: byPack.subarray(start, end) });
     start = end;
     // Decoding the columns of a pack takes time.
     if (isSliceOver()) await nextSlice();
@@ -233,7 +233,7 @@ function writePack(
   view: DataView,
   { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
   rows: Int32Array,
-  { members, wanted: positions }: { members: Float64Array; wanted: Uint32Array },
+  { members, selected: positions }: { members: Float64Array; selected: Uint32Array },
 ): void {
   const places = new Int32Array(count).fill(-1);
   for (let i = 0; i < positions.length; i += 1) {
@@ -277,14 +277,14 @@ class KnownAppearances {
 
   of(columns: PackColumns): PackAppearances {
     const text = columns.appearancesText();
-    let known = this.#byText.get(text);
-    if (known === undefined) {
+    let existing = this.#byText.get(text);
+    if (existing === undefined) {
       const appearances = parseAppearances(text);
-      known = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
+      existing = { appearances, rows: new Int32Array(appearances.length).fill(-1), unknown: appearances.length };
       if (this.#byText.size === maxKnown) this.#byText.clear();
-      this.#byText.set(text, known);
+      this.#byText.set(text, existing);
     }
-    return known;
+    return existing;
   }
 }
 

@@ -144,7 +144,7 @@ export async function packColumnsOfSegment(
   if (all === null) return null;
   const { packs, counts } = segment.header;
   // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
-  const known = new Uint32Array(all.appearances.length);
+  const numbersInPack = new Uint32Array(all.appearances.length);
   const found = new Map<string, PackColumns>();
   let from = 0;
   for (const [i, id] of packs.entries()) {
@@ -156,10 +156,10 @@ export async function packColumnsOfSegment(
     const appearanceIndices = new Float64Array(count);
     for (let at = 0; at < count; at += 1) {
       const code = codes[at] as number;
-      if (known[code] === 0) known[code] = appearances.push(all.appearances[code] as string);
-      appearanceIndices[at] = (known[code] as number) - 1;
+      if (numbersInPack[code] === 0) numbersInPack[code] = appearances.push(all.appearances[code] as string);
+      appearanceIndices[at] = (numbersInPack[code] as number) - 1;
     }
-    for (let at = 0; at < count; at += 1) known[codes[at] as number] = 0;
+    for (let at = 0; at < count; at += 1) numbersInPack[codes[at] as number] = 0;
     found.set(id, new PackColumns({ ...columns, count, appearanceIndices, appearances }));
     from = to;
   }

@@ -101,13 +101,13 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   const { number: numberAt, value, needsText } = sortField(query.sort[0]);
   const windows = await loader.allWindows(stored, signal);
   const candidates = windows.map((window) => candidatePacks(window, query.conditions));
-  const most = candidates.flat().reduce((sum, { count }) => sum + count, 0);
-  const numbers = numberAt === null ? null : new Float64Array(most);
+  const total = candidates.flat().reduce((sum, { count }) => sum + count, 0);
+  const numbers = numberAt === null ? null : new Float64Array(total);
   const matches: Matches = {
     packs: [],
-    members: new Float64Array(most),
+    members: new Float64Array(total),
     sortedBy: numbers ?? [],
-    orders: new Float64Array(most),
+    orders: new Float64Array(total),
     count: 0,
   };
   const add = async (window: number, pack: LoadedPack) => {
@@ -221,11 +221,11 @@ async function firstCandidates(
 async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.count;
-  const most = Math.min(total, query.offset + maxElements(query));
+  const maxIndices = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
   const typical = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
-  let limit = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
+  let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typical) : maxIndices;
   for (;;) {
     const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
     const trial = new ElementBudget(query);
@@ -234,8 +234,8 @@ async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32A
       trial.take(detailsOf(matches, indices[taken] as number));
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (!trial.isOpen || limit === most) return indices.subarray(0, taken);
-    limit = Math.min(most, limit * 4);
+    if (!trial.isOpen || limit === maxIndices) return indices.subarray(0, taken);
+    limit = Math.min(maxIndices, limit * 4);
   }
 }
 
@@ -273,7 +273,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
   const { packs, members } = selection;
   const cut: Buffer[] = Array.from({ length: members.length });
   const offsets: (Float64Array | undefined)[] = [];
-  const wanted = new Map<PackEntry, { index: number; start: number; end: number }[]>();
+  const rangesByPack = new Map<PackEntry, { index: number; start: number; end: number }[]>();
   for (let index = 0; index < members.length; index += 1) {
     const member = members[index] as number;
     const pack = packs[packOf(member)] as LoadedPack;
@@ -282,17 +282,17 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
     const { entry, start } = originOf(pack, row);
     const before = ends[start] as number;
     const place = { index, start: (ends[row] as number) - before, end: (ends[row + 1] as number) - before };
-    const inPack = wanted.get(entry);
-    if (inPack === undefined) wanted.set(entry, [place]);
+    const inPack = rangesByPack.get(entry);
+    if (inPack === undefined) rangesByPack.set(entry, [place]);
     else inPack.push(place);
     if (isSliceOver()) await nextSlice(signal);
   }
   const load = (entries: PackEntry[]) => loader.packs(entries, 'text', signal);
-  for await (const loaded of mapAhead(runsOf([...wanted.keys()], packsPerFetch), fetchedAtOnce, load)) {
+  for await (const loaded of mapAhead(runsOf([...rangesByPack.keys()], packsPerFetch), fetchedAtOnce, load)) {
     for (const pack of loaded) {
       const text = packText(pack);
       // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
-      for (const { index, start, end } of wanted.get(pack.entry)!) cut[index] = Buffer.from(text.subarray(start, end));
+      for (const { index, start, end } of rangesByPack.get(pack.entry)!) cut[index] = Buffer.from(text.subarray(start, end));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -312,6 +312,6 @@ function originOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntr
 }
 
 /** Consecutive parts of a list, each with at most a given number of entries. */
-function runsOf<T>(list: readonly T[], most: number): T[][] {
-  return Array.from({ length: Math.ceil(list.length / most) }, (_, i) => list.slice(i * most, (i + 1) * most));
+function runsOf<T>(list: readonly T[], maxLength: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / maxLength) }, (_, i) => list.slice(i * maxLength, (i + 1) * maxLength));
 }

@@ -209,7 +209,7 @@ async function takeMembers(
   const takesAll = query.conditions.length === 0 && count > membersCompared;
   const sorted = takesAll
     ? await allMembers(packs, signal)
-    : await matchingMembers(packs, query.conditions, { most: count, signal });
+    : await matchingMembers(packs, query.conditions, { capacity: count, signal });
   if (query.sort[1] === -1) sorted.reverse();
   const from = Math.min(sorted.length, query.offset - skipped.offset);
   skipped.offset += from;
@@ -247,9 +247,9 @@ async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | un
 async function matchingMembers(
   packs: readonly LoadedPack[],
   conditions: readonly BoxCondition[],
-  { most, signal }: { most: number; signal: AbortSignal | undefined },
+  { capacity, signal }: { capacity: number; signal: AbortSignal | undefined },
 ): Promise<Float64Array> {
-  const keys = new Float64Array(most);
+  const keys = new Float64Array(capacity);
   const membersSpan = perPack * windowPositions;
   let count = 0;
   for (const [index, pack] of packs.entries()) {

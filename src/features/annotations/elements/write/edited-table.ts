@@ -37,12 +37,12 @@ export async function editedTable(
   await writer.finish();
   const isFull = segments.length >= layout.segments;
   const packs = isFull ? live : loose;
-  const made = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
+  const draft = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);
   });
   const segment = await writer.segment(
-    made.table,
-    made.packs,
+    draft.table,
+    draft.packs,
     packs.map(({ id }) => id),
   );
   return isFull ? [segment] : [...segments, segment];

@@ -3,11 +3,11 @@ export class Limit {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly maxRunning: number) {}
 
   /** Starts a task as soon as fewer than the limit are running. @throws the error of an earlier task. */
   async start(work: () => Promise<void>): Promise<void> {
-    while (this.#running.size >= this.most) await Promise.race(this.#running);
+    while (this.#running.size >= this.maxRunning) await Promise.race(this.#running);
     this.#check();
     const running: Promise<void> = work()
       .catch((error: unknown) => {

@@ -177,9 +177,9 @@ async function* elementsOf(
       continue;
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
-    const made = await long.readFeature(feature, first + to, signal);
-    reader.note(made.annotation, made.skipped);
-    yield* partsOf(made, signal);
+    const result = await long.readFeature(feature, first + to, signal);
+    reader.note(result.annotation, result.skipped);
+    yield* partsOf(result, signal);
     to += 1;
   }
 }

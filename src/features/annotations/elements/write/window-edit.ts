@@ -205,9 +205,9 @@ export class WindowEdit {
       for (const { id, pack } of added.slice(from, to)) {
         const hash = hashOfId(id);
         const part = partOfHash(hash, index.length);
-        const known = byPart.get(part);
-        if (known === undefined) byPart.set(part, [indexEntry(hash, pack)]);
-        else known.push(indexEntry(hash, pack));
+        const existing = byPart.get(part);
+        if (existing === undefined) byPart.set(part, [indexEntry(hash, pack)]);
+        else existing.push(indexEntry(hash, pack));
       }
     });
     const changed = [...index];

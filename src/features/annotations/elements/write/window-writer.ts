@@ -78,7 +78,7 @@ export class WindowWriter {
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
     /** Compresses the texts of packs, unless that is postponed. */
-    private readonly pressed: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
+    private readonly compressText: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
   ) {
     this.#packs = new Inserter((packs) => records.insertPacks(packs));
     this.#windows = new Inserter((windows) => records.insertWindows(windows));
@@ -130,7 +130,7 @@ export class WindowWriter {
   /** Stores one pack. @returns its columns as stored. */
   async pack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
-    await this.#packs.add({ id, family: this.family, columns, ...(await this.pressed(text)) });
+    await this.#packs.add({ id, family: this.family, columns, ...(await this.compressText(text)) });
     return columns;
   }
 

@@ -54,9 +54,9 @@ export class FamilyWrite {
     const write = new FamilyWrite(tools, signal);
     const ends = { signal, lease: async () => write.#lease, undo: () => write.#undo(), touch: tools.touch };
     return PendingWrite.begin(ends, async () => {
-      const given = await fill(write);
+      const filled = await fill(write);
       await write.#context.windows.finish();
-      return given;
+      return filled;
     });
   }
 

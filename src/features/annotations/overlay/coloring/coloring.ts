@@ -241,9 +241,9 @@ export class Coloring {
     const { grids } = await this.#overview(signal);
     const minLevel = this.#view.coarsest + heatShrink;
     const { level, sums } = grids.find((one) => one.level >= minLevel) ?? grids.at(-1)!;
-    let most = minNumber;
-    for (let at = 0; at < sums.length; at += 4) most = Math.max(most, sums[at + 1]! + sums[at + 2]!);
-    return Math.max((this.#scale?.low ?? 0) + minNumber, (most / 4 ** level) * 1e6);
+    let maxCount = minNumber;
+    for (let at = 0; at < sums.length; at += 4) maxCount = Math.max(maxCount, sums[at + 1]! + sums[at + 2]!);
+    return Math.max((this.#scale?.low ?? 0) + minNumber, (maxCount / 4 ** level) * 1e6);
   }
 
   /** The meaning of the colors. */

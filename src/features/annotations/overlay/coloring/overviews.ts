@@ -41,10 +41,11 @@ interface OverviewRequest extends GroupStyle {
 
 /** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
 export function finestLevel({ count, box }: StoredElements, extent: Extent): number {
-  const most = Math.min(maxCells, Math.max(minCells, count));
+  const maxCellCount = Math.min(maxCells, Math.max(minCells, count));
   const { left, top, right, bottom } = areaOf(box, extent);
   let level = 0;
-  while (level < densityLevels - 1 && (Math.max(1, right - left) * Math.max(1, bottom - top)) / 4 ** level > most) level += 1;
+  while (level < densityLevels - 1 && (Math.max(1, right - left) * Math.max(1, bottom - top)) / 4 ** level > maxCellCount)
+    level += 1;
   return level;
 }
 

@@ -25,7 +25,7 @@ export interface Shape {
 export const pointDiameter = 8;
 
 /** Length of an arrow's head in line widths, and its smallest length in base-layer pixels. */
-const arrowHead = { widths: 4, least: 12 };
+const arrowHead = { widths: 4, min: 12 };
 
 /** Maximum number of lines of a grid that are drawn along each side. */
 const maxGridLines = 1000;
@@ -107,7 +107,7 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
   const [dx, dy] = [tail[0] - head[0], tail[1] - head[1]];
   const length = Math.hypot(dx, dy);
   if (!(length > 0 && Number.isFinite(length))) return { rings: [], strokes: [shaft] };
-  const barb = Math.min(length, Math.max(arrowHead.least, arrowHead.widths * lineWidth)) / length;
+  const barb = Math.min(length, Math.max(arrowHead.min, arrowHead.widths * lineWidth)) / length;
   const at = (side: 1 | -1): Coordinate => [
     head[0] + barb * (dx - side * 0.5 * dy),
     head[1] + barb * (dy + side * 0.5 * dx),

@@ -191,9 +191,9 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
 async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
   const isLab = layout.photometric === photometrics.cieLab;
   if (!isLab && stored.bands === 4) {
-    const most = 2 ** layout.bits - 1;
+    const max = 2 ** layout.bits - 1;
     const inks =
-      layout.bits <= 8 ? (stored.data as Uint8Array) : Uint8Array.from(stored.data, (value) => (value * 255) / most + 0.5);
+      layout.bits <= 8 ? (stored.data as Uint8Array) : Uint8Array.from(stored.data, (value) => (value * 255) / max + 0.5);
     return inksToRgb({ ...stored, data: inks, channels: 4 }, layout);
   }
   // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read. Depths below 8 are scaled already.

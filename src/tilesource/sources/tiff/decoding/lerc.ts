@@ -30,15 +30,15 @@ async function unpack(
   bytes: Uint8Array,
   { threads, signal }: Pick<DecodeContext, 'threads'> & { signal: AbortSignal | undefined },
 ): Promise<Uint8Array> {
-  const most = chunkWidth * chunkHeight * samplesPerPixel * (bits / 8) * 2 + 2 ** 16;
+  const maxBytes = chunkWidth * chunkHeight * samplesPerPixel * (bits / 8) * 2 + 2 ** 16;
   switch (lercPacking) {
     case 'none':
       return Uint8Array.from(bytes);
     case 'zstd':
-      return (await threads.decode({ codec: 'zstd', bytes, size: most }, 'a tile or strip', signal)).data;
+      return (await threads.decode({ codec: 'zstd', bytes, size: maxBytes }, 'a tile or strip', signal)).data;
     case 'deflate':
       try {
-        return Uint8Array.from(await inflateBytes(bytes, { maxOutputLength: most }));
+        return Uint8Array.from(await inflateBytes(bytes, { maxOutputLength: maxBytes }));
       } catch (cause) {
         throw new TileSourceError('Corrupt TIFF: a tile or strip of LERC cannot be inflated.', { cause });
       }

@@ -95,9 +95,9 @@ export class Directory {
    *
    * @throws TileSourceError like {@link numbers}.
    */
-  async part(tag: number, first: number, most: number): Promise<TagNumbers> {
+  async part(tag: number, first: number, maxCount: number): Promise<TagNumbers> {
     const entry = this.#find(tag);
-    const count = Math.max(0, Math.min(most, (entry?.count ?? 0) - first));
+    const count = Math.max(0, Math.min(maxCount, (entry?.count ?? 0) - first));
     if (entry === null || count === 0) return new Uint8Array(0);
     const size = entry.bytes / entry.count;
     const skipped = first * size;
