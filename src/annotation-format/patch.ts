@@ -83,7 +83,7 @@ export function parsePatch(body: unknown): PatchOperation[] {
       return operation;
     });
   }
-  // An empty object counts as an empty list; other values have no op and path.
+  // An empty object counts as an empty list. Any other value is not a list of operations.
   if (isObject(body) && Object.keys(body).length === 0) return [];
   throw new InvalidError('patch missing op or path');
 }

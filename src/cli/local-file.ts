@@ -33,7 +33,7 @@ async function findRegistry(): Promise<TileSourceRegistry> {
   return new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
 }
 
-/** Prints an error inside a source, for its author. */
+/** Prints an error that a tile source has thrown, with the stack if there is one, so that its author can fix it. */
 function printWarning({
   folder,
   sourceName,

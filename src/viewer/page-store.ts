@@ -6,7 +6,7 @@ import { tabStorage } from './storage.js';
 
 /*
  * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) keeps its own and holds a lock while it is open.
- * Another page takes over only those of closed pages. Without TLS, browsers have no locks, and pages then take over copies.
+ * Another page takes over only the data of closed pages. Without TLS, browsers have no locks, and pages then take over copies.
  */
 
 /** The name of this page in the keys of what it keeps. */

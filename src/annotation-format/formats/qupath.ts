@@ -90,7 +90,7 @@ function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
 /**
  * Converts the properties of a QuPath feature to those of elements: the classification becomes `group` and `lineColor` (for points
  * also `fillColor`), the name the label, the measurements `user.measurements`, everything else `user.qupath`. Properties from our
- * own export are exact and stay.
+ * own export are kept unchanged.
  */
 export function quPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
   const result: JsonObject = { ...properties };

@@ -37,7 +37,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached value, or that of `ask`, which is then cached. Simultaneous callers share one call. */
+  /** The cached value. If there is none, the result of `ask` is returned and cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const cached = this.#answers.get(name);
     const age = cached === undefined ? Infinity : performance.now() - cached.askedAt;

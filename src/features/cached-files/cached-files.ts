@@ -230,7 +230,7 @@ export class CachedFiles {
   }
 
   /**
-   * Releases the lease and applies the limits. A file made from an image that was removed meanwhile is removed too. Never rejects.
+   * Releases the lease and applies the limits. A file made from an image that has been removed in the meantime is removed too. Never rejects.
    */
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;

@@ -38,7 +38,7 @@ export class ConversionItems {
     return created;
   }
 
-  /** Removes the marks from everything that a job has stored, which is in use from now on. */
+  /** Removes the marks from everything that a job has stored. From then on it no longer counts as unfinished. */
   async complete(jobId: string): Promise<void> {
     const { marks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
@@ -54,7 +54,7 @@ export class ConversionItems {
   }
 
   /**
-   * Removes useless leftovers of a job: files that no item is served from, and items without a file. It must not be called while a
+   * Removes leftovers of a job: files from which no item is served, and items without a file. It must not be called while a
    * process works on the job.
    *
    * @returns the file of an item that is complete although its job has not recorded it, or `null`; and how much was removed.

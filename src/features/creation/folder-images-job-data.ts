@@ -31,7 +31,7 @@ export interface FolderImageOptions {
 /** The progress through the items of a folder. */
 export interface FolderImageProgress {
   counts: FolderImageCounts;
-  /** `null` if all have been handled, or none. */
+  /** `null` before the first item and after the last. */
   position: FolderPosition | null;
 }
 

@@ -35,7 +35,7 @@ export interface ImageOpenerOptions {
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: string;
-  /** Uses the image of a file together with other users. */
+  /** Uses the image of a file, which is opened once for all who use it at the same time. */
   share<R>(
     found: ItemFile,
     sourceName: string | undefined,
@@ -49,7 +49,7 @@ export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
   signal?: AbortSignal;
-  /** The files that are visible around the file; default all. */
+  /** The other files that the image may use. Default: all. */
   sight?: Sight | null;
   /** The size of a pixel that a user has entered for the item of the image. */
   scale?: EnteredScale | null;
@@ -72,7 +72,7 @@ interface Nesting {
 
 /** Opens files of the host with the sources that read them. */
 export class ImageOpener {
-  /** The parts of images that could not be opened, as far as they are known, by the error that was thrown. */
+  /** The known parts of images that could not be opened, by the error that was thrown. */
   readonly #partsByError = new WeakMap<object, ImageParts>();
 
   constructor(private readonly options: ImageOpenerOptions) {}
@@ -105,7 +105,7 @@ export class ImageOpener {
           temporaryDirectory,
         });
       return {
-        // Files that are opened only to find their sources need none.
+        // It is created at the first use, because many files are opened only to find out which source reads them.
         get image() {
           return (image ??= make());
         },

@@ -12,7 +12,7 @@ export const syntheticSlide = { seed: 20261121, size: 20_480, magnification: 20,
 
 const tileSize = 256;
 const blockSize = 1024;
-/** Blocks are halved twice separately (1024, 512, 256 pixels); coarser levels are kept whole and halved at the end. */
+/** Each block provides its part of the finest levels (1024, 512 and 256 pixels). Coarser levels are made at the end, from the whole slide. */
 const blockLevels = 3;
 
 /** A nucleus of the slide and its outline: `[x, y]` in base-layer pixels, 12 points, not closed. */
@@ -138,7 +138,7 @@ interface Raster {
   height: number;
 }
 
-/** Encodes a raster as tiles from a column and row on; incomplete tiles at the right and bottom repeat the last pixel. */
+/** Encodes a raster as tiles. `column` and `row` are those of its first tile. Incomplete tiles at the right and bottom repeat the last pixel. */
 function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column: number, row: number): Promise<void>[] {
   const { width, height, pixels } = raster;
   const tiles: Promise<void>[] = [];

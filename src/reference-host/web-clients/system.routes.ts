@@ -19,7 +19,7 @@ import { accessFilter, describeAccessList, principalOf } from '../access/access.
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 
-/** Routes that web clients call in addition to those of their pages. */
+/** Routes that web clients call in addition to the routes of their pages. */
 export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

@@ -46,7 +46,7 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
 /** The style as JSON, with a band for the alpha of an image that has one. */
 export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
   const max = dtype.startsWith('float') ? 255 : (white ?? fullValue(dtype));
-  const alpha: StyleBand = { band: 'alpha', min: minValue(dtype), max: max };
+  const alpha: StyleBand = { band: 'alpha', min: minValue(dtype), max };
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
 }
 

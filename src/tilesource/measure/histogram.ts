@@ -118,7 +118,7 @@ export async function histogramOf(
   return counters.map(({ counted }) => counted());
 }
 
-/** The first statistics of each band, with `min` and `max` widened to those of the further ones. */
+/** The first statistics of each band, with `min` and `max` widened to include all others. */
 export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((facts, band) => {
     const nonEmpty = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);

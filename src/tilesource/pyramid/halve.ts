@@ -7,7 +7,7 @@ import { halfSize } from './levels.js';
 export interface Halving {
   /** Each new pixel is the first of four pixels, instead of their mean. */
   nearest?: boolean;
-  /** The sample by which the file states that there is no value. */
+  /** The sample value that marks pixels without data. */
   nodata?: number | null;
 }
 

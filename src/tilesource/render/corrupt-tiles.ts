@@ -17,7 +17,7 @@ export class CorruptTiles {
   readonly #found = new Map<string, { error: CorruptTileError; parts: Part[] }>();
   /** Number of other tiles that were read. */
   #good = 0;
-  /** How often a corrupt tile was found; the same one may be found again. */
+  /** How often corrupt tiles were found, counting repeated finds of the same tile. */
   #encounters = 0;
 
   get count(): number {
@@ -32,14 +32,16 @@ export class CorruptTiles {
     return [...this.#found.values()].map(({ error }) => error);
   }
 
-  /** The errors by names that are equal for the same part only. */
+  /** The errors with their keys. The same part has the same key in every picture. */
   get named(): [string, CorruptTileError][] {
     return [...this.#found].map(([key, { error }]) => [key, error]);
   }
 
   /**
+   * Adds a corrupt tile.
+   *
    * @param part where it is in the image.
-   * @param key equal for the same part only; default: that of the tile.
+   * @param key identifies the part. Default: {@link tileKey}.
    */
   add(error: CorruptTileError, part: Part, key = tileKey(error.tile)): void {
     this.#encounters += 1;
@@ -52,7 +54,7 @@ export class CorruptTiles {
     this.#good += count;
   }
 
-  /** Adds those of another picture of the same image. */
+  /** Adds the corrupt tiles of another picture of the same image. */
   merge(other: CorruptTiles): void {
     this.#good += other.#good;
     this.#encounters += other.#encounters;
@@ -64,27 +66,27 @@ export class CorruptTiles {
   }
 
   /**
-   * Adds those of another image, of which a part of this one is made.
+   * Adds the corrupt tiles of another image that was drawn into a part of this one.
    *
-   * @param made the part of this image; where its points are in the other image; and the other image's name.
+   * @param drawn `box`: the part of this image; `toOther`: maps its points to those of the other image; `name`: the other image's name.
    */
   mergeOther(
     other: CorruptTiles,
-    made: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
+    drawn: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
-    const visible = seenOf(made.box, made.toOther);
+    const visible = visibleIn(drawn.box, drawn.toOther);
     for (const [key, { error, parts }] of other.#found) {
       if (!parts.some(({ box }) => visible.some((each) => overlap(box, each)))) continue;
-      const holds = (x: number, y: number) => made.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
-      const reason = `The source ${made.name} of the image cannot be read: ${error.reason}`;
-      const named = made.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
-      areas.push({ box: made.box, holds });
-      this.add(named, { box: made.box, holds }, `${made.name ?? ''}:${key}`);
+      const holds = (x: number, y: number) => drawn.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
+      const reason = `The source ${drawn.name} of the image cannot be read: ${error.reason}`;
+      const named = drawn.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
+      areas.push({ box: drawn.box, holds });
+      this.add(named, { box: drawn.box, holds }, `${drawn.name ?? ''}:${key}`);
     }
     // More of the other image is read than is shown, so its good tiles may not be visible.
     if (areas.length === 0) this.#good += other.#good;
-    else if (pointsOf(made.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
+    else if (pointsOf(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
   }
 
   /** The parts of a rectangle in pixels of full resolution that no hole touches, from its corner. */
@@ -114,7 +116,7 @@ export class CorruptTiles {
     return boxes;
   }
 
-  /** @throws the first error, if there is nothing to be shown next to the corrupt tiles. */
+  /** @throws the first error, if all tiles are corrupt. */
   check(): void {
     const [first] = this.errors;
     if (first !== undefined && this.#good === 0) throw first;
@@ -143,7 +145,7 @@ export class CorruptTiles {
   }
 }
 
-/** Points that lie evenly in a rectangle. */
+/** Points that are evenly distributed in a rectangle. */
 function pointsOf({ left, top, width, height }: Window): [number, number][] {
   const steps = 16;
   return Array.from({ length: steps ** 2 }, (_, at) => [
@@ -153,7 +155,7 @@ function pointsOf({ left, top, width, height }: Window): [number, number][] {
 }
 
 /** The rectangles of another image that a part of this one may show. */
-function seenOf(
+function visibleIn(
   { left, top, width, height }: Window,
   toOther: (x: number, y: number) => readonly (readonly [number, number])[],
 ): Window[] {
@@ -168,7 +170,7 @@ function seenOf(
       each.ys.push(y);
     }
   }
-  // The order of places is the same for every point, and some may have none.
+  // `toOther` returns its points in the same order each time. Those outside the other image are not finite, so an entry can be missing.
   return found
     .filter((each) => each !== undefined)
     .map((each) => {
@@ -217,14 +219,14 @@ async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: num
   });
 }
 
-/** A name that is equal only for the same tile. */
+/** A text that identifies a tile of an image. */
 export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
   return `${frame}/${level}/${x}/${y}`;
 }
 
 /**
  * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the error as it is,
- * because a read that failed may succeed the next time. So may decoding that took too long, for which the server is to blame.
+ * because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`, because it may succeed when the server is less busy.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
   if (!(error instanceof TileSourceError)) return error;

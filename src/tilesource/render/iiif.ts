@@ -40,7 +40,7 @@ export interface IiifFacts extends Size {
   extraFormats: string[];
 }
 
-/** Formats by their extension, those of level 2 first. */
+/** Formats by their extension. The formats that level 2 requires come first. */
 const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GIF' } as const;
 
 /** Formats that level 2 does not require. */

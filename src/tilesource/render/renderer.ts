@@ -105,7 +105,7 @@ export class Renderer {
   /**
    * Like {@link Renderer.appearanceOf}, for viewing a frame: without a style, georeferenced measurements are shown in their range.
    *
-   * @param encoding encoding of the picture; those of TIFF keep samples unchanged.
+   * @param encoding encoding of the picture. TIFF encodings keep samples unchanged.
    */
   async shownAs(
     { style, encoding }: { style?: string | object | undefined; encoding?: string | undefined },

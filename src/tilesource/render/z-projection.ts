@@ -85,7 +85,7 @@ export function zProjections<Made>(
 }
 
 /**
- * The image with a projection in place of each frame: that of the frames which differ from it only in z. Frames keep their numbers,
+ * The image with each frame replaced by the projection of all frames that differ from it only in z. Frames keep their numbers,
  * so that styles and requests name them as usual.
  */
 class ProjectedStacks implements TileSource {

@@ -81,7 +81,7 @@ function packTriples(
   }
 }
 
-/** Adds nothing to other colors, whatever the samples are: it is looked up with those of the other table, which may be negative. */
+/** A table that adds nothing to other colors. It accepts any sample, because it is looked up with samples of the other table, which may be negative. */
 const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
   offset,
   words: new Int32Array(256),

@@ -48,7 +48,7 @@ export async function keep(owner: string | null, edits: KeptEdits): Promise<bool
 }
 
 /**
- * Hands over the unsaved changes of the user that no open page has, those of this tab before it was reloaded first.
+ * Hands over the unsaved changes of the user that no open page has, beginning with the changes of this tab before it was reloaded.
  *
  * @param take returns whether it has stored them again
  * @returns number of changes in other tabs

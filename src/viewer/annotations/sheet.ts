@@ -186,7 +186,7 @@ export class Sheet {
     return this.#asShown(this.#shown === 'tiles' ? this.#allOverlays.elements : this.#overlays);
   }
 
-  /** Overlays without those of hidden groups, and with the opacity of the annotation. */
+  /** The overlays of visible groups, with the opacity of the annotation. */
   #asShown(overlays: readonly Element[]): Element[] {
     const { hidden, opacity } = this.display;
     return overlays.flatMap((one) => (hidden.has(one.group ?? null) ? [] : [{ ...one, opacity: (one.opacity ?? 1) * opacity }]));

@@ -132,7 +132,7 @@ function noItems(find: string | null, mayWrite: boolean) {
     : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);
 }
 
-/** The choice of an order: that of the folder, those that every folder has, and those of the columns. */
+/** The select for the sort order: the folder's own order, the orders that every folder has, and the columns. */
 function orderChoice(options: {
   /** the order of the address */
   sort: string | null;

@@ -2,14 +2,14 @@ import type { Answer, Documents } from '../answers.js';
 
 export type Folder = Documents['Folder'];
 
-/** A folder, or a collection, which folders are in. */
+/** A folder or a collection. Both can contain folders. */
 export type Place = Folder | Documents['Collection'];
 
 /** An item. The file fields are those of files that are served in place. */
 export type Item = Documents['Item'] & {
   /** Since when the file has been gone. */
   fileMissing?: string;
-  /** When other bytes were last found in the file. */
+  /** When the contents of the file were last found to have changed. */
   fileChanged?: string;
 };
 

@@ -39,7 +39,7 @@ export function shareDialog(options: ShareOptions) {
   void open(options).catch((error: unknown) => tell(messageOf(error)));
 }
 
-/** How many there are inside, as far as is known, and how many of them are private; `null` if there are too many to count. */
+/** The number of folders or annotations inside, and how many of them are private; `null` if there are too many to count. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const none: Inside = { total: 0, private: 0, isComplete: true };

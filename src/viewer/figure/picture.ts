@@ -94,7 +94,7 @@ function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: Panel
   });
 }
 
-/** The tiles of a box of the image, whose pixels are as small as those of the figure if these are not too many. */
+/** The tiles of a box of the image, of the level that matches the figure's resolution if they are not too many. */
 function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
   for (let coarser = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; coarser += 1) {
     const side = 2 ** coarser;

@@ -16,7 +16,7 @@ export function samplesPart(options: {
   /** name of the files, without an ending */
   name: string;
   box: Box;
-  /** the frame, how it is shown, and the frames of the channels that are shown if there are others */
+  /** the frame and how it is shown; `shownChannels`: the frames of the displayed channels, `null` if these are all or none */
   shown: Look & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {

@@ -13,6 +13,7 @@ export interface Look {
 export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
+  /** @param look `likely`: frames that the user may select next, which are loaded in advance */
   showFrame: (frame: number, look: Look & { likely?: number[] }) => Promise<void>;
   /** Resolves when all visible tiles of the shown frame have arrived. */
   whenDrawn: () => Promise<void>;
@@ -38,7 +39,7 @@ export interface Stage {
   /** adds a layer of tiles over the image, which is empty at first */
   addTiles: () => TileLayer;
   onPointer: (listener: PointerListener) => void;
-  /** the view; `null` while the whole image is visible as when it was opened */
+  /** the view; `null` while the whole image is visible, as after {@link goHome} */
   position: () => ViewPosition | null;
   goTo: (place: ViewPosition) => void;
   zoomBy: (factor: number) => void;
@@ -46,7 +47,7 @@ export interface Stage {
   place: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
-  /** rotation at the current moment of an animation, not limited to 360 */
+  /** rotation at the current moment of an animation, in degrees, not reduced to the range of {@link rotation} */
   animatedRotation: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;

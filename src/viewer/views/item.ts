@@ -75,7 +75,7 @@ async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, s
   return { title: item.name, hasChanged };
 }
 
-/** The page of an image; that of its files if it cannot be opened. */
+/** The page of an image, or of its files if the image cannot be opened. */
 async function imagePage(page: ItemPage, route: Route, context: ViewContext): Promise<View> {
   const { item, title, heading } = page;
   const { main, signal } = context;

@@ -76,7 +76,7 @@ export class AnnotationBodies {
   ) {}
 
   /**
-   * Stores the elements of a body while it arrives, then checks the rest. Of a list, all entries are accepted or none.
+   * Stores the elements of a body while it arrives, then checks the rest. A list is accepted only as a whole.
    *
    * @returns the annotations of the body as a pending write, to be committed.
    * @throws BadParameterError, or LargeImageError `too-large`; nothing remains stored then.

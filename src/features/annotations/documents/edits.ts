@@ -14,7 +14,7 @@ const quotedLength = 60;
 
 /** Changes to elements of an annotation. */
 export interface ElementEdit {
-  /** The affected elements, as far as they are known. */
+  /** The affected elements, if known. */
   ids: readonly string[];
   /** The changes, or a function that derives them from the elements of the current version. */
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);

@@ -11,11 +11,11 @@ interface BatchDocument {
   at: Date;
 }
 
-/** Time in milliseconds for which the annotations of a complete list keep its name, so that a query that began before does not see a part of it. */
+/** How long annotations keep the name of their list after it was committed, in milliseconds. A query that began earlier then does not see only some of them. */
 const settleMs = 10_000;
 /** A list that was not finished for this long was left by a process that has died, even if that process is on another machine. */
 const staleMs = 10 * 60_000;
-/** How long it is remembered that a list was given up, in case its process continues after all. */
+/** How long the record of an aborted list is kept, in case its process is still running and tries to commit it. */
 const rememberMs = 24 * 60 * 60_000;
 
 /**
@@ -52,7 +52,7 @@ export class AnnotationBatches {
     this.#timers.add(timer);
   }
 
-  /** Removes the annotations of a list that have been written, unless it is visible. @returns their number. */
+  /** Removes the annotations of a list that were already written, unless the list was committed. @returns their number. */
   async abort(batch: string): Promise<number> {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
@@ -86,7 +86,7 @@ export class AnnotationBatches {
     await this.#documents.deleteOne({ _id: batch });
   }
 
-  /** Lists that were given up, and unfinished lists whose process has ended or that were begun long ago. */
+  /** Aborted lists, and unfinished lists whose process has ended or that were begun long ago. */
   async #stale(now: number): Promise<string[]> {
     const stale: string[] = [];
     for (const batch of await this.#named()) {

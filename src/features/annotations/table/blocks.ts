@@ -39,11 +39,11 @@ export interface TableBlock {
   header: SegmentHeader;
   /** Original order of its window. */
   window: number;
-  /** Number of elements that have not changed since. */
+  /** Number of elements that have not changed since the block was written. */
   count: number;
   /** The block with stored columns, and the buffers that are handed over to a thread with it. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
-  /** The values of columns at some rows, column by column. The elements of these rows must not have changed since. */
+  /** The values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
   cells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
 }
 
@@ -93,7 +93,7 @@ export class TableBlocks {
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
       const partIndex = new Map(header.columns.map((column, i) => [column, i]));
-      // A few packs never fill a column that takes several parts.
+      // With so few packs, each column has exactly one part.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndex.get(column)!]!);
       const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
       blocks.push({
@@ -116,7 +116,7 @@ export class TableBlocks {
   ): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
-    // A segment that leaves names out may leave out others than a few of its packs would.
+    // If the segment has left out columns, its packs are not used, because a few packs might leave out other columns.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loaded(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });
@@ -125,7 +125,7 @@ export class TableBlocks {
     return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: selected.rows }, { what, signal, transfer });
   }
 
-  /** Packs as the columns of a segment. */
+  /** Converts packs to the columns of a segment. */
   async #segmentOf(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
@@ -136,17 +136,17 @@ export class TableBlocks {
   }
 }
 
-/** Packs to be transferred to a thread, with their buffers. */
+/** The input of a thread with packs, and the buffers to transfer with it. */
 export function handedOver(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
 }
 
-/** The packs that have some rows of a segment, by their numbers in the header, and the same rows among those of these packs. */
+/** The packs that contain some rows of a segment, by their indices in the header, and these rows as indices into the rows of these packs. */
 function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: number[]; rows: Uint32Array } {
   const packs: number[] = [];
   const moved = new Uint32Array(rows.length);
-  // In the order of the rows in the segment, every pack comes once.
+  // Rows are visited in the order of the segment, so that each pack is added once.
   const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
   let [pack, first, firstMoved] = [0, 0, 0];
   for (const i of sorted) {

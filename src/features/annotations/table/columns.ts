@@ -7,7 +7,7 @@ export interface TableColumn {
   type: 'id' | 'number' | 'boolean' | 'text';
   /** Name of the stored columns that its values come from. */
   source: string;
-  /** Whether texts can be numbers too: a text column of mixed values shows these as texts. */
+  /** Whether this is the text column of a name with both numbers and other values. It shows the numbers as texts. */
   isMixed: boolean;
 }
 
@@ -17,7 +17,7 @@ const maxColumns = 1000;
 /** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
-/** The columns of a table from what is in its segments, and whether elements have further names. */
+/** Determines the columns of a table from the headers of its segments. `isCut`: elements have more names than the table has columns. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
   const kinds = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
   let isCut = false;

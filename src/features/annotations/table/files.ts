@@ -18,7 +18,7 @@ const what = 'The table';
 const windowsAtOnce = 2;
 /** Number of blocks of a window that are loaded at the same time. */
 const blocksAtOnce = 4;
-/** Columns that are needed to find the texts of shapes, and for their boxes. */
+/** Columns that are needed to find the texts of shapes and to write their boxes. */
 const shapeColumns = ['order', 'xmin', 'ymin', 'xmax', 'ymax'] as const;
 
 /** Writes tables as files, one block or window at a time, in threads. */
@@ -40,7 +40,7 @@ export class TableFiles {
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 
-  /** The start of a file, and the rows of all blocks, as a function of the threads writes them. */
+  /** The start of a file, then the rows of all blocks, each written by a function in a thread. */
   async *#blocks(
     write: 'csv' | 'arrowBatch',
     { table, filter, signal }: TableQuestion,

@@ -10,7 +10,7 @@ export class NumberReader {
   #numbers = new Float64Array(1024);
 
   /**
-   * @returns the numbers, followed by those of the first position once more; their count without that; and where the list ends.
+   * @returns the numbers, with the first position repeated at the end; their count without the repeated ones; and where the list ends.
    * The array is reused by the next call. `null` if the list contains anything else.
    */
   read(json: Buffer, from: number): { numbers: Float64Array; count: number; end: number } | null {

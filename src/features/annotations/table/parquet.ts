@@ -5,7 +5,7 @@ import type { TableColumn } from './columns.js';
 import type { RowGroup } from './row-groups.js';
 import { shapeNumbers, type Shape } from './shapes.js';
 
-/** Columns of the box, which are members of one column in files with shapes. */
+/** The columns of the box. In files with shapes they are members of one column, `bbox`. */
 const boxColumns = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
 
 /** The box around the shapes of a file. */
@@ -38,10 +38,10 @@ function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
 
 /** Bytes of a row besides its shape, for few measurements. */
 const bytesPerRow = 128;
-/** The compression that the package has itself is written in JavaScript, and takes several times as long. */
+/** The library's own compression is written in JavaScript and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };
 
-/** Writes one part of a file: rows of a block with their shapes. Its positions are those in the part, which is moved later. */
+/** Writes one part of a file: rows of a block with their shapes. Its offsets are relative to the part and are adjusted later. */
 export function writeRowGroup({
   block,
   rows,
@@ -71,15 +71,15 @@ export function writeRowGroup({
   }
   data.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
   data.push({ name: 'bbox', data: Array.from(rows, boxAt) });
-  // Shapes are rarely equal, bounds of their bytes mean nothing, and compressing coordinates by a quarter would take a third of
-  // the time.
+  // No dictionary, because shapes are rarely equal; no statistics, because bounds of bytes mean nothing; no compression, because it
+  // would save only a quarter of the size and take a third of the time.
   const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
   data.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...plain });
   // This is large enough for most parts, because a writer that grows copies everything written so far.
   const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: schemaOf(columns), codec: 'GZIP', compressors });
-  // The mark at the beginning is written once, before all parts.
+  // The magic bytes at the beginning are written once, before all parts.
   writer.index = 0;
   writer.offset = 0;
   void file.write({ columnData: data.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
@@ -98,7 +98,7 @@ function valuesOf(cells: Cell[], { name }: TableColumn): unknown[] {
   return name === 'order' ? cells.map((value) => (value === null ? null : BigInt(value))) : cells;
 }
 
-/** Writes the end of a file: what is in it (GeoParquet 1.1). */
+/** Writes the end of a file, which describes its contents (GeoParquet 1.1). */
 export function parquetEnd({
   groups,
   columns,

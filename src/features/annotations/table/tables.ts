@@ -65,7 +65,7 @@ export class Tables {
     const blocks = candidates(table, filter);
     const results = await mapConcurrently(blocks, atOnce, async (source) => {
       const { block, transfer } = await source.load(needed, signal);
-      // Each of these functions takes a block, a filter and further members of its own.
+      // Each of these functions takes a block, a filter and the members of `extra`.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
       return this.threads.run(name, input, { what: 'The table', signal, transfer });
     });
@@ -91,7 +91,7 @@ export class Tables {
     return described;
   }
 
-  /** The values of columns in the rows of a page, in the order of a column. */
+  /** The values of columns for one page of rows, sorted by the column `by`. */
   async rows(
     question: TableQuestion,
     { columns, by, descending, offset, limit }: PageRequest,
@@ -152,7 +152,7 @@ export class Tables {
   /**
    * The values of a column in the elements of a window that match a filter.
    *
-   * @param base is subtracted from numbers, which are stored with seven digits.
+   * @param base is subtracted from the numbers before they are rounded to seven digits.
    */
   async values(
     { table, filter, signal }: TableQuestion,
@@ -208,7 +208,7 @@ export function mergeCategories(parts: readonly CategoryMoments[], by: TableColu
   return [...merged.values()];
 }
 
-/** Sums of categories as answers have them, the most frequent first. */
+/** The summaries of categories for a response, the most frequent first. */
 export function summaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
   return categories
     .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
@@ -236,7 +236,7 @@ export function candidates({ blocks }: OpenTable, filter: TableFilter | null): T
   });
 }
 
-/** Smallest and largest number of a column in a table; `null` if it has none, or its parts do not know them. */
+/** Smallest and largest number of a column in a table; `null` if it has none, or if they are not stored. */
 export function limitsOfTable(table: OpenTable, source: string): { low: number; high: number } | null {
   let [low, high] = [Infinity, -Infinity];
   for (const { header } of table.blocks) {
@@ -264,7 +264,7 @@ export function rangeOf(
 
 /** Smallest and largest number of a stored column in a segment; `null`: it has none. */
 function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: string): { low: number; high: number } | null {
-  // The stored orders are those in the window.
+  // Stored orders are relative to the window, so they are not limits in the table.
   if (source === 'order') return { low: -Infinity, high: Infinity };
   const column = columns.find(({ kind, name }) => kind === 'number' && name === source);
   if (column?.low === undefined || column.high === undefined) return null;

@@ -7,7 +7,7 @@ import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** The data of the job that reads an upload of annotations. */
 export interface UploadTask {
-  /** Identifies the work, however often it is started: 24 hexadecimal digits. */
+  /** Identifies the work, also when it is started again: 24 hexadecimal digits. */
   ingestion: string;
   fileId: string;
   /** The item to annotate; `null` if the reference does not name one. */

@@ -34,7 +34,7 @@ export class ContentHashes {
 
   constructor(private readonly options: ContentHashesOptions) {}
 
-  /** Compares these files, after those that are being compared. They replace earlier ones that wait. */
+  /** Compares these files, after the ones that are being compared now. They replace files that are still waiting. */
   compare(ids: readonly Types.ObjectId[]): void {
     this.#next = ids;
     this.#running ??= this.#compareAll().finally(() => {

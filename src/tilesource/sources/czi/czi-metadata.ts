@@ -9,7 +9,7 @@ export interface CziFacts {
   mmZ: number | null;
   secondsT: number | null;
   magnification: number | null;
-  /** Bits of a sample that the camera uses; those of the channel that has most. */
+  /** Number of bits per sample that the camera uses. If channels differ, the largest number. */
   bits: number | null;
   /** Channels by their number, or by their order if they have none. */
   channels: { number: number; name: string | null; color: string | null }[];

@@ -29,7 +29,7 @@ interface MemberPart {
 
 /** Maximum number of pixels of a source that are read for one tile. */
 const maxPartPixels = 2 ** 24;
-/** How many more pixels are read around those that are drawn, because interpolation needs neighbors. */
+/** Width in pixels of the border that is read around the drawn pixels, because interpolation needs neighbors. */
 const margin = 2;
 /** Samples along each axis that are averaged for a pixel of the tile when it shows more than one pixel of the source. */
 const samplesOfShrunk = 3;
@@ -142,7 +142,7 @@ export async function readPart(
   };
 }
 
-/** The end of the pixels to draw: a pixel at the edge of the crop is drawn when the crop covers at least half of its part within the image. */
+/** The end of the pixels to draw. A pixel that the edge of the crop divides is drawn if the crop covers at least half of it, not counting what is outside the image. */
 function lastShown(edge: number, end: number): number {
   const whole = Math.floor(edge);
   const covered = edge - whole;

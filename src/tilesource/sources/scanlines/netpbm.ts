@@ -44,7 +44,7 @@ function pam(text: string): (Shape & { type: string }) | null {
 }
 
 /**
- * A converter for integers of one or two bytes, big-endian. Bytes are scaled to their range; for words the file declares white.
+ * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to 0 to 255. Those of two bytes keep their values, and `white` is the maximum that the file declares.
  */
 function byteSamples(bands: number, maxValue: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytes = maxValue > 255 ? 2 : 1;

@@ -82,7 +82,7 @@ class PyramidImage implements TileSource {
     this.#profile = profile;
     this.#codec = codec;
     this.#discard = discard;
-    // The resolution in the pyramid is a default of libvips, and not that of the file.
+    // The resolution in the pyramid is a default of libvips, not the resolution of the file.
     this.metadata = { ...pyramid.metadata, levels: levelCount(pyramid.metadata), magnification: null, mmX: null, mmY: null };
     this.populatedLevels = pyramid.populatedLevels;
     this.readStoredTile = pyramid.readStoredTile && ((address, options) => pyramid.readStoredTile!(address, options));

@@ -41,7 +41,7 @@ export interface StripFile {
   directory: string;
   /** Opens a finished pyramid. */
   open(path: string): Promise<TileSource>;
-  /** Adds corrupt strips, which a tile shows, to those of a picture. */
+  /** Adds the corrupt strips that a tile shows to the corrupt tiles of a picture. */
   addCorrupt(strips: readonly CorruptChunk[], layout: ImageLayout, address: TileAddress, corrupt: CorruptTiles): void;
 }
 
@@ -104,7 +104,7 @@ export class StripPyramids {
     for (;;) {
       const pyramid = this.#pyramids.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
       const raster = await pyramid.read({ ...address, frame: 0 }, options);
-      // Its file was removed meanwhile, and is made again.
+      // Its file has been removed in the meantime, so it is made again.
       if (raster === null) continue;
       this.#checkStrips(pyramid, address, corrupt);
       return raster;

@@ -228,7 +228,7 @@ class TiffTileSource implements TileSource {
   }
 
   /**
-   * Adds corrupt strips, or tiles of another size than those of the image, to those of a picture.
+   * Adds corrupt strips (or tiles whose size differs from the tiles of the image) to the corrupt tiles of a picture.
    *
    * @param scale pixels of full resolution in a stored pixel.
    */

@@ -7,10 +7,10 @@ import type { Tools } from './tools.js';
 export const accent = '#5b3fd6';
 
 /**
- * Paints the selected shapes with their handles, and what a tool does.
+ * Paints the selected shapes with their handles, and what the current tool is drawing.
  *
  * @param chosen the selected shapes; `null` while no visible annotation is edited
- * @returns whether there is anything, and the shape whose facts are of interest
+ * @returns `isAny`: whether anything was painted; `measured`: the shape whose measurements are shown
  */
 export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Element[] | null) {
   const { mark, isBrush, live, tool, tip, brushAt } = tools;
@@ -27,7 +27,7 @@ export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Elem
     painter.selection(shown, { accent, handles: hasHandles && !isLocked(shown) });
   }
   if (chosen && isBrush && brushAt) painter.brush(brushAt, tools.brushRadius, accent);
-  // An outline that is drawn around shapes has no facts of interest.
+  // An outline that only selects shapes is not measured.
   const measured = mark && tool !== 'measure' ? null : shown;
   return { isAny: isBrush || shown !== null || selected.length > 0, measured };
 }

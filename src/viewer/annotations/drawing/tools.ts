@@ -152,7 +152,7 @@ export class Tools {
     this.toolContext.redraw();
   }
 
-  /** Completes the current shape before the annotation is left. One that has too few vertices for that stays kept, and is continued later. */
+  /** Completes the current shape before the annotation is left. A shape with too few vertices is kept and can be continued later. */
   leave() {
     if (!this.#isHalfDrawn || !this.draft || isDrawn(this.draft)) return this.finish();
     // Not with the setter, which would forget it.

@@ -10,7 +10,7 @@ export class FirstAnnotation {
   /** @param make makes an annotation of this name; `null` if the user has left the image meanwhile */
   constructor(private readonly make: (name: string) => Promise<AnnotationRecord | null>) {}
 
-  /** Makes the annotation, once however often it is called meanwhile. */
+  /** Makes the annotation. Calls while it is being made share one request. */
   begin(): Promise<void> {
     const make = async () => {
       const record = await this.make(annotationTexts.firstNamed);

@@ -72,7 +72,7 @@ function keptPack(columns: Buffer, text: Buffer): KeptPack {
   return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
 }
 
-/** A copy in memory of its own; `Buffer.from` would share that of several small ones. */
+/** A copy in a separate buffer. `Buffer.from` would put several small ones into a shared buffer. */
 function ownBytes(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   own.set(bytes);
@@ -225,7 +225,7 @@ export class ElementLoader {
     return (await this.tableHeaders([parts])).get(parts[0]!)!;
   }
 
-  /** Packs as they are stored, but for compression: columns and text. Not cached, so that their buffers can be handed over to a thread. */
+  /** Columns and texts of packs, decompressed but not decoded. They are not cached, so that their buffers can be handed over to a thread. */
   async rawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {

@@ -24,7 +24,7 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
 }
 
 /**
- * The smallest and the largest of some ids. Their words are compared, because writing all ids as text would take as long as all
+ * The smallest and the largest of some ids. Ids are compared as numbers, because converting them all to text would take as long as all
  * other work on them.
  */
 class IdRange {
@@ -86,7 +86,7 @@ export class WindowWriter {
   }
 
   /**
-   * Divides a draft into packs and stores them with their pack index and id index. Everything is stored only after {@link finish}.
+   * Divides a draft into packs and stores them with their pack index and id index. Some of it may still be in memory until {@link finish} has returned.
    */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const entries: PackEntry[] = [];
@@ -108,7 +108,7 @@ export class WindowWriter {
       }
       await running.finish();
     } finally {
-      // Removing the leftovers of a failed write must finish first.
+      // A failed write is undone only after all its inserts have ended.
       await running.settle();
     }
     const index = entries.length > packsWithoutIndex ? await this.index(indexEntries) : [];

@@ -91,7 +91,7 @@ export class Directory {
   }
 
   /**
-   * Some values of an integer tag that may have many; fewer, or none, if it has no more.
+   * A range of the values of an integer tag that may have many. It is shorter, or empty, where the values end.
    *
    * @throws TileSourceError like {@link numbers}.
    */
