@@ -62,7 +62,7 @@ function ofLine(points: readonly Point[]): Measures {
   return { area: 0, length: sides.length, ...middle(sides, origin) };
 }
 
-/** The center of the sides, for what has no area. */
+/** The center of the outline, for shapes without an area. */
 function middle({ length, middleX, middleY }: Sides, origin: Point): { x: number; y: number } {
   const [x, y] = [origin[0] as number, origin[1] as number];
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };

@@ -24,10 +24,14 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${name}: ${text}\n`);
 
 /** The value of an option as cac parses it. */
-type Given = string | number | boolean | undefined;
+type OptionValue = string | number | boolean | undefined;
 
 /** Checks that an option has one of these values. @throws CommandError */
-function word<const Words extends readonly string[]>(value: Given, words: Words, option: string): Words[number] | undefined {
+function word<const Words extends readonly string[]>(
+  value: OptionValue,
+  words: Words,
+  option: string,
+): Words[number] | undefined {
   if (value === undefined) return undefined;
   const found = words.find((each) => each === String(value));
   if (found === undefined) throw new CommandError(`--${option} is ${String(value)}; it must be one of ${words.join(', ')}.`);
@@ -35,14 +39,14 @@ function word<const Words extends readonly string[]>(value: Given, words: Words,
 }
 
 /** Checks that an option is a whole number. @throws CommandError */
-function integerOption(value: Given, option: string): number | undefined {
+function integerOption(value: OptionValue, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new CommandError(`--${option} is ${String(value)}; it must be a whole number.`);
   return value;
 }
 
-async function runConvert(from: string, to: string, options: Record<string, Given>): Promise<number> {
+async function runConvert(from: string, to: string, options: Record<string, OptionValue>): Promise<number> {
   const { convertTo } = await import('./convert.js');
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new Error('Interrupted; nothing was written.'));
@@ -116,7 +120,7 @@ function commands(result: { code: Promise<number> | null }): CAC {
     .option('--only-frame <number>', 'The only frame to convert, from 0 (default: all)')
     .option('--concurrent <number>', 'Threads; 0 or negative: CPU count minus that many (default: all)')
     .option('--overwrite', 'Replace an existing file')
-    .action((from: string, to: string, options: Record<string, Given>) => run(runConvert(from, to, options)));
+    .action((from: string, to: string, options: Record<string, OptionValue>) => run(runConvert(from, to, options)));
   program
     .command('info <file>', 'Print the metadata of an image as JSON')
     .option('--internal', 'Include the metadata in the file')

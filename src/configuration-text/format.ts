@@ -54,10 +54,10 @@ function interpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
 
 function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
   if (after.problem !== null) return false;
-  const left = before.entries.filter((entry) => entry.kind !== 'comment');
+  const remaining = before.entries.filter((entry) => entry.kind !== 'comment');
   const right = after.entries.filter((entry) => entry.kind !== 'comment');
-  if (left.length !== right.length || before.entries.length !== after.entries.length) return false;
-  return left.every((entry, index) => {
+  if (remaining.length !== right.length || before.entries.length !== after.entries.length) return false;
+  return remaining.every((entry, index) => {
     const other = right[index];
     if (other === undefined || entry.kind !== other.kind || entry.name !== other.name) return false;
     return entry.kind === 'section' || other.kind === 'section' || isSameValue(entry, before, other, after);

@@ -11,7 +11,7 @@ export interface InterpolationBudget {
 /** Options by section and name. */
 export type OptionsBySection = ReadonlyMap<string, ReadonlyMap<string, ConfigOption>>;
 
-/** The option that a name refers to in a section: that of the section, otherwise that of `DEFAULT`. */
+/** The option that a name refers to in a section: from the section if it is there, otherwise from `DEFAULT`. */
 export function findOption(options: OptionsBySection, section: string, name: string): ConfigOption | undefined {
   return options.get(section)?.get(name) ?? options.get(defaultSection)?.get(name);
 }

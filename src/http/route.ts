@@ -133,7 +133,7 @@ export interface RouteDefinition<
    * binary answer.
    */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
-  /** Headers of some successful answers, with what they say, for the documentation. */
+  /** Headers of some successful responses, with their meaning, for the documentation. */
   headers?: Readonly<Record<string, string>>;
   /** The schema of a JSON body, for the documentation. The handler checks the body against it. */
   accepts?: RouteSchema;

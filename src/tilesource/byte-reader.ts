@@ -30,10 +30,10 @@ class FileByteReader implements ByteReader {
     const byteCount = Math.min(length, Math.max(0, this.size - offset));
     if (byteCount === 0) return new Uint8Array(0);
     const { into } = options;
-    const fits = into !== undefined && into.length >= byteCount;
-    const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, byteCount) : Buffer.allocUnsafeSlow(byteCount);
+    const isLargeEnough = into !== undefined && into.length >= byteCount;
+    const buffer = isLargeEnough ? Buffer.from(into.buffer, into.byteOffset, byteCount) : Buffer.allocUnsafeSlow(byteCount);
     const filled = await this.#fill(buffer, offset);
-    // This is not a Buffer, because callers of a Uint8Array rely on `slice()` copying, which that of a Buffer does not.
+    // This is not a Buffer, because callers of a Uint8Array rely on `slice()` to copy, and `slice()` of a Buffer does not.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);
   }
 

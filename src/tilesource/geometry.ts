@@ -154,7 +154,7 @@ export function isPowerOfTwo(ratio: number, power: number): boolean {
   return Math.abs(Math.log2(ratio) - power) <= ratioTolerance;
 }
 
-/** Whether a side of a level is that of full resolution, reduced by this power of two. Formats round it up, down or to the nearest pixel. */
+/** Whether a side of a level is the side at full resolution, reduced by this power of two. Formats round it up, down or to the nearest pixel. */
 export function isReducedBy(power: number, full: number, side: number): boolean {
   return isPowerOfTwo(full / side, power) || Math.abs(full / 2 ** power - side) <= 1;
 }

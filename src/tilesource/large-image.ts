@@ -278,8 +278,8 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
     // Stored tiles are completely inside the image, so `edge` does not change them.
     const stored = await source.readStoredTile(address, signal && { signal });
     if (stored) {
-      const fits = answers(stored, options);
-      const bytes = fits ? stored.bytes : await transcode(stored, metadata.bandCount, options, signal);
+      const isUsable = answers(stored, options);
+      const bytes = isUsable ? stored.bytes : await transcode(stored, metadata.bandCount, options, signal);
       return { kind: 'bytes', bytes, type: options.type };
     }
   }

@@ -31,6 +31,6 @@ export function rgbOfInteger(argb: number): Rgb {
 /** The channels of a list of three integers from 0 to 255; `null` for other values. */
 export function rgbOfList(value: unknown): Rgb | null {
   if (!Array.isArray(value) || value.length !== 3) return null;
-  const fits = value.every((channel) => Number.isInteger(channel) && channel >= 0 && channel <= 255);
-  return fits ? (value as Rgb) : null;
+  const isRgb = value.every((channel) => Number.isInteger(channel) && channel >= 0 && channel <= 255);
+  return isRgb ? (value as Rgb) : null;
 }

@@ -236,7 +236,7 @@ function layerProperties(properties: JsonObject): JsonObject {
 /** Members that are determined by the geometry; properties with these names are ignored. */
 const geometryKeys: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
-/** The features and bare geometries in a GeoJSON value: those of a collection or of a list (which may contain collections), or the value itself. */
+/** The features and bare geometries in a GeoJSON value: the members of a collection or of a list (which may contain collections), or the value itself. */
 function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const entry of entries) {

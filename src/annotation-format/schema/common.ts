@@ -134,7 +134,7 @@ type ShapeSchema<Type extends string, Required extends string, Properties> = {
   additionalProperties: false;
 };
 
-/** Schema of one element type: its own properties, those of every element, and no others. */
+/** Schema of one element type: its own properties and the properties that every element has. */
 export function shape<const Type extends string, const Required extends string, const Properties extends Record<string, Schema>>(
   type: Type,
   required: readonly Required[],
@@ -150,5 +150,5 @@ export function shape<const Type extends string, const Required extends string, 
   };
 }
 
-/** The members of every element, and those of `boxProperties`. */
+/** The members of every element, and the members of `boxProperties`. */
 export type BoxElement = Omit<FromSchema<ShapeSchema<string, 'center' | 'width' | 'height', typeof boxProperties>>, 'type'>;

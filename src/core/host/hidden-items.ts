@@ -94,7 +94,7 @@ const queries: ReadonlySet<string | symbol> = new Set([
   'updateMany',
 ]);
 
-/** The host's model of items, whose queries leave out hidden items. Other members are those of the model. */
+/** The host's model of items, whose queries leave out hidden items. All other members are unchanged. */
 export function shownOnly<M extends Model<Record<string, unknown>>>(items: M): M {
   return new Proxy(items, {
     get(model, name) {

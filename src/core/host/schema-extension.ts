@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
 import { LargeImageError } from '../../errors.js';
 
-/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
+/** Types that a field of the plugin may have, by the names of Mongoose; the first is used if the host does not declare the field. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 
 /** Field of an item without a large image. It contains a sentence that says why its file could not become one. */

@@ -49,7 +49,7 @@ export function createAnnotationServices(
     own,
     temporaryDirectory,
     maxTableBytes,
-    ...given
+    ...shared
   }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
     items: Items;
     overlayImages: OverlayImages;
@@ -61,12 +61,12 @@ export function createAnnotationServices(
     maxTableBytes: number;
   },
 ): AnnotationServices {
-  const { store, records } = given;
+  const { store, records } = shared;
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changing = queues.edits;
-  const options: AnnotationParts = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
+  const options: AnnotationParts = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
   const lifecycle = new AnnotationLifecycle(options, writer);
   const edits = new AnnotationEdits(options, writer, brand);
@@ -76,7 +76,7 @@ export function createAnnotationServices(
     permissions,
     writer,
     lifecycle,
-    many: new ManyAnnotations({ own, model: given.model, records, lifecycle, permissions, logger: given.logger }),
+    many: new ManyAnnotations({ own, model: shared.model, records, lifecycle, permissions, logger: shared.logger }),
     edits,
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

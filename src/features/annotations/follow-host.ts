@@ -25,7 +25,7 @@ export function followHost(
     onItemsRemoved(events, async (items) => {
       for (const itemIds of batches(idsOf(items))) {
         await lifecycle.discard(lists.all({ itemIds, active: null }));
-        // Their history can be read, as that of the annotations of any removed item.
+        // Their history can still be read, like the history of annotations of any removed item.
         await model.setHidden(itemIds, false);
       }
     }),

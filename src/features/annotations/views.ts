@@ -10,7 +10,7 @@ import type { ReplyHeaders } from '../../http/reply.js';
 
 type Json = Record<string, unknown>;
 
-/** The members of an annotation's answer, apart from those of the document. */
+/** The members of an annotation in a response, apart from the members of the document. */
 export interface AnnotationView {
   /** All members except `annotation`. */
   record: Json;

@@ -19,7 +19,7 @@ const membersOf = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @throws InvalidError for members that a comment, or a part of it, does not have. */
+/** @throws InvalidError for unknown members of a comment or of its parts. */
 export function refuseOthers(sent: Json, what: keyof typeof membersOf): void {
   const members: readonly string[] = membersOf[what];
   const other = Object.keys(sent).find((name) => !members.includes(name));

@@ -5,7 +5,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { FolderDependants } from './folder-dependants.model.js';
 
-/** Number of folders, from that of a file upwards, that are searched for images made from the file. */
+/** Number of folders that are searched for images made from a file: its folder and the folders above. */
 const maxFolders = 10;
 
 /** Options of {@link FolderFollowers}. */

@@ -211,8 +211,8 @@ export class HostFollower {
       for (const item of served) await marking.remove(item);
       for (const { id } of some) images.closeFile(id);
       const lost = new Set(served.map(({ largeImage }) => largeImage?.fileId));
-      const left = new Set(await records.existingItems(some.map(({ itemId }) => itemId!)));
-      for (const file of some) if (left.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
+      const existing = new Set(await records.existingItems(some.map(({ itemId }) => itemId!)));
+      for (const file of some) if (existing.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
     }
   }
 

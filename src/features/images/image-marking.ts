@@ -166,7 +166,7 @@ export class ImageMarking {
   }
 
   /**
-   * Chooses the file to convert to a copy: the requested one, that of the item's large image, or its only one.
+   * Chooses the file to convert to a copy: the requested file, the file of the item's large image, or its only file.
    *
    * @throws BadParameterError, InvalidError
    */

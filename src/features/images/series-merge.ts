@@ -45,11 +45,11 @@ export class SeriesMerge {
     const series = await this.#seriesOf(item, source);
     if (series === null) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
-    const noted = await records.markers.replace(item, { ...stored, ...series, mergedInto: null });
+    const replaced = await records.markers.replace(item, { ...stored, ...series, mergedInto: null });
     items.forget(item.id);
-    if (noted === null) return;
+    if (replaced === null) return;
     step('series:noted');
-    await this.#ofSeries.run(`${noted.folderId} ${series.dicomSeriesUID}`, () => this.#joinSeries(noted, series));
+    await this.#ofSeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#joinSeries(replaced, series));
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */

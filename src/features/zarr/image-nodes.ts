@@ -5,7 +5,7 @@ import type { ZarrNode, ZarrNodes } from './nodes.js';
 
 const axisTypes: Readonly<Record<AxisName, string>> = { t: 'time', c: 'channel', z: 'space', y: 'space', x: 'space' };
 
-/** Metadata of the arrays of an image, for its own group and for those of its labels. */
+/** Metadata of the arrays of an image, for its own group and for the groups of its labels. */
 export function multiscale(
   { axes, levels, metadata: { mmX, mmY, mmZ, secondsT } }: ArrayImage,
   name: string | null,

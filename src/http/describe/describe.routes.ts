@@ -38,7 +38,7 @@ const complete = () => {
 new MutationObserver(complete).observe(document.getElementById('api'), { childList: true, subtree: true });
 `;
 
-/** Colors with enough contrast, in places where those of the library have too little. */
+/** Colors with enough contrast, where the colors of the library have too little. */
 const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .info .title small.version-stamp { background: #4a6b00; }
 .swagger-ui .info .title small pre { color: #fff; }

@@ -98,7 +98,7 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
 
 const bytes = { type: 'string', format: 'binary' } as const;
 
-/** All media types of a body with their schemas: that of {@link bodySchema}, if it is not the general one, and those of files. */
+/** All media types of a body with their schemas: the type of {@link bodySchema}, unless it is the general one, and the types of files. */
 function bodyContent(
   route: RouteOutline,
   { type, schema }: { type: string; schema: unknown },

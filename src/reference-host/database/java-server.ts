@@ -50,7 +50,7 @@ async function fetchArchives(options: Options): Promise<string> {
         '--strict-checksums',
         '-f',
         join(work, 'pom.xml'),
-        // A dead connection fails within seconds, in the transport of Maven 3 and in that of later versions.
+        // A dead connection fails within seconds, in the transports of Maven 3 and of later versions.
         '-Dmaven.wagon.http.retryHandler.count=1',
         '-Dmaven.wagon.rto=20000',
         '-Daether.connector.connectTimeout=8000',

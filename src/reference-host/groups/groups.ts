@@ -226,10 +226,10 @@ export async function leaveGroup(
   const level = group.access.users.find((entry) => entry.id.equals(userId))?.level ?? -1;
   if (level > levelOn(group, principal))
     throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
-  const left = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
+  const hasOtherAdministrator = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
   const notAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
   const removed = await models.group.updateOne(
-    { _id: group._id, ...(!principal.admin && { $or: [left, notAdministrator] }) },
+    { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministrator, notAdministrator] }) },
     { $pull: { 'access.users': { id: userId }, requests: userId } },
   );
   if (removed.matchedCount === 0) throw leftAlone();

@@ -58,9 +58,9 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
   const prefix = `.${basename(path)}.partial-`;
   for (const name of await readdir(dirname(path))) {
     if (!name.startsWith(prefix)) continue;
-    const left = join(dirname(path), name);
-    const written = await stat(left).catch(() => null);
-    if (written !== null && Date.now() - written.mtimeMs > abandonedMs) await rm(left, { force: true });
+    const partialPath = join(dirname(path), name);
+    const written = await stat(partialPath).catch(() => null);
+    if (written !== null && Date.now() - written.mtimeMs > abandonedMs) await rm(partialPath, { force: true });
   }
   // Another process, possibly on another machine, may be making it too.
   const partial = join(dirname(path), `${prefix}${randomUUID()}`);

@@ -49,7 +49,7 @@ export class PyramidWriter {
     await this.file.write(jpeg, 0, jpeg.length, offset);
   }
 
-  /** Writes the directories, then the header, and closes the file. `mmPerPixel` is that of full resolution. */
+  /** Writes the directories, then the header, and closes the file. `mmPerPixel` is the size of a pixel at full resolution. */
   async finish(description: string, mmPerPixel: number): Promise<void> {
     const directories: { offset: number; nextAt: number }[] = [];
     const missing = this.levels.findIndex((level) => level.offsets.includes(0));

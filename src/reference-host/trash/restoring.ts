@@ -50,8 +50,8 @@ export async function restore(
       }
       const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
       await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const noted = (named: RestoredPlace) => void (restoredPlace = named);
-      const found = await finishRestoring(context, { type, id }, noted);
+      const rememberPlace = (named: RestoredPlace) => void (restoredPlace = named);
+      const found = await finishRestoring(context, { type, id }, rememberPlace);
       if (found === null) throw new UnknownIdError(type, id.toHexString());
       return found;
     },

@@ -47,7 +47,7 @@ export const treeFields = {
 export interface FolderDocument extends TreeDocument, AccessControlled {
   description: string;
   parentId: Types.ObjectId;
-  /** Type of the parent. The name is that of the API. */
+  /** Type of the parent. The API uses this name. */
   parentCollection: FolderParentType;
   baseParentType: RootType;
   baseParentId: Types.ObjectId;

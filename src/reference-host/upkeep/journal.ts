@@ -38,11 +38,11 @@ export class Journal {
    */
   async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
-    const noted = await this.#note(undertaking);
-    await inTime(this.#carryOut(noted, work), {
+    const recorded = await this.#note(undertaking);
+    await inTime(this.#carryOut(recorded, work), {
       answer: () => undefined,
       // The work has been finished by `recover`, or will be later.
-      failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
+      failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
   }
@@ -55,27 +55,27 @@ export class Journal {
    */
   async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, partialResult: () => T | null): Promise<T> {
     const { logger, answerMs } = this.options;
-    const noted = await this.#note(undertaking);
-    const carriedOut = this.#carryOut(noted, work);
+    const recorded = await this.#note(undertaking);
+    const carriedOut = this.#carryOut(recorded, work);
     return inTime(carriedOut, {
       answer: () => partialResult() ?? carriedOut,
-      failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
+      failed: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
   }
 
   async #note(undertaking: Undertaking): Promise<UndertakingDocument> {
     const { models, life } = this.options;
-    const noted: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
-    const key = noted._id.toHexString();
+    const recorded: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
+    const key = recorded._id.toHexString();
     this.#active.add(key);
     try {
       // The driver is used directly, because Mongoose would interpret `$` keys in texts of users as operators.
-      await models.undertaking.collection.insertOne(noted as never);
-      return noted;
+      await models.undertaking.collection.insertOne(recorded as never);
+      return recorded;
     } catch (error) {
       // The work has not begun, but the record may have been stored.
-      await this.#recover(noted);
+      await this.#recover(recorded);
       this.#active.delete(key);
       throw error;
     }
@@ -97,11 +97,11 @@ export class Journal {
   /** Recovers from undertakings of processes that have died, and from those of this process whose recovery failed. @returns their number. */
   async recoverAll(): Promise<number> {
     const { models, life } = this.options;
-    const noted = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
-    const others = [...new Set(noted.map(({ process }) => process))].filter((id) => id !== life.id);
+    const recorded = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
+    const others = [...new Set(recorded.map(({ process }) => process))].filter((id) => id !== life.id);
     const alive = new Set(await Promise.all(others.map(async (id) => ((await life.isAlive(id)) ? id : null))));
     let count = 0;
-    for (const each of noted) {
+    for (const each of recorded) {
       const isUnderWay = each.process === life.id ? this.#active.has(each._id.toHexString()) : alive.has(each.process);
       if (!isUnderWay && (await this.#isNoted(each)) && (await this.#recover(each))) count++;
     }

@@ -98,11 +98,11 @@ export const fileChecks: HostChecks = {
       await files.remove(file);
     });
     assert.equal(await trial.records.findFile(idText(file._id)), null, 'remove removes the record of the file');
-    const left = await files
+    const remaining = await files
       .read(file, { start: 0, end: content.length })
       .then(readAll)
       .catch(() => Buffer.alloc(0));
-    assert.equal(left.length, 0, 'the bytes of a removed file cannot be read anymore');
+    assert.equal(remaining.length, 0, 'the bytes of a removed file cannot be read anymore');
     if (path !== null) await assert.rejects(readFile(path), 'the path of a removed file is gone');
   },
 
@@ -151,8 +151,8 @@ export const fileChecks: HostChecks = {
     await files.remove(docs[2]!);
     await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
     await files.removeMany([]);
-    const left = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
-    assert.equal(left, 0, 'removeMany removes the records of all files, also if some are gone already');
+    const remaining = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
+    assert.equal(remaining, 0, 'removeMany removes the records of all files, also if some are gone already');
     for (const path of paths)
       if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' }, 'removeMany removes the bytes of all files');
   },

@@ -27,7 +27,7 @@ export interface ConversionRequest {
 
 /** Checked options of a conversion. They are plain data: jobs store them. */
 export interface ConversionOptions {
-  /** Side of a tile in pixels. `null`: that of the source if its tiles are copied, otherwise {@link defaultTileSize}. */
+  /** Side of a tile in pixels. `null`: the tile size of the source if its tiles are copied, otherwise {@link defaultTileSize}. */
   tileSize: number | null;
   /** `null`: JPEG for lossy TIFFs with samples of 8 bits, otherwise LZW. */
   compression: (typeof writtenCompressions)[number] | null;

@@ -87,7 +87,7 @@ interface Positions {
 /** Sets the tile's pixel of this index to the samples at a position in the original image. */
 type Sample = (pixel: number, x: number, y: number) => void;
 
-/** Projects tiles of another source. Pixels are interpolated between four, and averaged where those of a tile cover more. */
+/** Projects tiles of another source. A pixel is interpolated between four pixels of the source, or averaged where it covers more. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];

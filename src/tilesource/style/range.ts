@@ -220,10 +220,10 @@ function withoutZeros({ lows, highs, counts }: SampleSpread): SampleSpread {
 
 /** The smallest (or largest) sample such that at most a fraction of the samples is below (or above) it. */
 function quantile({ lows, highs, counts }: SampleSpread, fraction: number, fromBelow: boolean): number {
-  let left = fraction * counts.reduce((sum, count) => sum + count, 0);
+  let remaining = fraction * counts.reduce((sum, count) => sum + count, 0);
   const { length } = counts;
   const at = (step: number) => (fromBelow ? step : length - 1 - step);
   let step = 0;
-  while (step < length - 1 && counts[at(step)]! <= left) left -= counts[at(step++)]!;
+  while (step < length - 1 && counts[at(step)]! <= remaining) remaining -= counts[at(step++)]!;
   return (fromBelow ? lows : highs)[at(step)]!;
 }

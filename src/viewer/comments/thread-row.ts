@@ -116,13 +116,13 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
       // The button for more.
       if (count > 0) element.lastElementChild?.remove();
       count += entries.length;
-      const left = entries.length === 0 ? 0 : total - count;
+      const remaining = entries.length === 0 ? 0 : total - count;
       element.append(...entries.map(row));
-      if (left > 0)
+      if (remaining > 0)
         element.append(
           h(
             'li',
-            linkButton(texts.moreReplies(left), () => void load()),
+            linkButton(texts.moreReplies(remaining), () => void load()),
           ),
         );
       const isUnread = thread.unread || entries.some(({ unread }) => unread);

@@ -50,7 +50,7 @@ export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
 
-/** The field of each name by which lists can be sorted. For other names the order is that of the ids. */
+/** The field of each name by which lists can be sorted. Other names sort by id. */
 const sortFields: Readonly<Record<string, string>> = {
   created: 'created',
   updated: 'updated',

@@ -84,7 +84,7 @@ export class AnnotationBodies {
   async receive(body: BodySource, form: BodyForm, options: ReceiveOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
     const first = await write.map((received) => this.#interpret(received, form, options.signal));
-    const { given: interpreted } = first;
+    const { value: interpreted } = first;
     if (Array.isArray(interpreted)) return first.map(() => Promise.resolve(interpreted));
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
     await first.discard();

@@ -11,7 +11,7 @@ import type { AnnotationFilter } from './annotation-record.js';
 import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
 
-/** The annotations to change: those of an item or of the items in a folder, on which the caller had a level. */
+/** The annotations to change: all annotations of an item, or of the items in a folder, for which the caller had an access level. */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
@@ -138,9 +138,9 @@ export class ManyAnnotations {
   }
 
   async #carryOutIfNoted(_id: string): Promise<boolean> {
-    const noted = await this.#intentions.findOne({ _id });
-    if (noted === null) return false;
-    await this.#carryOut(noted);
+    const intention = await this.#intentions.findOne({ _id });
+    if (intention === null) return false;
+    await this.#carryOut(intention);
     return true;
   }
 

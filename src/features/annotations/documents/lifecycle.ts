@@ -130,7 +130,7 @@ export class AnnotationLifecycle {
         const { signal, caller } = request;
         const overlaySizes = this.options.overlayImages.sizesFor(caller);
         const write = await bodies.receive(body, 'document', { ...(signal && { signal }), overlaySizes });
-        const [incoming] = write.given;
+        const [incoming] = write.value;
         const annotation = await write.commit(() => commit(incoming!));
         result = { annotation, elementsSent: incoming!.elements !== null };
       }

@@ -90,11 +90,11 @@ export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
  * A pending write: its elements are stored but not visible yet, and protected from the sweep. It must be ended by `commit` or
  * `discard`.
  */
-export interface ElementWrite<Given> {
+export interface ElementWrite<Value> {
   /** The stored elements, or what {@link map} made of them. */
-  readonly given: Given;
+  readonly value: Value;
   /** Returns the write with another value, made from the stored elements. If that fails, the write is discarded. */
-  map<Other>(make: (given: Given) => Promise<Other>): Promise<ElementWrite<Other>>;
+  map<Other>(make: (value: Value) => Promise<Other>): Promise<ElementWrite<Other>>;
   /**
    * Ends the write.
    *
@@ -104,7 +104,7 @@ export interface ElementWrite<Given> {
    * @returns the result of `publish`.
    * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason.
    */
-  commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result>;
+  commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result>;
   /** Removes the stored elements. */
   discard(): Promise<void>;
 }
@@ -324,7 +324,7 @@ export interface ElementStore {
    * Makes several changes of one annotation, each based on the result of the one before, and stores and publishes them together.
    * Otherwise like `change`.
    */
-  edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options?: StoreOptions): Promise<ElementWrite<Given>>;
+  edit<Value>(make: (editing: ElementEditing) => Promise<Value>, options?: StoreOptions): Promise<ElementWrite<Value>>;
 
   /**
    * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with
@@ -352,7 +352,7 @@ export interface ElementStore {
   /** The measurements of all elements, column by column, without their texts. */
   table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable>;
 
-  /** All packs, window by window, for what needs shapes and measurements together. */
+  /** All packs, window by window, for readers that need shapes and measurements together. */
   packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]>;
 
   /** Packs that may contain elements which satisfy the conditions, judged by the pack indexes alone. */

@@ -53,7 +53,7 @@ export interface ElementStoreOptions {
   brand: string;
   /** For the boxes of image and pixelmap elements. */
   overlaySizes: OverlaySizes;
-  /** Memory for pack indexes in bytes. Default 64 MiB; those of 200 million elements would need ten times as much. */
+  /** Memory for pack indexes in bytes. Default 64 MiB. The indexes of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
   /** Tests use smaller packs and windows. */
   layout?: Layout;
@@ -127,7 +127,7 @@ export class PackedElementStore implements ElementStore {
     return this.edit((editing) => editing.change(base, changes, options), options);
   }
 
-  edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options: StoreOptions = {}): Promise<ElementWrite<Given>> {
+  edit<Value>(make: (editing: ElementEditing) => Promise<Value>, options: StoreOptions = {}): Promise<ElementWrite<Value>> {
     return Editing.begin(this.#tools, make, options.signal);
   }
 

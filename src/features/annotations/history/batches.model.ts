@@ -114,8 +114,8 @@ export class AnnotationBatches {
     let removed = 0;
     for (const batch of await this.#stale(now)) removed += await this.abort(batch);
     await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - rememberMs) } });
-    const left = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - settleMs) } }).toArray();
-    for (const { _id } of left) await this.#settle(_id);
+    const unsettled = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - settleMs) } }).toArray();
+    for (const { _id } of unsettled) await this.#settle(_id);
     return removed;
   }
 

@@ -6,7 +6,7 @@ import type { AnnotationWriter } from '../documents/writer.js';
 
 /** One version of an annotation. */
 export interface AnnotationVersion extends AnnotationState {
-  /** Id of the record of the version. For the current version it is that of the annotation. */
+  /** Id of the record of the version. For the current version it is the id of the annotation. */
   id: string;
   annotationId: string;
   /** Whether this is the current version. */

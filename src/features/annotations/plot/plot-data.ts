@@ -47,7 +47,7 @@ interface Asking {
   signal: AbortSignal;
 }
 
-/** An item, with those of its annotations that are included. */
+/** An item, with the annotations of it that are included. */
 interface PlotItem {
   item: ItemRecord;
   annotations: AnnotationRecord[];

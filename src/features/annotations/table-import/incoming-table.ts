@@ -7,7 +7,7 @@ export type TableKind = 'csv' | 'parquet' | 'arrow';
 /** The formats as they are named in messages. */
 const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
 
-/** Maximum number of columns of a table: those of an exported table with 1000 columns, and those of shapes. */
+/** Maximum number of columns of a table: enough for an exported table, which has up to 1000 columns and the columns of shapes. */
 const maxColumns = 1100;
 /** Maximum number of rows of a table. */
 const maxRows = 10_000_000;

@@ -53,7 +53,7 @@ export function shapeTableKindOf(contentType: string | undefined): TableKind | n
   return kind === 'csv' ? null : kind;
 }
 
-/** Media types of all tables, and of those of shapes. */
+/** Media types of all tables, and of tables of shapes. */
 export const tableTypes = [...kinds.keys()];
 export const shapeTableTypes = tableTypes.filter((type) => shapeTableKindOf(type) !== null);
 

@@ -27,7 +27,7 @@ export function shapeOf(element: AnnotationElement): Shape {
 /**
  * The shape of a line or polygon without holes, whose `points` do not matter.
  *
- * @param numbers `count` numbers: x, y and z of its positions; then those of the first one.
+ * @param numbers `count` numbers: x, y and z of its positions; then the first position again.
  * @param take allocates memory for the shape.
  */
 export function lineShape(

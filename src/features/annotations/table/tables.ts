@@ -175,12 +175,12 @@ export class Tables {
   async ids(question: TableQuestion, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
     const { results } = await this.#each('ids', question, [question.table.names.find('id')], { limit });
     const texts: Uint8Array[] = [];
-    let left = limit;
+    let remaining = limit;
     for (const { text } of results) {
-      if (left === 0 || text.length === 0) continue;
-      const taken = text.subarray(0, left * idEntryBytes - 1);
+      if (remaining === 0 || text.length === 0) continue;
+      const taken = text.subarray(0, remaining * idEntryBytes - 1);
       texts.push(taken);
-      left -= Math.ceil(taken.length / idEntryBytes);
+      remaining -= Math.ceil(taken.length / idEntryBytes);
     }
     return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
   }

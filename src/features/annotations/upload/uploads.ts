@@ -250,7 +250,7 @@ export class AnnotationUploads {
     return item.id;
   }
 
-  /** Makes an item a large image if possible. The box of an overlay is that of its image; without an image it has none. */
+  /** Makes an item a large image if possible. The box of an overlay is the box of its image, so an overlay without an image has no box. */
   async #tryLargeImage({ id }: ItemRecord, user: Caller): Promise<void> {
     const { marking, items, logger } = this.options;
     try {

@@ -4,7 +4,7 @@ import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-sourc
 /** A value that is not sent with the metadata, but under a separate address. */
 export class BulkValue {
   constructor(
-    /** Path of the address, relative to that of the instance. */
+    /** Path of the address, relative to the address of the instance. */
     readonly path: string,
     readonly bytes: Uint8Array,
   ) {}

@@ -146,26 +146,26 @@ export class ImageLocator {
     asker: Asker,
   ): Promise<Instance[]> {
     const { series, instance } = address;
-    const fits = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
+    const isRequested = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
     const { facts, dicom } = record;
     const instances: Instance[] = [];
     for (const file of dicom?.files ?? []) {
       const [seriesUid, uid] = [valueText(file, '0020000E'), valueText(file, '00080018')] as const;
-      if (fits(seriesUid, uid) && (!isAssociatedFile(file) || (await asker.showsAssociated(item))))
+      if (isRequested(seriesUid, uid) && (!isAssociatedFile(file) || (await asker.showsAssociated(item))))
         instances.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
       for (const each of this.#seriesOf(record, facts)) {
         if (series !== undefined && each.uid !== series) continue;
         for (const plan of each.instances) {
-          if (fits(each.uid, plan.uid) && (plan.shown.kind === 'level' || (await asker.showsAssociated(item))))
+          if (isRequested(each.uid, plan.uid) && (plan.shown.kind === 'level' || (await asker.showsAssociated(item))))
             instances.push({ kind: 'slide', item, record: record as never, series: each, plan });
         }
         if (isSliceOver()) await nextSlice();
       }
     }
     if (instances.length > 0 && series !== undefined) return instances;
-    return [...instances, ...(await this.#annotations({ item, record }, fits, asker))];
+    return [...instances, ...(await this.#annotations({ item, record }, isRequested, asker))];
   }
 
   #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {

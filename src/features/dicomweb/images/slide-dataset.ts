@@ -11,7 +11,7 @@ export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 export const unknownText = 'Unknown';
 /** Thickness of an image in millimeters, which no file contains. */
 const depth = 0.001;
-/** Millimeters of the shorter side of a glass slide, taken as that of a label or overview, whose scale no file has. */
+/** Length of the shorter side of a glass slide in millimeters. Files do not state the scale of labels and overviews, so their shorter side is assumed to have this length. */
 const glassWidth = 25;
 
 /** A code as an item of a sequence. */

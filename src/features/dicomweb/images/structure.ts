@@ -15,7 +15,7 @@ export interface InstancePlan {
   uid: string;
   seriesUid: string;
   number: number;
-  /** Number of the position, which is that of the series. */
+  /** Number of the position, which is also the number of the series. */
   position: number;
   /** Number in its UID. */
   ordinal: number;
@@ -143,7 +143,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
   });
 }
 
-/** An instance without what its position adds. */
+/** An instance without the fields that its position adds. */
 type Plan = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 
 /** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has a separate one. */

@@ -287,14 +287,14 @@ async function* rowsOf(
     '00201206': { vr: 'IS', Value: [all.length] },
     '00201208': { vr: 'IS', Value: [all.reduce((sum, { count }) => sum + count, 0)] },
   };
-  const fits = (row: DicomJson) => meets(row, matches, query.fuzzy);
+  const isMatch = (row: DicomJson) => meets(row, matches, query.fuzzy);
   /** Whether a row fits, with attributes of one of its instances if conditions are on these. */
   const hasFitting = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
-    if (matches.every((match) => isOf(row, match))) return fits(row);
+    if (matches.every((match) => isOf(row, match))) return isMatch(row);
     for (const each of series) {
       const upper = { ...each.attributes(), ...row };
       for (const instance of each.instances()) {
-        if (fits({ ...instance.all(), ...upper })) return true;
+        if (isMatch({ ...instance.all(), ...upper })) return true;
         if (isSliceOver()) await nextSlice(signal);
       }
     }
@@ -327,7 +327,7 @@ async function* rowsOf(
       };
       const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));
       const row = needsAll ? { ...instance.all(), ...base } : base;
-      if (fits(row)) yield shown(base, row, query);
+      if (isMatch(row)) yield shown(base, row, query);
       if (isSliceOver()) await nextSlice(signal);
     }
   }

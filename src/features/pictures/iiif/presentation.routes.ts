@@ -80,8 +80,8 @@ const ofFolder = defineRoute({
       const image = await enqueue(async () => presented(services, await readable(), signal)).catch(unreadable);
       if (image !== null) images.push(image);
     }
-    const left = Math.max(0, items.length - maxCanvases);
-    return jsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, left));
+    const omitted = Math.max(0, items.length - maxCanvases);
+    return jsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, omitted));
   },
 });
 

@@ -40,14 +40,14 @@ export function itemManifest(root: string, image: PresentedImage): Json {
   const canvases = (shown.length > 0 ? shown : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
     canvasOf(root, image, frames),
   );
-  const left = positions.length - canvases.length;
+  const omitted = positions.length - canvases.length;
   const { rights, attribution } = image;
   return {
     '@context': presentationContext,
     id: `${root}/${image.itemId}/manifest.json`,
     type: 'Manifest',
     label: labelOf(image.name),
-    ...(left > 0 && { summary: { en: [`${left} more positions are not listed here.`] } }),
+    ...(omitted > 0 && { summary: { en: [`${omitted} more positions are not listed here.`] } }),
     metadata: factsOf(image.metadata),
     ...(rights !== undefined && { rights }),
     ...(attribution !== undefined && {

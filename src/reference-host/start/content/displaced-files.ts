@@ -12,7 +12,7 @@ export interface DisplacedFile {
   isMoved?: boolean;
 }
 
-/** Decides for each former file whether it was moved to a path whose own items, if any, also move. */
+/** Decides for each former file whether it was moved. If its new path has items already, they must be moved too. */
 export async function markMoved(displaced: DisplacedFile[], fresh: readonly OwnFile[]): Promise<DisplacedFile[]> {
   if (displaced.length === 0) return displaced;
   const keyOf = ({ stats }: OwnFile) => `${inodeOf(stats)} ${stats.size} ${stats.mtime.getTime()}`;

@@ -78,8 +78,8 @@ export class CodeStream {
       if (isSliceOver()) await nextSlice(signal);
     }
     // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
-    const left: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
-    const kept = segments.filter(({ marker }) => !left.includes(marker));
+    const omitted: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
+    const kept = segments.filter(({ marker }) => !omitted.includes(marker));
     return new CodeStream(reader, size, fewest, kept, byTile);
   }
 
@@ -185,8 +185,8 @@ async function listedParts(
   const last = parts.at(-1);
   if (last === undefined) return null;
   const head = await exactly(reader, { offset: last.offset, length: sotBytes }, 'a tile-part', signal);
-  const fits = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
-  return fits && offset + length - at <= 2 ** 16 ? parts : null;
+  const isWhole = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
+  return isWhole && offset + length - at <= 2 ** 16 ? parts : null;
 }
 
 /** Finds the tile-parts by reading the header of each. Those that a truncated file has lost are missing in the result. */

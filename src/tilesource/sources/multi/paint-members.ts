@@ -163,8 +163,8 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
     const isStraight = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
     const [x, y] = [(affine.a * drawing.left + affine.x) / part.scale, (affine.d * drawing.top + affine.y) / part.scale];
     const edges = [crop.left, crop.top, crop.right, crop.bottom].map((edge) => edge / part.scale);
-    const fits = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
-    if (isStraight && fits) {
+    const isAligned = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
+    if (isStraight && isAligned) {
       const [endX, endY] = [
         (affine.a * drawing.right + affine.x) / part.scale,
         (affine.d * drawing.bottom + affine.y) / part.scale,

@@ -36,8 +36,8 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
   const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
   const isSound =
     [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
-  const fits = isSound && left! + width! <= full.width && top! + height! <= full.height;
-  return fits ? { left: left!, top: top!, width: width!, height: height! } : full;
+  const isInside = isSound && left! + width! <= full.width && top! + height! <= full.height;
+  return isInside ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
 /**

@@ -29,11 +29,11 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
     for (const release of releases.splice(0)) release();
     await temporary.remove();
   };
-  let left = maxCopiedBytes;
+  let remainingBytes = maxCopiedBytes;
   const put = async (part: SourceInput, path: string) => {
-    const local = await makeLocal(part, path, left, signal);
+    const local = await makeLocal(part, path, remainingBytes, signal);
     releases.push(() => local.release());
-    left -= local.bytes;
+    remainingBytes -= local.bytes;
   };
   try {
     await put(input, join(folder, name));

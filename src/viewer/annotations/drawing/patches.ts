@@ -93,7 +93,7 @@ function lately(patches: Held[]) {
 
 /** The parts of boxes that are outside all the others. */
 export function without(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
-  let left = boxes;
-  for (const { box } of others) left = left.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));
-  return left;
+  let remaining = boxes;
+  for (const { box } of others) remaining = remaining.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));
+  return remaining;
 }

@@ -18,7 +18,7 @@ export interface SegmentColumn {
   parts: number;
 }
 
-/** The first part of a segment: what is in it. */
+/** The first part of a segment, which describes its contents. */
 export interface SegmentHeader {
   rows: number;
   /** The packs whose elements the rows are, in this order, and how many each has. */

@@ -59,7 +59,7 @@ export function rangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: st
   return ranges;
 }
 
-/** The columns of packs of a segment, as those of one pack; `null` if the segment does not have them. */
+/** The columns of some packs of a segment, joined as if they were one pack; `null` if the segment does not have them. */
 export async function joinedColumns(
   segment: StoredSegment,
   packIds: { has(id: string): boolean },

@@ -37,11 +37,11 @@ export class Editing implements ElementEditing {
   }
 
   /** Runs `make`, which changes elements, and stores the result. If it fails, nothing is kept. */
-  static async begin<Given>(
+  static async begin<Value>(
     tools: ChangeTools,
-    make: (editing: ElementEditing) => Promise<Given>,
+    make: (editing: ElementEditing) => Promise<Value>,
     signal: AbortSignal | undefined,
-  ): Promise<ElementWrite<Given>> {
+  ): Promise<ElementWrite<Value>> {
     const editing = new Editing(tools, signal);
     const ends = {
       signal,
@@ -54,10 +54,10 @@ export class Editing implements ElementEditing {
       throw error;
     });
     // In that case nothing else was changed.
-    if (editing.#created !== null) return editing.#created.map(async () => write.given);
-    return write.map(async (given) => {
+    if (editing.#created !== null) return editing.#created.map(async () => write.value);
+    return write.map(async (value) => {
       await editing.#pending.flush();
-      return given;
+      return value;
     });
   }
 
@@ -91,7 +91,7 @@ export class Editing implements ElementEditing {
     if (base.count === 0) {
       const created = await createElements(tools, base, changes, options);
       this.#created = created;
-      return created.given;
+      return created.value;
     }
     const { mark } = this.#pending;
     try {

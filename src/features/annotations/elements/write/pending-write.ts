@@ -19,35 +19,35 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** See ElementWrite. */
-export class PendingWrite<Given> implements ElementWrite<Given> {
+export class PendingWrite<Value> implements ElementWrite<Value> {
   private constructor(
-    readonly given: Given,
+    readonly value: Value,
     private readonly ends: WriteEnds,
   ) {}
 
   /** Stores elements; if that fails, none are kept. */
-  static async begin<Given>(ends: WriteEnds, store: () => Promise<Given>): Promise<PendingWrite<Given>> {
+  static async begin<Value>(ends: WriteEnds, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
     const write = new PendingWrite(null, ends);
     return write.map(store);
   }
 
-  async map<Other>(make: (given: Given) => Promise<Other>): Promise<PendingWrite<Other>> {
+  async map<Other>(make: (value: Value) => Promise<Other>): Promise<PendingWrite<Other>> {
     try {
-      return new PendingWrite(await make(this.given), this.ends);
+      return new PendingWrite(await make(this.value), this.ends);
     } catch (error) {
       await this.discard();
       throw error;
     }
   }
 
-  async commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result> {
+  async commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result> {
     const { signal, lease, undo } = this.ends;
     let mayBeVisible = false;
     try {
       signal?.throwIfAborted();
       await (await lease())?.confirm();
       mayBeVisible = true;
-      return await publish(this.given);
+      return await publish(this.value);
     } catch (error) {
       if (!mayBeVisible || isRefusal(error)) await undo();
       throw error;

@@ -46,11 +46,11 @@ export class FamilyWrite {
   }
 
   /** Calls `fill`, which writes lists of elements and returns the value to publish. */
-  static begin<Given>(
+  static begin<Value>(
     tools: WriteTools,
     signal: AbortSignal | undefined,
-    fill: (write: FamilyWrite) => Promise<Given>,
-  ): Promise<PendingWrite<Given>> {
+    fill: (write: FamilyWrite) => Promise<Value>,
+  ): Promise<PendingWrite<Value>> {
     const write = new FamilyWrite(tools, signal);
     const ends = { signal, lease: async () => write.#lease, undo: () => write.#undo(), touch: tools.touch };
     return PendingWrite.begin(ends, async () => {

@@ -4,7 +4,7 @@ import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintCol
 /** Number of elements of a group that appear in a color (`#rrggbb`). `null`: elements without a group. */
 export type GroupColor = [group: string | null, color: string, count: number];
 
-/** Counts elements by group and by the color in which they appear: that of the line, otherwise that of the fill. */
+/** Counts elements by group and by the color in which they appear: the line color, or the fill color if there is no line color. */
 export class GroupColorCounter {
   readonly #counts = new Map<string, GroupColor>();
 

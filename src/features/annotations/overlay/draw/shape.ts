@@ -127,7 +127,7 @@ export interface Paint {
   lineWidth: number;
 }
 
-/** Red, green and blue that replace those of a shape, which keeps its opacity; `null`: it has its own. */
+/** Red, green and blue that replace the color of a shape, which keeps its opacity; `null`: the shape keeps its own color. */
 export type ShapeColor = readonly [red: number, green: number, blue: number] | null;
 
 /** Colors of groups that differ from {@link groupColor}, by name; `null` is for elements without a group. */

@@ -98,8 +98,8 @@ function reductionOf(base: { width: number; height: number }, reduced: { width: 
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
   if (power < 1) return null;
-  const fits = isReducedBy(power, base.width, reduced.width) && isReducedBy(power, base.height, reduced.height);
-  return fits ? power : null;
+  const isReduction = isReducedBy(power, base.width, reduced.width) && isReducedBy(power, base.height, reduced.height);
+  return isReduction ? power : null;
 }
 
 function sameKind(a: Summary, b: Summary): boolean {

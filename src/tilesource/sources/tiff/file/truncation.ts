@@ -23,21 +23,21 @@ const comparedTogether = 8192;
  * written (position or length 0) are correct. The last directories are checked first, because most files are written in order.
  */
 export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
-  const left = { chunks: maxChunks, until: performance.now() + longestMs };
+  const budget = { chunks: maxChunks, until: performance.now() + longestMs };
   for (const [index, directory] of [...main.entries()].toReversed()) {
     let found: string | null = null;
     try {
-      found = await truncationOf(file, directory, `directory ${index}`, left);
+      found = await truncationOf(file, directory, `directory ${index}`, budget);
       const below = found === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
       for (const [at, sub] of below.entries()) {
-        found ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, left);
+        found ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, budget);
       }
     } catch (error) {
       if (!(error instanceof TileSourceError)) throw error;
       found = error.message;
     }
     if (found !== null) return found;
-    if (performance.now() > left.until) break;
+    if (performance.now() > budget.until) break;
     if (isSliceOver()) await nextSlice();
   }
   return null;
