@@ -22,7 +22,7 @@ export interface Seen {
 const cachedTileMs = 250;
 const grownBytes = 64 * 1024 * 1024;
 
-/** The value below which this share of the times is. */
+/** The time that this share of the times is below. */
 export function quantile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;

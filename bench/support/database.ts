@@ -21,8 +21,8 @@ export interface BenchDatabase {
 }
 
 /**
- * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one next to the repository, or else, or if
- * `embedded` is requested, that of `npm start`.
+ * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one next to the repository. If there is neither,
+ * or if `embedded` is requested, it is that of `npm start`.
  */
 export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
   const run = promisify(execFile);
@@ -41,7 +41,7 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
         ['ferretdb', 'postgres'].map((name) => readFile(join(data, `${name}.pid`), 'utf8').then(Number)),
       );
       await killTrees(pids);
-      // Until its parent has read its exit code, its number counts as that of a running process.
+      // The killed server counts as running until its parent has read its exit code.
       await rm(join(data, 'pg', 'data', 'postmaster.pid'), { force: true });
       return start();
     };

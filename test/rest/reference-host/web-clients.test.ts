@@ -170,7 +170,7 @@ describe('the API for web clients, beyond images', () => {
     expect(Object.keys(status.ping as unknown as object).length).toBeGreaterThan(0);
   });
 
-  /** A web socket as Girder's web client opens it, what it has been sent, and with what it was closed. */
+  /** A web socket as Girder's web client opens it, the messages that it received, and the code and reason with which it was closed. */
   function socketOf(query: string, prefix = '') {
     const socket = new WebSocket(`${started.url.replace('http', 'ws')}${prefix}/notifications/me${query}`);
     const heard: { type: string; data: unknown }[] = [];

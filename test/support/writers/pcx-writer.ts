@@ -1,4 +1,4 @@
-/** A PCX of three planes of 8 bits. @param samples of row after row, in each those of one plane after another. */
+/** A PCX of three planes of 8 bits. @param samples row by row, and in each row plane by plane. */
 export function writePcx({ width, height }: { width: number; height: number }, samples: Uint8Array): Buffer {
   const head = Buffer.alloc(128);
   head.set([10, 5, 1, 8]);
