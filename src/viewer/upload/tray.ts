@@ -82,8 +82,22 @@ let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 
 /** Lists the uploads that earlier visits have left unfinished. Each continues when its file is chosen again, here or like any other. */
 export async function offerUnfinished() {
+  await offerOnce();
+  // A tab that was closed a moment ago may still have been open.
+  for (const delay of lookDelays) {
+    await pause(delay, new AbortController().signal);
+    await offerOnce();
+  }
+}
+
+/** Ids of the uploads that were offered. */
+const offered: Set<string> = new Set();
+
+async function offerOnce() {
   for (const upload of await takeUploads()) {
     const { uploadId, folderId, place } = upload;
+    if (offered.has(uploadId)) continue;
+    offered.add(uploadId);
     const element = unfinishedRow(upload, {
       onFile(file) {
         leave(uploadId);
