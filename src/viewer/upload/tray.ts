@@ -11,7 +11,7 @@ import type { Upload } from './drop.js';
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** Delays in milliseconds after which an item that is neither an image nor refused is checked again. */
+/** Delays in milliseconds after which something is checked again: an item that is neither an image nor refused, or the uploads of closed tabs. */
 const lookDelays = [500, 2000, 8000];
 
 /** Functions that check refused items again, whose missing parts may be among the other files. */

@@ -56,10 +56,11 @@ export interface OpenTable {
   isCut: boolean;
 }
 
-/** A block whose columns can be loaded. */
-type StoredBlock = Pick<TableSegment, 'header' | 'window' | 'live'> & {
-  load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
-};
+/** A block whose columns can be loaded. Only stored segments can load their packs. */
+type StoredBlock = Pick<TableSegment, 'header' | 'window' | 'live'> &
+  Partial<Pick<TableSegment, 'loadPacks'>> & {
+    load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
+  };
 
 interface LooseSegment {
   header: SegmentHeader;
@@ -80,40 +81,30 @@ export class TableBlocks {
 
   async open(stored: StoredElements, signal: AbortSignal): Promise<OpenTable> {
     const { segments, loose } = await this.store.table(stored, { signal });
-    const blocks = segments.map(({ header, window, live, load, loadPacks }): TableBlock => {
-      const segment = { header, window, live, load };
-      return {
-        header,
-        window,
-        count: live.reduce((sum, [from, to]) => sum + to - from, 0),
-        load: (columns, until) => loaded(segment, columns, until),
-        cells: (columns, rows, until) => this.#cells({ ...segment, loadPacks }, columns, rows, until),
-      };
-    });
+    const blocks = segments.map((segment) => this.#block(segment));
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
       const partIndex = new Map(header.columns.map((column, i) => [column, i]));
       // With so few packs, each column has exactly one part.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[partIndex.get(column)!]!);
-      const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
-      blocks.push({
-        header,
-        window: packs.window,
-        count: header.rows,
-        load: (columns, until) => loaded(segment, columns, until),
-        cells: (columns, rows, until) => this.#cells(segment, columns, rows, until),
-      });
+      blocks.push(this.#block({ header, window: packs.window, live: [[0, header.rows]], load }));
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };
   }
 
-  async #cells(
-    segment: StoredBlock & { loadPacks?: TableSegment['loadPacks'] },
-    columns: TableColumn[],
-    rows: Uint32Array,
-    signal: AbortSignal,
-  ): Promise<Cell[][]> {
+  #block(segment: StoredBlock): TableBlock {
+    const { header, window, live } = segment;
+    return {
+      header,
+      window,
+      count: live.reduce((sum, [from, to]) => sum + to - from, 0),
+      load: (columns, signal) => loaded(segment, columns, signal),
+      cells: (columns, rows, signal) => this.#cells(segment, columns, rows, signal),
+    };
+  }
+
+  async #cells(segment: StoredBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
     // If the segment has left out columns, its packs are not used, because a few packs might leave out other columns.

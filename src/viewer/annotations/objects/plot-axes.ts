@@ -1,7 +1,8 @@
 import { fill, h } from '../../dom.js';
 import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
-import { boundsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { conditionsOf } from '../coloring/coloring.js';
+import type { ObjectColumn, ObjectFilter } from './requests.js';
 
 /** The choice of the columns of a plot: one, or two. */
 export class PlotAxes {
@@ -41,12 +42,14 @@ export class PlotAxes {
     this.#x.value = names.includes(x) ? x : (names.find((name) => name.startsWith('/')) ?? 'area');
     this.#y.value = names.includes(y) ? y : '';
   }
+
   /** The part of a column's values that a filter leaves; `null` if it leaves all, or none. */
   limitsOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
-    const { gte, lte } = boundsOf(filter, column);
     const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
     if (typeof min !== 'number' || typeof max !== 'number') return null;
-    const [low, high] = [Math.max(gte, min), Math.min(lte, max)];
+    const conditions = conditionsOf(filter).filter((condition) => condition.column === column);
+    const low = Math.max(min, ...conditions.map(({ gte = -Infinity }) => gte));
+    const high = Math.min(max, ...conditions.map(({ lte = Infinity }) => lte));
     return low < high && (low > min || high < max) ? { low, high } : null;
   }
 }

@@ -81,18 +81,6 @@ export async function summaryOf(
   return (await ask(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
 }
 
-/** The smallest and largest number of a column that a filter takes. */
-export function boundsOf(filter: ObjectFilter | null, column: string): { gte: number; lte: number } {
-  const every = { gte: -Infinity, lte: Infinity };
-  if (filter === null || 'region' in filter) return every;
-  if ('and' in filter) {
-    const parts = filter.and.map((part) => boundsOf(part, column));
-    return { gte: Math.max(...parts.map(({ gte }) => gte)), lte: Math.min(...parts.map(({ lte }) => lte)) };
-  }
-  const { gte = -Infinity, lte = Infinity } = filter;
-  return filter.column === column ? { gte, lte } : every;
-}
-
 /** Counts in bins of one or two columns. */
 export async function histogramOf(
   record: AnnotationRecord,
