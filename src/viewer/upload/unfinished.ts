@@ -63,7 +63,7 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
       uploads.push({ ...upload, sent: offset });
     } catch (error) {
       // The upload was finished or discarded, or the server has swept it.
-      if (error instanceof ApiError && error.status >= 400 && error.status < 500) await forgetUpload(uploadId);
+      if (error instanceof ApiError && error.status === 400) await forgetUpload(uploadId);
     }
   }
   return uploads;
