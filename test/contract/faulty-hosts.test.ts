@@ -48,11 +48,11 @@ function directoryOf(): NonNullable<Host['directory']> {
 }
 
 /** The failure of a case of the suite for a host; `null` if it passes. */
-async function verdict(change: Change, name: string, made: Partial<HostUnderTest> = {}): Promise<string | null> {
+async function verdict(change: Change, name: string, hostParts: Partial<HostUnderTest> = {}): Promise<string | null> {
   type Run = () => Promise<void> | void;
   const cases = new Map<string, Run>();
   const around: Run[] = [];
-  describeHost('a faulty host', async () => ({ ...hostWith(change), ...made }), {
+  describeHost('a faulty host', async () => ({ ...hostWith(change), ...hostParts }), {
     describe: (_name, define) => define(),
     it: (caseName, run) => void cases.set(caseName, run),
     beforeAll: (run) => void around.push(run),
@@ -93,8 +93,8 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     'takes editors for administrators',
     access((right) => ({
       level: async (...levelArguments) => {
-        const found = await right.level(...levelArguments);
-        return found === 1 ? 2 : found;
+        const level = await right.level(...levelArguments);
+        return level === 1 ? 2 : level;
       },
     })),
     rights,
@@ -127,8 +127,8 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     'lists permissions without the owner',
     access((right) => ({
       list: async (folder) => {
-        const found = await right.list!(folder);
-        return { ...found, users: found.users.filter(({ level }) => level < 2) };
+        const files = await right.list!(folder);
+        return { ...files, users: files.users.filter(({ level }) => level < 2) };
       },
     })),
     list,

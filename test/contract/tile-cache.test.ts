@@ -22,7 +22,7 @@ describe('the tile cache in memory', () => {
 describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '' : ` (skipped: ${noRedis})`}`, () => {
   let redis: TestRedis;
   const connections: RedisConnection[] = [];
-  let made = 0;
+  let cacheCount = 0;
 
   // On a busy machine, Redis may take longer than a server waits for it.
   const connect = async (commandTimeoutMs = 60_000): Promise<RedisConnection> => {
@@ -30,7 +30,7 @@ describe.skipIf(noRedis !== null)(`the tile cache in Redis${noRedis === null ? '
     connections.push(connection);
     return connection;
   };
-  const open = async (maxBytes = 1024 * 1024, namespace = `test:${(made += 1)}`): Promise<RedisTileCache> =>
+  const open = async (maxBytes = 1024 * 1024, namespace = `test:${(cacheCount += 1)}`): Promise<RedisTileCache> =>
     new RedisTileCache({ connection: await connect(), maxBytes, namespace });
 
   beforeAll(async () => {

@@ -23,8 +23,8 @@ async function commandsOf(group: number): Promise<string[]> {
   const commands: string[] = [];
   for (const pid of pids) {
     // After the name of the program, which may contain anything: state, parent, group, …
-    const [, , found] = (await read(pid, 'stat')).replace(/^.*\) /s, '').split(' ');
-    if (Number(found) === group) commands.push((await read(pid, 'cmdline')).replaceAll('\0', ' '));
+    const [, , groupId] = (await read(pid, 'stat')).replace(/^.*\) /s, '').split(' ');
+    if (Number(groupId) === group) commands.push((await read(pid, 'cmdline')).replaceAll('\0', ' '));
   }
   return commands;
 }

@@ -127,11 +127,11 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
     try {
       page = await context.newPage();
       page.setDefaultTimeout(300_000);
-      const found: string[] = [];
+      const violations: string[] = [];
       // Width and colors depend only on the style sheets, so what has been opened once is checked in all of them.
-      const look = async (name: string) => {
+      const checkView = async (name: string) => {
         const wrong = await violationsInLooks(page, { kinds });
-        found.push(...wrong.map((line) => `${name} ${line}`));
+        violations.push(...wrong.map((line) => `${name} ${line}`));
       };
       for (const [name, title] of [
         ['sign-in', 'Sign in'],
@@ -139,7 +139,7 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
       ] as const) {
         await page.goto(`${testHost.url}/#${name}`);
         await heading(title)(page);
-        await look(name);
+        await checkView(name);
       }
       await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
       for (const [index, [address, ready]] of stops.entries()) {
@@ -148,12 +148,12 @@ describe.skipIf(executablePath === null)('every page and dialog, checked with ax
         await page.setViewportSize({ width: 1200, height: 800 });
         await page.goto(`${testHost.url}/#${address}`);
         await ready(page);
-        await look(`${index} ${address}`);
+        await checkView(`${index} ${address}`);
       }
       await page.goto(`${testHost.url}/api/v1/describe`);
       await page.locator('.opblock-tag').first().waitFor();
-      await look('describe');
-      expect(found).toEqual([]);
+      await checkView('describe');
+      expect(violations).toEqual([]);
     } finally {
       await context.close();
     }

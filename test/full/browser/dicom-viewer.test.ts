@@ -124,8 +124,8 @@ describe.skipIf(executablePath === null || !isInstalled)('dicom-microscopy-viewe
       .poll(
         async () => {
           const picture = await page.screenshot();
-          const found = [await colorAt(picture, 250), await colorAt(picture, 770)] as const;
-          return distance(found[0], right) < 12 && distance(found[1], left) < 12 ? 'shown' : JSON.stringify(found);
+          const colors = [await colorAt(picture, 250), await colorAt(picture, 770)] as const;
+          return distance(colors[0], right) < 12 && distance(colors[1], left) < 12 ? 'shown' : JSON.stringify(colors);
         },
         { timeout: 60_000 },
       )

@@ -123,9 +123,9 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
     for (const name of off) await dialog().getByLabel(name).uncheck();
     const download = page.waitForEvent('download');
     await dialog().getByRole('button', { name: 'Save figure' }).click();
-    const made = await download;
+    const file = await download;
     await dialog().waitFor({ state: 'detached' });
-    return { name: made.suggestedFilename(), bytes: await readFile(await made.path()) };
+    return { name: file.suggestedFilename(), bytes: await readFile(await file.path()) };
   }
 
   /** The color of a pixel of a picture. */

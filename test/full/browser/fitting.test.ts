@@ -128,7 +128,7 @@ describe.skipIf(executablePath === null)('the page at all widths, in both langua
     try {
       const page = await context.newPage();
       page.setDefaultTimeout(300_000);
-      const found: Record<string, string[]> = {};
+      const problems: Record<string, string[]> = {};
       for (const [index, [address, ready]] of [...mainViews(ids, texts), ...moreViews(texts)].entries()) {
         // Loads a new page, so that dialogs of the previous one are gone.
         await page.goto('about:blank');
@@ -139,10 +139,10 @@ describe.skipIf(executablePath === null)('the page at all widths, in both langua
           await page.setViewportSize({ width, height: 800 });
           await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
           const wrong = await page.evaluate<string[]>(misfits);
-          if (wrong.length > 0) found[`${index} ${address} ${width}`] = wrong;
+          if (wrong.length > 0) problems[`${index} ${address} ${width}`] = wrong;
         }
       }
-      expect(found).toEqual({});
+      expect(problems).toEqual({});
     } finally {
       await context.close();
     }

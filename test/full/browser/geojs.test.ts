@@ -48,8 +48,8 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     started = await startHost();
     admin = await started.register('admin');
     item = await uploadItem(admin, await newFolder(admin, 'Slides', true), 'slide.tif', await pyramid(1500, 1100));
-    const made = await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'shapes', elements } });
-    annotation = String(made._id);
+    const created = await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'shapes', elements } });
+    annotation = String(created._id);
     browser = await launchChromium(executablePath!, ['--enable-unsafe-swiftshader']);
     page = await browser.newPage();
     await page.route(`${started.url}/geojs.html`, (route) =>
@@ -115,7 +115,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
   });
 
   it('shows centroids as points where the shapes are', async () => {
-    const found = await inPage<number[]>(`
+    const positions = await inPage<number[]>(`
       const bytes = new Uint8Array(await (await get('/annotation/${annotation}?centroids=true')).arrayBuffer());
       const [first, last] = [bytes.indexOf(0), bytes.lastIndexOf(0)];
       const text = new TextDecoder().decode(bytes.slice(0, first)) + new TextDecoder().decode(bytes.slice(last + 1));
@@ -130,6 +130,6 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
       map.draw();
       return [[200, 300], [500, 400], [900, 400], [400, 800]].map(([x, y]) => points.pointSearch({ x, y }).found.length);
     `);
-    expect(found).toEqual([1, 1, 1, 1]);
+    expect(positions).toEqual([1, 1, 1, 1]);
   });
 });

@@ -18,11 +18,11 @@ const executablePath = chromiumPath();
 function webClient(): string | null {
   const code = 'import importlib.util as u; print(u.find_spec("girder").submodule_search_locations[0])';
   try {
-    const found = execFileSync(process.env.PYTHON ?? 'python3', ['-c', code], {
+    const output = execFileSync(process.env.PYTHON ?? 'python3', ['-c', code], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const folder = join(found.trim(), 'web', 'dist');
+    const folder = join(output.trim(), 'web', 'dist');
     if (existsSync(join(folder, 'index.html'))) return folder;
   } catch {
     // The reason is printed below.
@@ -90,15 +90,16 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const body = () => page.locator('#g-app-body-container');
   const says = (text: string | RegExp) => body().getByText(text).first().waitFor();
   /** Waits for pending requests, but not forever, because each action is retried anyway. */
-  const quiet = () => until('every request has its response', () => pendingRequests.size === 0, 5_000).catch(() => undefined);
+  const waitForResponses = () =>
+    until('every request has its response', () => pendingRequests.size === 0, 5_000).catch(() => undefined);
   async function press(selector: string): Promise<void> {
-    await quiet();
+    await waitForResponses();
     await page.locator(selector).first().click();
   }
   /** Opens a menu and chooses an entry. Repeats this if a late response has closed the menu. */
   const choose = (menu: string, entry: string) =>
     until(`${entry} is chosen`, async () => {
-      await quiet();
+      await waitForResponses();
       if (!(await page.locator(entry).first().isVisible())) await press(menu);
       const chosen = page.locator(entry).first().click({ timeout: 5_000 });
       return chosen.then(
@@ -111,9 +112,9 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     until('the dialog is filled', async () => {
       const located = Object.entries(fields).map(([id, text]) => [page.locator(`${dialog} #g-${id}`), text] as const);
       for (const [field, text] of located) await field.fill(text);
-      await quiet();
-      const held = await Promise.all(located.map(([field]) => field.inputValue()));
-      return held.every((value, index) => value === located[index]![1]);
+      await waitForResponses();
+      const values = await Promise.all(located.map(([field]) => field.inputValue()));
+      return values.every((value, index) => value === located[index]![1]);
     });
   const submit = () => press(`${dialog} button[type=submit]`);
   const closed = (timeout?: number) =>
@@ -121,7 +122,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   /** Presses the button that saves the list of a dialog. Repeats this if the client was redrawing the dialog. */
   const store = (selector: string) =>
     until('the dialog is closed', async () => {
-      await quiet();
+      await waitForResponses();
       await page
         .locator(`${dialog} ${selector}`)
         .first()
@@ -134,7 +135,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     });
 
   async function open(hash: string, text: string | RegExp): Promise<void> {
-    await quiet();
+    await waitForResponses();
     await page.goto(`${url}/#${hash.replaceAll(/[A-Z]{4,}/g, (name) => ids[name as keyof typeof ids])}`);
     // A late response to a request of the previous page may replace this page in the client. It is then loaded again.
     const shown = body().getByText(text).first();
@@ -221,19 +222,19 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await page.locator(`${dialog} #g-files`).setInputFiles([file]);
       await press(`${dialog} .g-start-upload`);
       await says('note.txt');
-      const [note] = (await admin.ok('GET', '/item', { query: { folderId: ids.FOLDER, name: 'note.txt' } })) as unknown as {
+      const [noteItem] = (await admin.ok('GET', '/item', { query: { folderId: ids.FOLDER, name: 'note.txt' } })) as unknown as {
         _id: string;
         size: number;
       }[];
-      expect(note?.size).toBe(6);
-      await page.goto(`${url}/#item/${note!._id}`);
+      expect(noteItem?.size).toBe(6);
+      await page.goto(`${url}/#item/${noteItem!._id}`);
       await says('note.txt');
       await choose('.g-widget-metadata-add-button', '.g-add-simple-metadata');
       await page.locator('.g-widget-metadata-key-input').fill('stain');
       await page.locator('.g-widget-metadata-value-input').fill('HE');
       await press('.g-widget-metadata-save-button');
       await until('metadata are stored', async () => {
-        const { meta } = await admin.ok('GET', `/item/${note!._id}`);
+        const { meta } = await admin.ok('GET', `/item/${noteItem!._id}`);
         return JSON.stringify(meta) === '{"stain":"HE"}';
       });
       await choose('.g-item-actions-button', '.g-edit-item');
@@ -246,9 +247,9 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await closed();
       await choose('.g-item-actions-button', '.g-delete-item');
       await press('#g-confirm-button');
-      await until('the item is gone', async () => (await admin.send('GET', `/item/${note!._id}`)).status === 400);
+      await until('the item is gone', async () => (await admin.send('GET', `/item/${noteItem!._id}`)).status === 400);
       // The client opens the folder automatically. Waits for this, so that it does not happen while another page is opened.
-      await page.waitForURL((address) => !address.hash.includes(note!._id));
+      await page.waitForURL((address) => !address.hash.includes(noteItem!._id));
       await says('image.tif');
     }));
 
@@ -263,16 +264,16 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await open('group/GROUP/members', 'admin');
       // The pages look alike, and text typed too early is lost when the page of the new group is shown.
       await page.locator('.g-group-name', { hasText: 'People' }).waitFor();
-      const found = page.locator('.g-group-invite-container .g-search-result a').first();
+      const result = page.locator('.g-group-invite-container .g-search-result a').first();
       await until('the other is found', async () => {
         await page.locator('.g-group-invite-container .g-search-field').fill('');
         await page.locator('.g-group-invite-container .g-search-field').pressSequentially('other');
-        return found.waitFor({ timeout: 10_000 }).then(
+        return result.waitFor({ timeout: 10_000 }).then(
           () => true,
           () => false,
         );
       });
-      await found.click();
+      await result.click();
       await press(`${dialog} .g-invite-as-member`);
       await until('the other is invited', async () => {
         const { groupInvites } = await other.ok('GET', '/user/me');
@@ -304,7 +305,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       if (await page.locator('.g-user-dropdown-link').isVisible()) await choose('.g-user-dropdown-link', '.g-logout');
       await page.locator('.g-register').waitFor();
       // The client opens a page after signing out. Waits for this, because it would redraw an open dialog.
-      await quiet();
+      await waitForResponses();
       await page.goto(`${url}/#collections`);
       await page.reload();
       await press('.g-register');

@@ -81,7 +81,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
   });
 
   /** Opens every view with the texts, first those for guests, and checks it. */
-  async function visit(context: BrowserContext, texts: Texts, look: (page: Page, name: string) => Promise<unknown>) {
+  async function visit(context: BrowserContext, texts: Texts, check: (page: Page, name: string) => Promise<unknown>) {
     const page = await context.newPage();
     page.setDefaultTimeout(300_000);
     for (const [name, title] of [
@@ -90,7 +90,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     ] as const) {
       await page.goto(`${testHost.url}/#${name}`);
       await page.getByRole('heading', { name: title, exact: true }).waitFor();
-      await look(page, name);
+      await check(page, name);
     }
     await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
     for (const [index, [address, ready]] of mainViews(ids, texts).entries()) {
@@ -99,7 +99,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
       await page.setViewportSize({ width: 1200, height: 800 });
       await page.goto(`${testHost.url}/#${address}`);
       await ready(page);
-      await look(page, `${index} ${address}`);
+      await check(page, `${index} ${address}`);
     }
   }
 
@@ -113,12 +113,12 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
         await route.fulfill({ response: answer, body: `${code};${mark.toString()};Object.assign(${name}, mark(${name}));` });
       });
       const marked = mark(german);
-      const found: Record<string, string[]> = {};
+      const problems: Record<string, string[]> = {};
       await visit(context, marked, async (page, name) => {
         const outside = await page.evaluate<string[]>(unmarked);
-        if (outside.length > 0) found[name] = outside;
+        if (outside.length > 0) problems[name] = outside;
       });
-      expect(found).toEqual({});
+      expect(problems).toEqual({});
     } finally {
       await context.close();
     }
@@ -129,7 +129,7 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
     await useLanguage('de');
     const context = await browser.newContext({ locale: 'de-AT', reducedMotion: 'reduce' });
     try {
-      const found: Record<string, string[]> = {};
+      const problems: Record<string, string[]> = {};
       await visit(context, german, async (page, name) => {
         expect(await page.getAttribute('html', 'lang')).toBe('de');
         for (const [width, colorScheme] of [
@@ -140,10 +140,10 @@ describe.skipIf(executablePath === null)('the page in other languages', () => {
           await page.emulateMedia({ colorScheme });
           const wrong = await violationsOf(page);
           if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > width) wrong.push('too wide');
-          if (wrong.length > 0) found[`${name} ${width}`] = wrong;
+          if (wrong.length > 0) problems[`${name} ${width}`] = wrong;
         }
       });
-      expect(found).toEqual({});
+      expect(problems).toEqual({});
     } finally {
       await context.close();
       await useLanguage('en');

@@ -85,7 +85,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   let stageWidth: number | null = null;
 
   /** Reopens the slide with its center in the center of the stage, at a zoom. */
-  async function look(on: Page, zoom: number, { anew = true } = {}) {
+  async function openCentered(on: Page, zoom: number, { anew = true } = {}) {
     const open = async (query: string) => {
       if (anew) await on.goto('about:blank');
       await on.goto(`${testHost.url}/#item/${itemId}${query}`);
@@ -104,9 +104,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
 
   async function stored(name: string, of = itemId): Promise<Stored> {
-    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId: of, name } })) as unknown as Stored[];
-    if (found === undefined) throw new Error(`There is no annotation ${name}.`);
-    return (await admin.ok('GET', `/annotation/${found._id}`)) as unknown as Stored;
+    const [annotation] = (await admin.ok('GET', '/annotation', { query: { itemId: of, name } })) as unknown as Stored[];
+    if (annotation === undefined) throw new Error(`There is no annotation ${name}.`);
+    return (await admin.ok('GET', `/annotation/${annotation._id}`)) as unknown as Stored;
   }
 
   /** All annotations of the item, without elements. */
@@ -120,7 +120,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   }
 
   it('creates an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
-    await look(page, 1);
+    await openCentered(page, 1);
     await page.getByText('No annotations yet.').waitFor();
     // The first shape needs no annotation: one is created, and removed again if nothing is drawn.
     expect(await page.getByRole('button', { name: 'Eraser' }).isVisible()).toBe(false);
@@ -226,14 +226,14 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       };
     }`);
     await signIn(other, testHost.url, 'anna');
-    await look(other, 1);
+    await openCentered(other, 1);
     await other.getByRole('button', { name: 'New annotation' }).click();
     await other.getByLabel('Name', { exact: true }).fill('Short-lived');
     await other.getByRole('button', { name: 'Create annotation' }).click();
-    const made = other.locator('.annotation').filter({ hasText: 'Short-lived' });
-    await made.waitFor();
+    const shortLived = other.locator('.annotation').filter({ hasText: 'Short-lived' });
+    await shortLived.waitFor();
     await admin.ok('DELETE', `/annotation/${(await stored('Short-lived'))._id}`);
-    await made.waitFor({ state: 'detached' });
+    await shortLived.waitFor({ state: 'detached' });
     await other.context().close();
   });
 
@@ -338,7 +338,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     for (const x of [100, 150, 200]) await click(x, x - 100);
     await page.goto(`${testHost.url}/#`);
     await page.getByRole('heading', { name: 'Collections' }).waitFor();
-    await look(page, 1, { anew: false });
+    await openCentered(page, 1, { anew: false });
     await page.getByRole('button', { name: 'Edit Regions <b>&' }).click();
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Discard' }).click();
@@ -395,14 +395,14 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     // The page does not learn of it before it has sent the change.
     const lists = /\/annotation\?/;
-    const held: Route[] = [];
-    await page.route(lists, (route) => void held.push(route));
+    const heldRoutes: Route[] = [];
+    await page.route(lists, (route) => void heldRoutes.push(route));
     await admin.ok('PATCH', `/annotation/${id}/elements/${annotation.elements[0]!.id}`, { json: { width: 77 } });
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await page.getByRole('dialog').getByText('Both of you changed 1 shape').waitFor();
-    for (const route of held) await route.continue();
+    for (const route of heldRoutes) await route.continue();
     await page.unroute(lists);
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await row('Areas').waitFor();
@@ -485,7 +485,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await until('a frame is drawn', () => page.evaluate<boolean>('copied.length > 0'));
       return page.evaluate<boolean>('copied.every(Boolean)');
     });
-    await look(page, 4);
+    await openCentered(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
     expect(complaints).toEqual([]);
@@ -497,7 +497,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       const url = new URL(response.url());
       if (/\/annotation\/[0-9a-f]+$/.test(url.pathname) && url.searchParams.has('left')) requests.push(url);
     });
-    await look(page, 1);
+    await openCentered(page, 1);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('there were too many', () => requests.length > 0);
     await until('the picture is shown', async () => (await inkOf(page)) === 0);
@@ -514,7 +514,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       const side = (from: string, to: string) => Number(query.get(to)) - Number(query.get(from));
       areas.push(side('left', 'right') * side('top', 'bottom'));
     });
-    await look(page, 4);
+    await openCentered(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
     const first = Math.max(...areas);
@@ -551,8 +551,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const bytes = await sharp(raw).tiff({ tile: true, tileWidth: 256, tileHeight: 256 }).toBuffer();
     const item = await uploadItem(admin, folderId, 'over one another.tiff', bytes);
     const box = (x: number, width: number, color: string) => {
-      const look = { rotation: 0, fillColor: color, lineColor: color };
-      return { type: 'rectangle', center: [x, 512, 0], width, height: 100, ...look };
+      const style = { rotation: 0, fillColor: color, lineColor: color };
+      return { type: 'rectangle', center: [x, 512, 0], width, height: 100, ...style };
     };
     // The first is below the second, which extends to where the view begins. There are so many others that not all are loaded.
     const many = Array.from({ length: 6000 }, (_, index) => box(3000 + (index % 1000), 1, '#0000ff'));
@@ -565,18 +565,18 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const colors = await until('the first is in sight', async () => {
       const [x = 0, , width = 1] = /at=([\d.,]+)/.exec(page.url())![1]!.split(',').map(Number);
       const { width: screen } = (await page.locator('.drawing').boundingBox())!;
-      const found = await colorsAt(
+      const colors = await colorsAt(
         page,
         [850, 895].map((at) => [((at - x) / width) * screen, 0]),
       );
-      return found.every(([, , , opacity = 0]) => opacity > 0) && found;
+      return colors.every(([, , , opacity = 0]) => opacity > 0) && colors;
     });
     for (const [red = 0, green = 0] of colors) expect([red > 100, green > 100]).toEqual([false, true]);
   });
 
   it('keeps groups hidden after navigation, after a reload, and in shared links', async () => {
     const isShown = (on: Page) => on.getByRole('checkbox', { name: 'Nuclei' }).isChecked();
-    await look(page, 1);
+    await openCentered(page, 1);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('the address says so', () => page.url().includes('hide='));
     const address = page.url();
@@ -600,7 +600,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   });
 
   it('opens an address that is entered just before the page writes its own', async () => {
-    await look(page, 1);
+    await openCentered(page, 1);
     await row('Nuclei').waitFor();
     // Both are done in one task, so the page learns of the new address after it has written its own.
     await page.evaluate(`{
@@ -669,8 +669,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const path = join(folder, 'facts.tiff');
     await makeSyntheticSlide(path, { size: 1024 });
     const parent = await context.models.folder.findById(item!.folderId).lean();
-    const made = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'facts', creatorId: null });
-    const id = made.item._id.toHexString();
+    const registered = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'facts', creatorId: null });
+    const id = registered.item._id.toHexString();
     const { mm_x: mm } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as { mm_x: number };
     const box = { type: 'rectangle', width: 200, height: 100, rotation: 0, lineColor: '#ff0000', lineWidth: 2 };
     const elements = [
@@ -696,13 +696,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     ])
       expect(facts).toContain(fact);
     await card.getByRole('button', { name: 'Close' }).click();
-    const both = await inkOf(page);
+    const inkOfBoth = await inkOf(page);
     await page.getByRole('checkbox', { name: 'two' }).uncheck();
-    await until('one group is drawn', async () => (await inkOf(page)) < both * 0.7);
+    await until('one group is drawn', async () => (await inkOf(page)) < inkOfBoth * 0.7);
     await page.getByRole('button', { name: 'Hide all' }).click();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     await page.getByRole('button', { name: 'Show all' }).click();
-    await until('all is drawn', async () => (await inkOf(page)) > both * 0.8);
+    await until('all is drawn', async () => (await inkOf(page)) > inkOfBoth * 0.8);
 
     // Measures a length, then an area. Neither is stored.
     await tool('Measure');
@@ -844,15 +844,17 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await writeFile(written, JSON.stringify([feature, feature], null, 2));
     const refused = join(folder, 'refused.json');
     await writeFile(refused, '{"nonsense": 1}');
-    await look(page, 1);
+    await openCentered(page, 1);
     const before = await namesOf();
     await page.locator('.annotation-panel input[type=file]').setInputFiles([written, refused]);
     await page.getByTestId('annotation-message').getByText('refused.json: ').waitFor();
-    const made = await until('one annotation is made', async () => {
-      const now = await namesOf();
-      return now.length === before.length + 1 ? now.find(({ _id }) => !before.some((known) => known._id === _id)) : null;
+    const created = await until('one annotation is made', async () => {
+      const annotations = await namesOf();
+      return annotations.length === before.length + 1
+        ? annotations.find(({ _id }) => !before.some((former) => former._id === _id))
+        : null;
     });
-    expect([made._elementCount, made.annotation.name]).toEqual([2, 'qupath']);
+    expect([created._elementCount, created.annotation.name]).toEqual([2, 'qupath']);
     const dataTransfer = await page.evaluateHandle(`(() => {
       const files = new DataTransfer();
       files.items.add(new File(['{"name": "Dropped", "elements": []}'], 'dropped.json'));
@@ -862,10 +864,10 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await row('Dropped').waitFor();
     await admin.ok('DELETE', `/annotation/${(await stored('Dropped'))._id}`);
 
-    const path = `/annotation/${made._id}`;
+    const path = `/annotation/${created._id}`;
     const { annotation } = (await admin.ok('GET', path)) as unknown as { annotation: { elements: object[] } };
     await admin.ok('PUT', path, { json: { ...annotation, name: 'Taken', elements: annotation.elements.slice(0, 1) } });
-    await look(page, 1);
+    await openCentered(page, 1);
     await row('Taken').getByRole('button', { name: 'Download, share or restore Taken' }).click();
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'GeoJSON', exact: true }).click();
@@ -887,7 +889,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await writeFile(empty, '[]');
     // As editors of Windows save a file.
     await writeFile(marked, `\uFEFF${JSON.stringify({ type: 'FeatureCollection', features })}`);
-    await look(page, 1);
+    await openCentered(page, 1);
     const before = await namesOf();
     const input = page.locator('.annotation-panel input[type=file]');
     const message = page.getByTestId('annotation-message');
@@ -895,13 +897,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await message.getByText('empty.json: it contains no annotations.').waitFor();
     await input.setInputFiles(marked);
     await message.getByText('is on the image').waitFor();
-    const own = join(folder, 'own.geojson');
-    await writeFile(own, JSON.stringify({ type: 'FeatureCollection', features, name: 'Its own name' }));
-    await input.setInputFiles(own);
+    const exportedFile = join(folder, 'own.geojson');
+    await writeFile(exportedFile, JSON.stringify({ type: 'FeatureCollection', features, name: 'Its own name' }));
+    await input.setInputFiles(exportedFile);
     await row('Its own name').waitFor();
-    const made = (await namesOf()).filter(({ _id: id }) => !before.some(({ _id }) => _id === id));
-    expect(made.map(({ annotation }) => annotation.name).toSorted()).toEqual(['Its own name', 'marked']);
-    for (const { _id: id } of made) await admin.ok('DELETE', `/annotation/${id}`);
+    const imported = (await namesOf()).filter(({ _id: id }) => !before.some(({ _id }) => _id === id));
+    expect(imported.map(({ annotation }) => annotation.name).toSorted()).toEqual(['Its own name', 'marked']);
+    for (const { _id: id } of imported) await admin.ok('DELETE', `/annotation/${id}`);
   });
 
   it('stays usable with many groups and with names of any length, while others change them', async () => {
@@ -927,7 +929,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       label: { value: 'L'.repeat(5000), visibility: 'hidden' },
       user: { ['k'.repeat(4000)]: 'v'.repeat(5000) },
     };
-    const made = (await admin.ok('POST', '/annotation', {
+    const created = (await admin.ok('POST', '/annotation', {
       query: { itemId: item },
       json: { name: 'Many', elements },
     })) as unknown as Stored;
@@ -953,7 +955,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     // A search continues when another version arrives.
     await find.fill('group 59');
     const more = { ...box, center: [1000, 1000, 0], group: 'group 59 of somebody else' };
-    await admin.ok('PATCH', `/annotation/${made._id}/elements`, { json: { put: [more], remove: [] } });
+    await admin.ok('PATCH', `/annotation/${created._id}/elements`, { json: { put: [more], remove: [] } });
     await groups.getByText('group 59 of somebody else').waitFor();
     expect(await find.inputValue()).toBe('group 59');
     expect(await focused()).toBe('Find a group');
@@ -983,7 +985,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   });
 
   it('saves the view as a picture with its scale bar, and lists the keyboard shortcuts', async () => {
-    await look(page, 1);
+    await openCentered(page, 1);
     await page.getByRole('button', { name: 'Save this view' }).click();
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Save figure' }).click();
@@ -998,13 +1000,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   it('shows annotations to visitors and readers, without tools', async () => {
     const visitor = await open();
     try {
-      await look(visitor, 2);
+      await openCentered(visitor, 2);
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       await until('shapes are drawn', async () => (await inkOf(visitor)) > 1000);
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
       const rita = await testHost.register('rita');
       await signIn(visitor, testHost.url, 'rita');
-      await look(visitor, 2);
+      await openCentered(visitor, 2);
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
       expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button').count()).toBe(1);
@@ -1016,7 +1018,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await admin.ok('PUT', `/annotation/${(await stored('Grid'))._id}/access`, {
         form: { access: JSON.stringify({ users, groups: [] }) },
       });
-      await look(visitor, 2);
+      await openCentered(visitor, 2);
       await visitor.getByRole('button', { name: 'Edit Grid' }).click();
       await visitor.getByRole('button', { name: 'Stop editing Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
@@ -1027,7 +1029,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   });
 
   it('draws, selects, moves and removes shapes with the keyboard alone', async () => {
-    await look(page, 1);
+    await openCentered(page, 1);
     const keys = async (...names: string[]) => {
       for (const name of names) await page.keyboard.press(name);
     };

@@ -83,10 +83,10 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
   }
 
   /** Waits until squares have these colors; `null` if they are not visible. */
-  async function colorsAre(what: string, expected: (Color | null)[]) {
+  async function colorsAre(description: string, expected: (Color | null)[]) {
     let shown: number[][] = [];
     try {
-      await until(what, async () => {
+      await until(description, async () => {
         const at = new URLSearchParams(page.url().split('?')[1]).get('at')?.split(',').map(Number);
         const box = await page.locator('.drawing').boundingBox();
         if (!at || !box) return false;
@@ -94,13 +94,13 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
         const places = around.map(({ center: [x, y] }) => [(x! - at[0]!) * scale, (y! - at[1]!) * scale] as [number, number]);
         shown = await colorsAt(page, places);
         return shown.every((color, i) => {
-          const wanted = expected[i];
-          if (!wanted) return color[3] === 0;
-          return color[3]! > 60 && wanted.every((value, channel) => Math.abs(value - color[channel]!) < 30);
+          const expectedColor = expected[i];
+          if (!expectedColor) return color[3] === 0;
+          return color[3]! > 60 && expectedColor.every((value, channel) => Math.abs(value - color[channel]!) < 30);
         });
       });
     } catch (error) {
-      throw new Error(`${what}: ${JSON.stringify(shown)} instead of ${JSON.stringify(expected)}`, { cause: error });
+      throw new Error(`${description}: ${JSON.stringify(shown)} instead of ${JSON.stringify(expected)}`, { cause: error });
     }
   }
 
@@ -139,8 +139,8 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     await colorsAre('shapes have their own colors', [red, red, red, red]);
     await legend().getByText('Colors and heat map').click();
     await legend().getByLabel('Color by').selectOption('/score');
-    const whole = scores.map((score) => paletteColor(score, [0, count - 1]));
-    await colorsAre('tiles are colored', whole);
+    const colorsInFullRange = scores.map((score) => paletteColor(score, [0, count - 1]));
+    await colorsAre('tiles are colored', colorsInFullRange);
     await legend().getByLabel('Min /score').fill('4800');
     await legend().getByLabel('Max /score').fill('5200');
     await legend().getByLabel('Max /score').press('Enter');

@@ -126,10 +126,10 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     };
     const give = (list: object[]) =>
       admin.ok('PUT', `/folder/${String(folderId)}/access`, { query: { access: JSON.stringify({ users: list, groups: [] }) } });
-    const own = users.map(({ id, level }) => ({ id, level }));
-    await give([...own, { id: reader.id, level: 0 }]);
+    const entries = users.map(({ id, level }) => ({ id, level }));
+    await give([...entries, { id: reader.id, level: 0 }]);
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
-    await give(own);
+    await give(entries);
     await inPage(`window.opened = null; viewer.token = '${admin.token}';`);
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
     complaints.length = 0;
@@ -143,9 +143,9 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await page.getByRole('alert').getByText('You do not have permission to view this.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
     await page.getByRole('alert').getByText('Not found').waitFor();
-    const asked = cookies.length;
+    const cookieCount = cookies.length;
     await wait(6000);
-    expect(cookies.length).toBe(asked);
+    expect(cookies.length).toBe(cookieCount);
     await inPage(`window.opened = null; viewer.item = '${item}'; viewer.token = '${admin.token}';`);
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
     complaints.length = 0;

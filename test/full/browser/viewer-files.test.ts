@@ -46,8 +46,8 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
   /** A page on which a user is signed in. */
   async function pageOf(client: Client) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
-    const kept = `localStorage.getItem('token /api/v1') ?? localStorage.setItem('token /api/v1', '${client.token}')`;
-    await context.addInitScript(`if (location.protocol === 'http:') ${kept}`);
+    const storeToken = `localStorage.getItem('token /api/v1') ?? localStorage.setItem('token /api/v1', '${client.token}')`;
+    await context.addInitScript(`if (location.protocol === 'http:') ${storeToken}`);
     const opened = await context.newPage();
     opened.setDefaultTimeout(300_000);
     opened.on('pageerror', (error) => complaints.push(error.message));
@@ -66,10 +66,10 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
   const select = (name: string) => page.getByLabel(`Select ${name}`, { exact: true });
   const names = (list: string) => page.locator(list).allInnerTexts();
   const itemNames = async (id: string) => {
-    const found = (await admin.ok('GET', '/item', { query: { folderId: id, sort: 'naturalName' } })) as unknown as {
+    const items = (await admin.ok('GET', '/item', { query: { folderId: id, sort: 'naturalName' } })) as unknown as {
       name: string;
     }[];
-    return found.map(({ name }) => name);
+    return items.map(({ name }) => name);
   };
 
   const loginsOf = async (group?: string) => {
@@ -212,10 +212,10 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       input.dispatchEvent(new Event('change'));
     })()`);
     await page.locator('.upload').filter({ hasText: 'deep.txt' }).getByText('Uploaded').waitFor();
-    const found = await admin.ok('GET', '/resource/lookup', {
+    const copy = await admin.ok('GET', '/resource/lookup', {
       query: { path: '/collection/Slides/Kidney/case 7/block A/deep.txt' },
     });
-    expect(found.name).toBe('deep.txt');
+    expect(copy.name).toBe('deep.txt');
     await page.getByRole('link', { name: 'case 7' }).waitFor();
     expect(complaints).toEqual([]);
   });
@@ -349,7 +349,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await inDialog('Create account');
     await closed();
     await page.setViewportSize({ width: 390, height: 700 });
-    const box = (found: Locator) => found.boundingBox();
+    const box = (locator: Locator) => locator.boundingBox();
     const edit = (await box(page.getByRole('button', { name: 'Edit “Pia Pohl”' })))!;
     const frame = (await box(page.locator('.table-frame')))!;
     expect(edit.x + edit.width, 'the actions are within sight').toBeLessThanOrEqual(frame.x + frame.width);

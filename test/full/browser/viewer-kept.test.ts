@@ -128,14 +128,14 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     const stage = stageOf(page);
     await stage.click(-200, -100);
     await stage.click(-100, -100);
-    const kept = `(async () => {
+    const storedCount = `(async () => {
       const result = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
       const database = await result(indexedDB.open('large-image'));
       const all = await result(database.transaction('unsaved').objectStore('unsaved').getAll());
       database.close();
       return all.find(({ annotationId }) => annotationId === '${annotation}')?.draft?.points.length;
     })()`;
-    await until('both corners are kept', async () => (await page.evaluate(kept)) === 2);
+    await until('both corners are kept', async () => (await page.evaluate(storedCount)) === 2);
     await leave();
     await row().getByText('1 unsaved change', { exact: true }).waitFor();
     await edit();
@@ -341,8 +341,8 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
 
   it('moves folders and items to the trash, and back by Undo and from there', async () => {
     const name = `Gone ${count}`;
-    const gone = await admin.create('/folder', { parentType: 'folder', parentId: folderId, name });
-    await admin.create('/item', { folderId: gone, name: 'in it' });
+    const trashedFolder = await admin.create('/folder', { parentType: 'folder', parentId: folderId, name });
+    await admin.create('/item', { folderId: trashedFolder, name: 'in it' });
     await signIn(page, testHost.url, 'anna');
     await open(`folder/${folderId}`);
     const toTrash = async () => {
@@ -360,20 +360,20 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await open('trash');
     await page.getByRole('button', { name: `Restore “${name}”` }).click();
     await page.getByRole('heading', { name: 'The trash is empty.' }).waitFor();
-    expect((await admin.send('GET', `/folder/${gone}`)).status).toBe(200);
+    expect((await admin.send('GET', `/folder/${trashedFolder}`)).status).toBe(200);
     // A dialog about something that is no longer shown is closed.
-    await admin.create('/folder', { parentType: 'folder', parentId: gone, name: 'empty' });
-    await open(`folder/${gone}`);
+    await admin.create('/folder', { parentType: 'folder', parentId: trashedFolder, name: 'empty' });
+    await open(`folder/${trashedFolder}`);
     await page.getByRole('checkbox', { name: 'Select empty' }).click();
     await page.getByRole('region', { name: 'Selection' }).getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByText('1 folder.').waitFor();
     await page.goBack();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await admin.ok('POST', '/resource/trash', { query: { resources: JSON.stringify({ folder: [gone] }) } });
+    await admin.ok('POST', '/resource/trash', { query: { resources: JSON.stringify({ folder: [trashedFolder] }) } });
     await open('trash');
     await page.getByRole('button', { name: 'Empty trash' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'The trash is empty.' }).waitFor();
-    expect((await admin.send('GET', `/folder/${gone}`)).status).toBe(400);
+    expect((await admin.send('GET', `/folder/${trashedFolder}`)).status).toBe(400);
   });
 });

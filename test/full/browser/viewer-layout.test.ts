@@ -54,7 +54,7 @@ describe.skipIf(executablePath === null)('the layout of the page', () => {
   /** The distinct vertical positions of the visible elements. */
   async function rowsOf(selector: string): Promise<number[]> {
     const shown = await page.locator(selector).filter({ visible: true }).all();
-    const boxes = await Promise.all(shown.map((one) => one.boundingBox()));
+    const boxes = await Promise.all(shown.map((element) => element.boundingBox()));
     expect(boxes.length).toBeGreaterThan(1);
     return [...new Set(boxes.map((box) => Math.round(box!.y)))];
   }

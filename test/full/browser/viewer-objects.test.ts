@@ -212,10 +212,10 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     expect(text.trim().split('\n')).toHaveLength(selected + 1);
     await panel().getByRole('button', { name: 'New annotation from these' }).click();
     await page.locator('.annotation').filter({ hasText: 'Cells (selection)' }).waitFor();
-    const [made] = (await admin.ok('GET', '/annotation', { query: { itemId, name: 'Cells (selection)' } })) as unknown as {
+    const [annotation] = (await admin.ok('GET', '/annotation', { query: { itemId, name: 'Cells (selection)' } })) as unknown as {
       _elementCount: number;
     }[];
-    expect(made!._elementCount).toBe(selected);
+    expect(annotation!._elementCount).toBe(selected);
 
     // With the keyboard, a range of two columns is selected.
     await panel().getByLabel('Vertical').selectOption('/size');
@@ -223,9 +223,9 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByLabel('Highest value of /score').fill('99');
     await panel().getByLabel('Highest value of /size').fill('500');
     // The plot then shows this part alone.
-    const asked = page.waitForRequest(/table.histogram[?].*high=99&.*yhigh=500/);
+    const request = page.waitForRequest(/table.histogram[?].*high=99&.*yhigh=500/);
     await panel().getByRole('button', { name: 'Use as a filter' }).press('Enter');
-    await asked;
+    await request;
     const few = elements.slice(0, 100).filter(({ user }) => user.size <= 500).length;
     await panel().getByText(`${few} shapes`, { exact: true }).waitFor();
     expect(complaints).toEqual([]);
@@ -237,8 +237,8 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
       await page.setViewportSize({ width: 1280, height: 850 });
       await panel().getByRole('button', { name: view, exact: true }).click();
       await panel().locator({ Table: 'tr[data-index]', Summary: '.object-summary td', Plot: '.u-over' }[view]!).first().waitFor();
-      const found = await violationsInLooks(page, { within: '.objects-panel' });
-      wrong.push(...found.map((line) => `${view} ${line}`));
+      const violations = await violationsInLooks(page, { within: '.objects-panel' });
+      wrong.push(...violations.map((line) => `${view} ${line}`));
     }
     expect(wrong).toEqual([]);
     await panel().getByRole('button', { name: 'Close' }).click();

@@ -126,9 +126,9 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
 
   it('lists folders that others have shared', async () => {
     const token = reader.token!;
-    const own = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    await keepToken(own, token);
-    const readers = await own.newPage();
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    await keepToken(context, token);
+    const readers = await context.newPage();
     readers.setDefaultTimeout(120_000);
     await readers.goto(`${testHost.url}/#`);
     await readers.getByRole('link', { name: 'Shared with me' }).click();
@@ -141,7 +141,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await readers.getByRole('button', { name: 'Share', exact: true }).click();
     await readers.getByText('Only people who can manage the folder see the other permissions.').waitFor();
     expect(await readers.getByRole('button', { name: 'Permissions of the folder' }).count()).toBe(0);
-    await own.close();
+    await context.close();
   });
 
   it('reports an invalid link, and opens nothing with it', async () => {

@@ -96,15 +96,15 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     // A rotated image without a position is fully visible, and stays so when the stage gets smaller.
     const scale = () => page.getByTitle('Magnification on screen').innerText();
     await open('?rotation=45');
-    const whole = await scale();
+    const fittedScale = await scale();
     await open('');
-    expect(Number.parseFloat(whole) / Number.parseFloat(await scale())).toBeCloseTo(Math.SQRT1_2, 1);
+    expect(Number.parseFloat(fittedScale) / Number.parseFloat(await scale())).toBeCloseTo(Math.SQRT1_2, 1);
     await open('?rotation=45');
     await page.setViewportSize({ width: 900, height: 500 });
-    await until('it is smaller', async () => (await scale()) !== whole);
+    await until('it is smaller', async () => (await scale()) !== fittedScale);
     expect(part('at')).toBe(null);
     await page.setViewportSize({ width: 1280, height: 850 });
-    await until('it is as large as before', async () => (await scale()) === whole);
+    await until('it is as large as before', async () => (await scale()) === fittedScale);
   });
 
   it('moves two images together according to their scales, or one alone while the lock is off, and keeps their positions in the address', async () => {
@@ -126,9 +126,9 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     };
     const liesAt = (expected: () => number[]) =>
       until('the second shows the place', async () => {
-        const [seen, target] = [await middle(), expected()];
-        if (seen.length === 2 && seen.every((value, index) => Math.abs(value - target[index]!) < 3)) return true;
-        throw new Error(`${seen.join()} instead of ${target.join()}`);
+        const [actual, target] = [await middle(), expected()];
+        if (actual.length === 2 && actual.every((value, index) => Math.abs(value - target[index]!) < 3)) return true;
+        throw new Error(`${actual.join()} instead of ${target.join()}`);
       });
     const drag = async (of: number, across: number) => {
       const { x, y, width, height } = (await page.locator('.stages > .stage').nth(of).boundingBox())!;
@@ -138,7 +138,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       await page.mouse.up();
     };
     /** The view rests when the address stays the same for some frames. */
-    const rest = async () => {
+    const untilAtRest = async () => {
       let last = '';
       await until('the view rests', async () => {
         const before = last;
@@ -157,17 +157,17 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       const { x, y, width, height } = (await page.locator(`.navigator ${name}`).first().boundingBox())!;
       return [x + width / 2, y + height / 2];
     };
-    const [whole, seen] = [await centerOf('canvas'), await centerOf('.displayregion')];
-    seen.forEach((value, axis) => expect(Math.abs(value - whole[axis]!)).toBeLessThan(6));
+    const [centerOfCanvas, centerOfRegion] = [await centerOf('canvas'), await centerOf('.displayregion')];
+    centerOfRegion.forEach((value, axis) => expect(Math.abs(value - centerOfCanvas[axis]!)).toBeLessThan(6));
     await drag(0, 80);
     await until('the first has moved', () => at()[0]! < 950);
     await liesAt(half);
     await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();
-    await rest();
+    await untilAtRest();
     const before = at();
     await drag(1, -100);
     await until('the second is elsewhere', () => part('offset') !== null);
-    await rest();
+    await untilAtRest();
     expect(at()).toEqual(before);
     const shift = Number(part('offset')!.split(',')[0]);
     expect(shift).toBeGreaterThan(20);
@@ -242,9 +242,9 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       // Measures all at the same moment, because the width of the scale may still be changing.
       const measure = 'names.map((name) => ({ name, at: document.querySelector(name)?.getBoundingClientRect().toJSON() }))';
       type Found = { name: string; at?: Box };
-      const found = await page.evaluate<Found[]>(`{ const names = ${JSON.stringify(names)}; ${measure} }`);
-      const covers = found.flatMap(({ name, at }, index) =>
-        found.slice(index + 1).flatMap((next) => (at && next.at && areOverlapping(at, next.at) ? [`${name} ${next.name}`] : [])),
+      const places = await page.evaluate<Found[]>(`{ const names = ${JSON.stringify(names)}; ${measure} }`);
+      const covers = places.flatMap(({ name, at }, index) =>
+        places.slice(index + 1).flatMap((next) => (at && next.at && areOverlapping(at, next.at) ? [`${name} ${next.name}`] : [])),
       );
       expect(covers).toEqual([]);
     } finally {
@@ -295,17 +295,17 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
   });
 
   it("shows others' changes automatically, even after an outage, and keeps unsaved ones", async () => {
-    const [here, there] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
+    const [first, second] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
     await open('');
     await page.getByText('No annotations yet.').waitFor();
-    const path = `/annotation/${String((await annotate('Theirs', [here!]))._id)}`;
+    const path = `/annotation/${String((await annotate('Theirs', [first!]))._id)}`;
     await row('Theirs').locator('.annotation-row').getByText('1', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Edit Theirs' }).click();
     await page.getByRole('button', { name: 'Point', exact: true }).click();
     await stageOf(page).click(0, 0);
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     await page.context().setOffline(true);
-    await admin.ok('PATCH', `${path}/elements`, { json: { put: [there!], remove: [] } });
+    await admin.ok('PATCH', `${path}/elements`, { json: { put: [second!], remove: [] } });
     await annotate('More', []);
     await page.context().setOffline(false);
     await row('Theirs').locator('.annotation-row').getByText('2', { exact: true }).waitFor();

@@ -26,7 +26,7 @@ interface Shape {
 }
 
 /** A square around a point, which is given from the middle of the image. */
-const square = (x: number, y: number, side: number, rest: object = {}) => ({
+const square = (x: number, y: number, side: number, members: object = {}) => ({
   type: 'polyline',
   closed: true,
   points: [
@@ -35,7 +35,7 @@ const square = (x: number, y: number, side: number, rest: object = {}) => ({
     [1, 1],
     [-1, 1],
   ].map(([across, down]) => [middle + x + (across! * side) / 2, middle + y + (down! * side) / 2, 0]),
-  ...rest,
+  ...members,
 });
 
 /** The area of a polygon without its holes. */
@@ -88,8 +88,8 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
   /** Opens the image with an annotation of some shapes, which is edited; one pixel of the image is one of the screen. */
   async function edit(elements: object[]): Promise<void> {
     if (annotationId) await admin.ok('DELETE', `/annotation/${annotationId}`);
-    const made = await admin.ok('POST', '/annotation', { query: { itemId }, json: { name: 'Shapes', elements } });
-    annotationId = String(made._id);
+    const annotation = await admin.ok('POST', '/annotation', { query: { itemId }, json: { name: 'Shapes', elements } });
+    annotationId = String(annotation._id);
     const open = async (query: string) => {
       await page.goto('about:blank');
       await page.goto(`${testHost.url}/#item/${itemId}${query}`);

@@ -156,12 +156,12 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     for (let index = 0; index < manyAnnotations; index += 1)
       await annotate(crowded, { name: `Region ${index}`, elements: [box(10 + 8 * index)] });
     const requests: string[] = [];
-    const note = (request: { url(): string }) => requests.push(request.url());
-    page.on('request', note);
+    const recordRequest = (request: { url(): string }) => requests.push(request.url());
+    page.on('request', recordRequest);
     await open(`item/${crowded}`);
     await row('Region 99').waitFor();
     await until('the shapes are loaded', () => requests.some((url) => url.includes('annotation/item/')));
-    page.off('request', note);
+    page.off('request', recordRequest);
     expect(requests.filter((url) => url.includes('/annotation')).length).toBeLessThan(12);
     const { height } = (await page.locator('.annotation-panel').boundingBox())!;
     expect(height).toBeLessThan(650);
@@ -191,11 +191,11 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
   });
 
   it('imports tables of shapes, named after their files', async () => {
-    const made = await annotate(slide, { name: 'Cells', elements: [box(10)] });
+    const annotation = await annotate(slide, { name: 'Cells', elements: [box(10)] });
     await open(`item/${slide}`);
     await row('Cells').waitFor();
     const input = page.locator('.annotation-panel input[type=file]');
-    const table = await admin.send('GET', `/annotation/${made}/table.parquet`);
+    const table = await admin.send('GET', `/annotation/${annotation}/table.parquet`);
     await input.setInputFiles({ name: 'Shapes again.parquet', mimeType: '', buffer: table.bytes });
     await page.getByRole('status').getByText('Imported Shapes again.parquet: 1').waitFor();
     await row('Shapes again').waitFor();

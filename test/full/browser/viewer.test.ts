@@ -79,8 +79,8 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     })()`);
   const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
   /** The picture, when it differs from an earlier one. A picture of the small stack is one tile. */
-  const changed = (what: string, before: string) =>
-    until(what, async () => ((await picture()) === before ? null : await picture()));
+  const changed = (description: string, before: string) =>
+    until(description, async () => ((await picture()) === before ? null : await picture()));
   const stageBox = async () => (await page.locator('.stage').boundingBox())!;
 
   /** Opens an item with the given image pixel in the center of the stage, at a zoom. */
@@ -435,8 +435,8 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.mouse.move(box.x + box.width / 2 + 90, box.y + box.height / 2 - 70);
     const pixelBefore = await page.locator('.readout').getAttribute('data-pixel');
     const place = await until('the pixel is read', async () => {
-      const now = await page.locator('.readout').getAttribute('data-pixel');
-      return now !== pixelBefore || (await page.getByTestId('pixel').textContent()) !== '' ? now : null;
+      const position = await page.locator('.readout').getAttribute('data-pixel');
+      return position !== pixelBefore || (await page.getByTestId('pixel').textContent()) !== '' ? position : null;
     });
     const [left, top] = place.split(',').map(Number) as [number, number];
     const { r, g, b } = await admin.ok('GET', `/item/${id}/tiles/pixel`, { query: { left, top } });

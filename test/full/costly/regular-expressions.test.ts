@@ -13,20 +13,20 @@ const ledger = join(root, 'test/full/costly/linear-expressions.json');
 
 /** Regular expressions of the sources that may read an unlimited part of a text, and where they are. */
 function expressions(): Map<string, string> {
-  const found = new Map<string, string>();
+  const places = new Map<string, string>();
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => /\.[tj]s$/.test(name));
   for (const name of files) {
     const source = ts.createSourceFile(name, readFileSync(join(root, 'src', name), 'utf8'), ts.ScriptTarget.Latest);
     const visit = (node: ts.Node): void => {
       if (ts.isRegularExpressionLiteral(node)) {
         const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
-        if (/[*+]|,\}/.test(node.text.replace(/\\./g, ''))) found.set(node.text, `src/${name}:${line + 1}`);
+        if (/[*+]|,\}/.test(node.text.replace(/\\./g, ''))) places.set(node.text, `src/${name}:${line + 1}`);
       }
       ts.forEachChild(node, visit);
     };
     visit(source);
   }
-  return found;
+  return places;
 }
 
 /** The problem of an expression, or `null`. */
@@ -39,14 +39,15 @@ function fault(text: string): string | null {
 
 it('no regular expression in the sources takes more than linear time', () => {
   const shown = new Set(JSON.parse(readFileSync(ledger, 'utf8')) as string[]);
-  const all = expressions();
-  const faults = [...all].flatMap(([text, place]) => {
+  const placesByExpression = expressions();
+  const faults = [...placesByExpression].flatMap(([text, place]) => {
     const wrong = shown.has(text) ? null : fault(text);
     return wrong === null ? [] : [`${place} ${text}: ${wrong}`];
   });
   expect(faults).toEqual([]);
   // With UPDATE_EXPRESSIONS=1, new ones are added to the list.
-  if (process.env.UPDATE_EXPRESSIONS === '1') writeFileSync(ledger, `${JSON.stringify([...all.keys()].sort(), null, 2)}\n`);
+  if (process.env.UPDATE_EXPRESSIONS === '1')
+    writeFileSync(ledger, `${JSON.stringify([...placesByExpression.keys()].sort(), null, 2)}\n`);
 });
 
 it('detects expressions that take quadratic time or worse', () => {

@@ -63,7 +63,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function sourcesOf(raster: Raster): Promise<[string, TileSource][]> {
   const { bands, dtype, data } = raster;
   const options = { temporaryDirectory: folder };
-  const found: [string, TileSource][] = [
+  const sources: [string, TileSource][] = [
     ['tiles in memory', rasterSource(raster, { tileWidth: tileSide, tileHeight: tileSide }).source],
     ['tiles of odd sides', rasterSource(raster, { tileWidth: 50, tileHeight: 37 }).source],
     ['TIFF in tiles', await tiffSource.open(memoryInput(tiffOf(raster, true), 'a.tif'), options)],
@@ -73,20 +73,20 @@ async function sourcesOf(raster: Raster): Promise<[string, TileSource][]> {
     const channels = bands as 1 | 2 | 3 | 4;
     const image = sharp(data as Uint8Array, { raw: { width, height, channels } });
     const png = await (bands <= 2 ? image.toColourspace('b-w') : image).png().toBuffer();
-    found.push(['PNG', await sharpSource.open(memoryInput(png, 'a.png'), options)]);
+    sources.push(['PNG', await sharpSource.open(memoryInput(png, 'a.png'), options)]);
   }
   if ((dtype === 'uint8' || dtype === 'uint16') && bands <= 4) {
     const type = ['GRAYSCALE', 'GRAYSCALE_ALPHA', 'RGB', 'RGB_ALPHA'][bands - 1];
     const head = `P7\nWIDTH ${width}\nHEIGHT ${height}\nDEPTH ${bands}\nMAXVAL ${fullValue(dtype)}\nTUPLTYPE ${type}\nENDHDR\n`;
     const body = Buffer.from(Uint8Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
     if (dtype === 'uint16') body.swap16();
-    found.push([
+    sources.push([
       'PAM',
       await scanlinesSource.open(memoryInput(Buffer.concat([Buffer.from(head, 'latin1'), body]), 'a.pam'), options),
     ]);
   }
-  for (const each of await otherSources(raster)) found.push(each);
-  return found;
+  for (const each of await otherSources(raster)) sources.push(each);
+  return sources;
 }
 
 async function pixelsOf(picture: unknown): Promise<{ data: Buffer; width: number; height: number; channels: number }> {
@@ -182,12 +182,12 @@ describe('reduced pictures', () => {
           ];
           if (scale !== null) paths.push(['tiles', async () => ({ bytes: await tilesOf(image, source, scale) })]);
           for (const [path, make] of paths) {
-            const made = (await make()) as EncodedPicture;
-            if (made.bytes === null) continue;
-            const pixels = await pixelsOf(made);
+            const encoded = (await make()) as EncodedPicture;
+            if (encoded.bytes === null) continue;
+            const pixels = await pixelsOf(encoded);
             first ??= pixels;
-            const found = difference(first, pixels);
-            if (found > 2) differing.push(`${name}, ${path} at ${wide} x ${high}: ${found}`);
+            const worst = difference(first, pixels);
+            if (worst > 2) differing.push(`${name}, ${path} at ${wide} x ${high}: ${worst}`);
           }
         }
         expect(differing).toEqual([]);

@@ -32,17 +32,17 @@ const neverClosed: TileSourceDefinition = {
 };
 
 describe('requests whose clients disconnect', () => {
-  const held = new HeldSource();
+  const heldSource = new HeldSource();
   let started: TestHost;
   let admin: Client;
   let item: string;
   beforeAll(async () => {
-    started = await startHost({ install: { tileSources: [held.definition, neverClosed] } });
+    started = await startHost({ install: { tileSources: [heldSource.definition, neverClosed] } });
     admin = await started.register('admin');
     item = await uploadItem(admin, await newFolder(admin, 'Held'), 'a.held', Buffer.from('x'));
   });
   afterAll(() => started.close());
-  beforeEach(() => held.hold());
+  beforeEach(() => heldSource.hold());
 
   it('do not wait for opened files to close when they upload', async () => {
     const stuck = await uploadItem(admin, await newFolder(admin, 'Stuck'), 'a.stuck', Buffer.from('x'));
@@ -64,17 +64,17 @@ describe('requests whose clients disconnect', () => {
     ['a histogram', (n: number) => `histogram?bins=${20 + n}`],
   ])('stop the work on %s when the last client is gone', async (_what, path) => {
     const leaving = new AbortController();
-    const gone = Promise.allSettled([1, 2, 3].map((n) => ask(path(n), leaving.signal)));
-    await until('tiles are read', () => held.reading > 0);
+    const abandoned = Promise.allSettled([1, 2, 3].map((n) => ask(path(n), leaving.signal)));
+    await until('tiles are read', () => heldSource.reading > 0);
     leaving.abort();
-    await gone;
-    await until('no tile is read', () => held.reading === 0);
-    expect(held.brokenOff).toBeGreaterThan(0);
-    const { started } = held;
-    held.release();
+    await abandoned;
+    await until('no tile is read', () => heldSource.reading === 0);
+    expect(heldSource.brokenOff).toBeGreaterThan(0);
+    const { started } = heldSource;
+    heldSource.release();
     // No work begins later, and a repeated request is answered.
     expect((await ask(path(1))).status).toBe(200);
-    expect(held.started).toBeGreaterThan(started);
+    expect(heldSource.started).toBeGreaterThan(started);
   });
 
   it.each([
@@ -83,14 +83,14 @@ describe('requests whose clients disconnect', () => {
   ])('do not stop the work on %s while another client waits for it', async (_what, path) => {
     await clear();
     const leaving = new AbortController();
-    const gone = ask(path, leaving.signal).catch((error: Error) => error);
-    await until('tiles are read', () => held.reading > 0);
+    const abandoned = ask(path, leaving.signal).catch((error: Error) => error);
+    await until('tiles are read', () => heldSource.reading > 0);
     const staying = ask(path);
     // Both wait for the same work. When a third request has been answered, the second has been received.
     expect((await ask('')).status).toBe(200);
     leaving.abort();
-    expect(await gone).toBeInstanceOf(Error);
-    held.release();
+    expect(await abandoned).toBeInstanceOf(Error);
+    heldSource.release();
     const answer = await staying;
     expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true]);
   });
@@ -98,18 +98,18 @@ describe('requests whose clients disconnect', () => {
   it('never start when they were still queued', async () => {
     const counts = countRequests('/region?width=1');
     const leaving = new AbortController();
-    const gone = Promise.allSettled(Array.from({ length: 60 }, (_, n) => ask(`region?width=${100 + n}`, leaving.signal)));
+    const abandoned = Promise.allSettled(Array.from({ length: 60 }, (_, n) => ask(`region?width=${100 + n}`, leaving.signal)));
     await until('all are taken', () => counts.taken === 60);
     leaving.abort();
-    await gone;
+    await abandoned;
     await until('all are known to have gone', () => counts.closed === 60);
-    await until('no tile is read', () => held.reading === 0);
+    await until('no tile is read', () => heldSource.reading === 0);
     counts.stop();
-    const { started } = held;
+    const { started } = heldSource;
     // 60 regions have 16 tiles each.
     expect(started).toBeLessThan(60 * 16);
-    held.release();
+    heldSource.release();
     expect((await ask('zxy/2/2/2')).status).toBe(200);
-    expect(held.started).toBe(started + 1);
+    expect(heldSource.started).toBe(started + 1);
   });
 });

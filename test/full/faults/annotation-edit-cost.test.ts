@@ -28,16 +28,16 @@ describe('changing one element', () => {
   async function watched(work: () => Promise<unknown>): Promise<DatabaseWork> {
     const databaseWork: DatabaseWork = { commands: [], bytes: 0 };
     const client = at.host.host.host.models.item.db.getClient();
-    const note = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
+    const recordCommand = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
       const collection = String(command[commandName]);
       if (!/annotation|element/.test(collection)) return;
       databaseWork.commands.push(`${commandName} ${collection}`);
       const { documents, updates, update } = command;
       databaseWork.bytes += mongoose.mongo.BSON.calculateObjectSize({ documents, updates, update });
     };
-    client.on('commandStarted', note);
+    client.on('commandStarted', recordCommand);
     await work();
-    client.off('commandStarted', note);
+    client.off('commandStarted', recordCommand);
     return databaseWork;
   }
 
@@ -53,8 +53,8 @@ describe('changing one element', () => {
     const first = await watched(change(500));
     let next = await watched(change(500));
     for (let n = 0; n < 4; n += 1) {
-      const again = await watched(change(500));
-      if (again.commands.length < next.commands.length) next = again;
+      const repeated = await watched(change(500));
+      if (repeated.commands.length < next.commands.length) next = repeated;
     }
     return [first, next];
   }

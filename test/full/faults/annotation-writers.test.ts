@@ -83,8 +83,8 @@ describe('changes by two writers at the same time', () => {
       const pair = changes();
       const statuses = await Promise.all(pair.map((change) => change.send(id)));
       for (const status of statuses) expect([200, 204]).toContain(status);
-      const seen = (await at.admin.ok('GET', `/annotation/${id}`)) as unknown as Json;
-      expect(pair.map((change) => change.shows(seen))).toEqual([true, true]);
+      const annotation = (await at.admin.ok('GET', `/annotation/${id}`)) as unknown as Json;
+      expect(pair.map((change) => change.shows(annotation))).toEqual([true, true]);
     }
   });
 
@@ -102,8 +102,8 @@ describe('changes by two writers at the same time', () => {
       const statuses = await Promise.all(pair.map((change) => change.send(id)));
       // 404: the element was no longer in the document when its change was made.
       for (const status of statuses) expect([200, 204, 404, 409]).toContain(status);
-      const made = pair.filter((_, i) => statuses[i]! < 300);
-      expect(made.length).toBeGreaterThan(0);
+      const accepted = pair.filter((_, i) => statuses[i]! < 300);
+      expect(accepted.length).toBeGreaterThan(0);
       // An acknowledged change is in the current version or in one between, because one change came after the other.
       const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as { _version: number }[];
       const versions = await Promise.all(
@@ -111,9 +111,9 @@ describe('changes by two writers at the same time', () => {
           async ({ _version }) => (await at.admin.ok('GET', `/annotation/${id}/history/${_version}`)) as unknown as Json,
         ),
       );
-      for (const change of made) expect(versions.some((version) => change.shows(version))).toBe(true);
-      expect(made.some((change) => change.shows(versions[0]!))).toBe(true);
-      expect(versions).toHaveLength(2 + made.length);
+      for (const change of accepted) expect(versions.some((version) => change.shows(version))).toBe(true);
+      expect(accepted.some((change) => change.shows(versions[0]!))).toBe(true);
+      expect(versions).toHaveLength(2 + accepted.length);
     }
   });
 
@@ -140,8 +140,8 @@ describe('changes by two writers at the same time', () => {
     } finally {
       await other.close();
     }
-    const seen = elementsOf(await at.admin.ok('GET', `/annotation/${id}`));
-    expect(seen.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => edits));
+    const stored = elementsOf(await at.admin.ok('GET', `/annotation/${id}`));
+    expect(stored.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => edits));
     // Each change is a separate version.
     const history = await at.admin.ok('GET', `/annotation/${id}/history`);
     expect(history).toHaveLength(1 + writers * edits);
@@ -171,9 +171,9 @@ describe('changes by two writers at the same time', () => {
     let changed = 20;
     for (const { _version } of history) {
       const version = await at.admin.ok('GET', `/annotation/${id}/history/${_version}`);
-      const seen = elementsOf(version);
+      const elements = elementsOf(version);
       changed -= 1;
-      expect(seen.filter(({ lineWidth: width }) => width !== undefined).length + 40 - seen.length).toBe(changed);
+      expect(elements.filter(({ lineWidth: width }) => width !== undefined).length + 40 - elements.length).toBe(changed);
     }
     expect(new Set(answers.filter((_, n) => n !== 7).map(({ headers }) => headers.get('etag'))).size).toBe(19);
   });

@@ -18,9 +18,9 @@ function sendPieces(text: string, length: number, after: string): Promise<string
   const { port, hostname } = new URL(host.url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
-    let got = '';
-    socket.on('data', (data) => (got += data.toString('latin1'))).on('error', () => undefined);
-    socket.on('close', () => resolve(/^HTTP\/1.1 (\d+)/.exec(got)?.[1] ?? 'closed'));
+    let received = '';
+    socket.on('data', (data) => (received += data.toString('latin1'))).on('error', () => undefined);
+    socket.on('close', () => resolve(/^HTTP\/1.1 (\d+)/.exec(received)?.[1] ?? 'closed'));
     const head = [
       `PUT /api/v1/item/${item}/metadata HTTP/1.1`,
       'Host: host',
@@ -40,10 +40,10 @@ function sendPieces(text: string, length: number, after: string): Promise<string
 }
 
 it('reads a body in pieces of any length, and refuses one that is too long or ends halfway', async () => {
-  const note = `${'x'.repeat(70_000)}é`;
-  expect(await sendPieces(JSON.stringify({ note }), 1, '0\r\n\r\n')).toBe('200');
-  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note });
+  const longText = `${'x'.repeat(70_000)}é`;
+  expect(await sendPieces(JSON.stringify({ note: longText }), 1, '0\r\n\r\n')).toBe('200');
+  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note: longText });
   expect(await sendPieces(JSON.stringify({ note: 'x'.repeat(1_100_000) }), 64, '0\r\n\r\n')).toBe('413');
   expect(await sendPieces('{"note":', 1, '')).toMatch(/400|closed/);
-  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note });
+  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note: longText });
 });

@@ -35,9 +35,9 @@ it('refuses a PNG with megabytes of compressed text, and reads one with little t
       'The PNG holds more than 1048576 bytes of compressed text.',
     );
   }
-  const note = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), deflateSync('a note')]));
+  const textChunk = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), deflateSync('a note')]));
   const long = chunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0\0\0\0'), Buffer.alloc(2_000_000, 65)]));
-  const source = await open(await pngWith(note, long));
+  const source = await open(await pngWith(textChunk, long));
   expect(source.metadata).toMatchObject({ sizeX: 20, sizeY: 10 });
   await source.close();
 });

@@ -81,14 +81,14 @@ describe('while the database is unreachable', () => {
     await until('answers again', async () => (await admin.send('GET', `/item/${item}/tiles`)).status === 200);
     expect(await admin.ok('GET', '/item', { query: { folderId: folder } })).toHaveLength(1);
     expect(await admin.ok('GET', '/annotation', { query: { itemId: item } })).toEqual([]);
-    const taken = await until('the job goes on', async () => {
+    const continuedJob = await until('the job goes on', async () => {
       const { log, progress } = await admin.ok('GET', `/job/${job}`);
       const texts = log as unknown as string[];
       const again = texts.indexOf('The database could not be reached; the job is restarted.\n');
       const { current } = progress as { current: number };
       return again >= 0 && texts.slice(again).includes('Started creating large image thumbnails\n') && current > 10 && texts;
     });
-    expect(taken.filter((text) => /Failed|Error/.test(text))).toEqual([]);
+    expect(continuedJob.filter((text) => /Failed|Error/.test(text))).toEqual([]);
     await admin.ok('PUT', `/job/${job}/cancel`);
     expect((await endedJob(admin, job)).status).toBe(5);
     expect(

@@ -85,8 +85,8 @@ describe.skipIf(unmounted !== null)(`a full disk${unmounted === null ? '' : ` (s
     // Pictures are returned but not stored, and the job reports that it could not store them.
     const thumbnail = await admin.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 90 } });
     expect([thumbnail.status, thumbnail.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
-    const made = await run([{ width: 300, encoding: 'PNG' }]);
-    expect(made.log.at(-1)).toBe(
+    const job = await run([{ width: 300, encoding: 'PNG' }]);
+    expect(job.log.at(-1)).toBe(
       `Finished: Checked 0, created 0 thumbnail files\nFailed on 1 thumbnail file (last failure on item ${item})\n`,
     );
     expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(0);

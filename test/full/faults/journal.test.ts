@@ -37,10 +37,10 @@ it('does not undo a write that completed while an older one was recovered', asyn
     recover: async (undertaking) => {
       recovered.push((undertaking as typeof mine).id);
       says.emit('may end');
-      await done;
+      await undertaken;
     },
   });
-  const done = journal.undertake(mine, async () => {
+  const undertaken = journal.undertake(mine, async () => {
     says.emit('begun');
     await mayEnd;
   });

@@ -100,8 +100,8 @@ describe('a server in operation', () => {
     const expected =
       'large_image_request_duration_seconds_count{method="GET",route="/item/:itemId/tiles/zxy/:z/:x/:y",status="200"} 3';
     const { text, type } = await until('the tiles are counted', async () => {
-      const found = await read({ Authorization: 'Bearer of-prometheus' });
-      return found.text.includes(expected) && found;
+      const metrics = await read({ Authorization: 'Bearer of-prometheus' });
+      return metrics.text.includes(expected) && metrics;
     });
     expect(type).toMatch(/^text\/plain; version=/);
     for (const line of [

@@ -36,10 +36,10 @@ const lists: [model: 'item' | 'folder' | 'user' | 'group' | 'collection' | 'uplo
 
 describe.each(lists)('the list of documents %s at %s', (name, path, sending) => {
   it('is read in parts, with a time limit', async () => {
-    const found = vi.spyOn(started.host.context.models[name].collection, 'find');
+    const findSpy = vi.spyOn(started.host.context.models[name].collection, 'find');
     await admin.ok('GET', path, sending());
-    expect(found).toHaveBeenCalled();
-    for (const [, options] of found.mock.calls) {
+    expect(findSpy).toHaveBeenCalled();
+    for (const [, options] of findSpy.mock.calls) {
       expect(options).toMatchObject({ maxTimeMS: 10_000 });
       expect(options?.batchSize).toBeLessThanOrEqual(1000);
     }

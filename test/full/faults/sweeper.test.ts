@@ -19,14 +19,14 @@ afterAll(async () => {
 });
 
 it('repeats a sweep that failed while the database was unreachable', async () => {
-  const done: object[] = [];
+  const sweeps: object[] = [];
   const fullSweeps: boolean[] = [];
   const collections = new OwnCollections(connection);
   const sweeper = new Sweeper({
     collections,
     schedule: new ScheduleModel(collections),
     fullAtStart: true,
-    logger: { debug() {}, info: (fields) => void done.push(fields), warn() {}, error() {} },
+    logger: { debug() {}, info: (fields) => void sweeps.push(fields), warn() {}, error() {} },
     sweeps: [
       ({ full }) => {
         fullSweeps.push(full);
@@ -36,9 +36,9 @@ it('repeats a sweep that failed while the database was unreachable', async () =>
     ],
   });
   try {
-    await until('the second sweep', () => done.length === 2);
+    await until('the second sweep', () => sweeps.length === 2);
     expect(fullSweeps).toEqual([true, true]);
-    expect(done[1]).toEqual({ why: 'again', full: true, removed: { things: 2 } });
+    expect(sweeps[1]).toEqual({ why: 'again', full: true, removed: { things: 2 } });
   } finally {
     await sweeper.close();
   }

@@ -107,7 +107,7 @@ describe('a server that is killed while annotations are written', () => {
         ids[name] = String((await client.ok('POST', '/annotation', { query: { itemId: item }, ...bodyOf(first) }))._id);
       }
       await client.ok('PUT', `/annotation/${ids.revert}`, bodyOf(second));
-      const known = new Set(
+      const formerIds = new Set(
         ((await client.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } })) as unknown as Json[]).map(
           ({ _id }) => _id,
         ),
@@ -127,9 +127,9 @@ describe('a server that is killed while annotations are written', () => {
         expect(outcomes, `${name}, killed after ${delay} ms`).toContainEqual(await stateOf(ids[name]!));
       }
       const listed = (await client.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } })) as unknown as Json[];
-      const made = listed.filter(({ _id }) => !known.has(_id));
-      expect(made.length).toBeLessThanOrEqual(1);
-      for (const { _id } of made) expect(await stateOf(String(_id))).toEqual(second);
+      const created = listed.filter(({ _id }) => !formerIds.has(_id));
+      expect(created.length).toBeLessThanOrEqual(1);
+      for (const { _id } of created) expect(await stateOf(String(_id))).toEqual(second);
       // Interrupted writes do not block later ones.
       await client.ok('PUT', `/annotation/${ids.put}`, bodyOf(first));
       expect(await stateOf(ids.put!)).toEqual(first);

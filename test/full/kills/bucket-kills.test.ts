@@ -19,9 +19,9 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
   });
   afterAll(() => gateway?.close());
   const killed = async () => {
-    const found: string[] = [];
-    for await (const { key } of new Bucket(gateway.client, 'bucket').list('killed/')) found.push(key);
-    return found;
+    const files: string[] = [];
+    for await (const { key } of new Bucket(gateway.client, 'bucket').list('killed/')) files.push(key);
+    return files;
   };
   it.each(bucketSteps)('are swept when they were left by a process killed at %s, and no others are', async (step) => {
     const database = await startTestDatabase();
@@ -29,7 +29,7 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
     const abc = { name: 'kept.txt', mimeType: '', size: 3, parent: { type: 'item', itemId: '' } } as const;
     const strange = ['killed/readme', `killed/${'0'.repeat(32)}`];
     try {
-      const kept = await mine.files.create(abc, Readable.from([Buffer.from('abc')]));
+      const stored = await mine.files.create(abc, Readable.from([Buffer.from('abc')]));
       for (const Key of strange) await gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: 'x' }));
       const child = spawn(process.execPath, [...stepsWords(), builtProgram('bucket-writer'), database.uri], {
         env: { ...process.env, ...gateway.env, ...stepsEnvironment({ killAt: step }) },
@@ -38,8 +38,8 @@ describe.skipIf(noGateway !== null)('files in a bucket', () => {
       expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
       expect(await killed()).toHaveLength(4);
       expect(await mine.files.sweep!({ signal: new AbortController().signal })).toEqual({ bucketObjects: 1, bucketUploads: 0 });
-      expect((await killed()).toSorted()).toEqual([...strange, String(kept.key)].toSorted());
-      await mine.files.remove(kept);
+      expect((await killed()).toSorted()).toEqual([...strange, String(stored.key)].toSorted());
+      await mine.files.remove(stored);
     } finally {
       await mine.close();
       await database.stop();

@@ -110,8 +110,8 @@ describe('jobs in worker processes', () => {
       expect(await files(item)).toBe(2);
     }
     await ended(upload, 3);
-    const made = await admin.ok('GET', '/annotation', { query: { itemId: annotated, sort: 'annotation.name' } });
-    expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
+    const annotations = await admin.ok('GET', '/annotation', { query: { itemId: annotated, sort: 'annotation.name' } });
+    expect(annotations).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
     expect(await files(annotated)).toBe(0);
     // The killed worker leaves the files of its conversion, for an hour.
     const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));

@@ -108,7 +108,9 @@ it('accepts one of two simultaneous writers, and refuses the other', async () =>
 
 it('keeps the sweeper away from shared data, and writers away from swept data', async () => {
   const { store, documents } = elements;
-  const stored = await (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit((given) => Promise.resolve(given));
+  const stored = await (
+    await store.write([{ type: 'point', center: [1, 2, 3] }])
+  ).commit((reference) => Promise.resolve(reference));
   // No document refers to the elements while the copy is made.
   await store.share(stored.family, async () => {
     expect(await store.sweep(elementsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });

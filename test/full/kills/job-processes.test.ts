@@ -67,11 +67,11 @@ describe('jobs in several processes', () => {
     const jobs: JobRecord[] = [];
     for (let i = 0; i < 30; i++) jobs.push(await submit('once', 10));
     for (const job of jobs) await inStatus(job, 3);
-    const ran = await executions(service.connection)
+    const executed = await executions(service.connection)
       .find({ job: { $in: jobs.map(({ id }) => id) } })
       .toArray();
-    expect(ran.map(({ job }) => job).sort()).toEqual(jobs.map(({ id }) => id).sort());
-    expect(new Set(ran.map(({ pid }) => pid)).size).toBe(2);
+    expect(executed.map(({ job }) => job).sort()).toEqual(jobs.map(({ id }) => id).sort());
+    expect(new Set(executed.map(({ pid }) => pid)).size).toBe(2);
     const first = await service.jobs.find(jobs[0]!.id, { log: true });
     expect(first?.log).toEqual(Array.from({ length: 10 }, (_, step) => `step ${step}\n`));
     expect(first?.timestamps.map(({ status }) => status)).toEqual([1, 2, 3]);
@@ -133,11 +133,11 @@ describe('jobs in several processes', () => {
     await inStatus(job, 2);
     const second = await startWorker();
     await kill(doomed, 'SIGKILL');
-    const ran = await until('taken up again', async () => {
+    const runs = await until('taken up again', async () => {
       const started = await executions(service.connection).find({ job: job.id }).toArray();
       return started.length === 2 && started;
     });
-    expect(ran.map(({ pid }) => pid)).toEqual([doomed.pid, second.pid]);
+    expect(runs.map(({ pid }) => pid)).toEqual([doomed.pid, second.pid]);
     await startWorker();
     await kill(second, 'SIGKILL');
     const ended = await inStatus(job, 4);
@@ -155,18 +155,18 @@ describe('jobs in several processes', () => {
 
   it('move to another process at once when theirs stops in an orderly way', async () => {
     const leaving = await startWorker();
-    const again = await submit('again', 100_000);
-    const once = await submit('once', 100_000);
-    await Promise.all([inStatus(again, 2), inStatus(once, 2)]);
+    const resumable = await submit('again', 100_000);
+    const notResumable = await submit('once', 100_000);
+    await Promise.all([inStatus(resumable, 2), inStatus(notResumable, 2)]);
     const staying = await startWorker();
     await kill(leaving, 'SIGTERM');
-    const ended = await inStatus(once, 4);
+    const ended = await inStatus(notResumable, 4);
     expect(ended.log?.at(-1)).toBe('The server was stopped before the job ended.\n');
     const taken = await until('taken over', async () => {
-      const ran = await executions(service.connection).find({ job: again.id }).toArray();
-      return ran.length === 2 && ran;
+      const runs = await executions(service.connection).find({ job: resumable.id }).toArray();
+      return runs.length === 2 && runs;
     });
     expect(taken[1]).toMatchObject({ pid: staying.pid, attempt: 1 });
-    await service.jobs.cancel(again.id);
+    await service.jobs.cancel(resumable.id);
   });
 });

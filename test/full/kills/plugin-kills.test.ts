@@ -29,24 +29,24 @@ const writes: Record<string, PluginWrite> = {
   ...conversionWrites,
   ...annotationUploads,
 };
-const gone = 'the permanent removal of an annotation';
+const permanentRemoval = 'the permanent removal of an annotation';
 /** Steps after the requests, by process: steps that are done one after the other need one process each. */
 const laterRounds: [write: string, step: string][][] = [
   [
     ['a conversion', 'conversion:delivered'],
     ['a conversion to a new item', 'conversion:item-made'],
     ['uploaded annotations', 'annotation-upload:read'],
-    [gone, 'elements-sweep:claimed'],
+    [permanentRemoval, 'elements-sweep:claimed'],
   ],
   [
     ['a conversion', 'job:claimed'],
     ['the removal of a conversion', 'job:given-up'],
-    [gone, 'elements-sweep:removed'],
+    [permanentRemoval, 'elements-sweep:removed'],
   ],
   [
     ['a conversion', 'conversion:converted'],
     ['uploaded annotations', 'annotation-upload:removed'],
-    [gone, 'elements-sweep:ended'],
+    [permanentRemoval, 'elements-sweep:ended'],
   ],
   [
     ['a conversion', 'conversion:stored'],
@@ -249,31 +249,31 @@ describe('leftovers of killed processes', () => {
   });
 
   it('are removed: unreferenced elements, leases, marks, temporary files and processes', async () => {
-    const own = (name: string) => database.collection(`large_image_${name}`);
+    const collection = (name: string) => database.collection(`large_image_${name}`);
     const families = new Set<string>();
     for (const name of ['annotation', 'annotation_version']) {
-      for (const family of await own(name).distinct('elements.family')) families.add(String(family));
+      for (const family of await collection(name).distinct('elements.family')) families.add(String(family));
     }
     for (const kind of ['pack', 'window', 'part']) {
-      const stored = (await own(`annotation_element_${kind}`).distinct('family')).map(String);
+      const stored = (await collection(`annotation_element_${kind}`).distinct('family')).map(String);
       expect(
         stored.filter((family) => !families.has(family)),
         kind,
       ).toEqual([]);
     }
-    expect(await own('annotation_element_family').countDocuments({ 'leases.0': { $exists: true } })).toBe(0);
-    const committed = (await own('annotation_batch').distinct('_id', { state: 'committed' })).map(String);
-    const lists = (await own('annotation').distinct('batch', { batch: { $ne: null } })).map(String);
+    expect(await collection('annotation_element_family').countDocuments({ 'leases.0': { $exists: true } })).toBe(0);
+    const committed = (await collection('annotation_batch').distinct('_id', { state: 'committed' })).map(String);
+    const lists = (await collection('annotation').distinct('batch', { batch: { $ne: null } })).map(String);
     expect(lists.filter((list) => !committed.includes(list))).toEqual([]);
-    const versions = (await own('annotation_version').distinct('annotationId')).map(String);
+    const versions = (await collection('annotation_version').distinct('annotationId')).map(String);
     const heads = (
-      await own('annotation')
+      await collection('annotation')
         .find({}, { projection: { _id: 1 } })
         .toArray()
     ).map(({ _id }) => String(_id));
     expect(versions.filter((id) => !heads.includes(id))).toEqual([]);
-    expect(await own('lease').countDocuments()).toBe(0);
-    expect(await own('process').countDocuments()).toBe(1);
+    expect(await collection('lease').countDocuments()).toBe(0);
+    expect(await collection('process').countDocuments()).toBe(1);
     const { models } = host.context;
     expect(await models.item.countDocuments({ 'largeImage.expected': true } as object)).toBe(0);
     for (const model of [models.item, models.file]) {

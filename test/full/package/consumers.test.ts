@@ -77,8 +77,8 @@ describe('the package in projects of its users', { timeout: 600_000 }, () => {
       'Wrong.tsx': code.replace('theme="dark"', 'theme="blue"'),
     });
     // The package finds the types of React next to itself.
-    const own = join('node_modules', 'express-large-image');
-    await cp(join(installed.work, own), join(folder, own), { recursive: true });
+    const packageFolder = join('node_modules', 'express-large-image');
+    await cp(join(installed.work, packageFolder), join(folder, packageFolder), { recursive: true });
     const tsc = run(join(folder, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: folder });
     const complaints = await tsc.then(
       () => '',

@@ -94,10 +94,10 @@ describe('the files in deploy/', () => {
     const { services } = load(await readFile('deploy/compose.yaml', 'utf8')) as {
       services: Record<string, { environment?: Record<string, string> }>;
     };
-    const known = new Set<string>(environmentVariables.map(([name]) => name));
+    const variables = new Set<string>(environmentVariables.map(([name]) => name));
     const names = Object.keys(services.server?.environment ?? {});
     expect(names).toContain('MONGODB_URI');
     // Settings of the configuration file are read from LARGE_IMAGE_ and their keys.
-    expect(names.filter((name) => !known.has(name) && !name.startsWith('LARGE_IMAGE_CACHE_'))).toEqual([]);
+    expect(names.filter((name) => !variables.has(name) && !name.startsWith('LARGE_IMAGE_CACHE_'))).toEqual([]);
   });
 });

@@ -21,19 +21,19 @@ async function pages(): Promise<string[]> {
 
 /** The code blocks of all pages in a language. */
 async function blocks(language: string): Promise<{ page: string; code: string }[]> {
-  const found = (await pages()).map(async (page) =>
+  const blocksByPage = (await pages()).map(async (page) =>
     [...(await read(page)).matchAll(/^```(\w*)\n(.*?)^```$/gms)]
       .filter(([, name]) => name === language)
       .map(([, , code = '']) => ({ page, code })),
   );
-  return (await Promise.all(found)).flat();
+  return (await Promise.all(blocksByPage)).flat();
 }
 
 /** The TypeScript of all pages, block by block, as modules next to package.json. */
 async function snippets(): Promise<Map<string, string>> {
-  const found = await blocks('ts');
+  const tsBlocks = await blocks('ts');
   return new Map(
-    found.map(({ page, code }, i) => [join(root, `${page.replaceAll('/', '-')}-${i + 1}.ts`), `${code}\nexport {};\n`]),
+    tsBlocks.map(({ page, code }, i) => [join(root, `${page.replaceAll('/', '-')}-${i + 1}.ts`), `${code}\nexport {};\n`]),
   );
 }
 

@@ -14,7 +14,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 const entries = ['.', './reference-host', './s3', './testing'] as const;
 /** A name that each entry is known to export. */
-const known = {
+const expectedExports = {
   '.': 'install',
   './reference-host': 'createReferenceHost',
   './s3': 's3Files',
@@ -97,14 +97,14 @@ describe('the package in an empty folder', () => {
         return (JSON.parse(stdout) as string[]).toSorted();
       }),
     );
-    expect(esm).toContain(known[entry]);
+    expect(esm).toContain(expectedExports[entry]);
     expect(cjs).toEqual(esm);
   });
 
   it('types are found and correct in both, as Node resolves modules', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const lines = entries.map((entry, index) => [
-      `import { ${known[entry]} as value${index} } from '${specifierOf(entry)}';`,
+      `import { ${expectedExports[entry]} as value${index} } from '${specifierOf(entry)}';`,
       // This would compile if the entry had no types, because "any" allows everything.
       `// @ts-expect-error: it is no number\nexport const number${index}: number = value${index};`,
       `export type Kind${index} = typeof value${index};`,

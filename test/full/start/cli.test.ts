@@ -40,9 +40,19 @@ function run(words: readonly string[]): Promise<Run> {
 
 describe('convert', () => {
   it('writes a pyramid of tiles, reports its progress, and replaces nothing unless told to', async () => {
-    const made = await run(['convert', 'in.png', 'out.tiff', '--tile-size', '128', '--compression', 'jpeg', '--quality', '80']);
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^out\.tiff: [\d.]+ MB\n$/) });
-    expect(made.stderr).toContain('Converting in.png 100 %');
+    const conversion = await run([
+      'convert',
+      'in.png',
+      'out.tiff',
+      '--tile-size',
+      '128',
+      '--compression',
+      'jpeg',
+      '--quality',
+      '80',
+    ]);
+    expect(conversion).toMatchObject({ code: 0, stdout: expect.stringMatching(/^out\.tiff: [\d.]+ MB\n$/) });
+    expect(conversion.stderr).toContain('Converting in.png 100 %');
     const { pages, width, height } = await sharp(join(work, 'out.tiff')).metadata();
     expect([pages! > 1, width, height]).toEqual([true, 700, 500]);
     // The mode is that of any other file that this user makes.
@@ -150,17 +160,17 @@ describe('check-config', () => {
     ['value.cfg', '# why\n[large_image]\ncache_backend = 5\n', 1, 'value.cfg:3: cache_backend must be '],
     ['good.yaml', 'itemList:\n  columns: []\n', 0, 'good.yaml is valid.'],
     ['bad.yaml', 'a: [1\n', 1, 'bad.yaml: '],
-  ])('%s', async (name, text, code, said) => {
+  ])('%s', async (name, text, code, message) => {
     await writeFile(join(work, name), text);
-    expect(await run(['check-config', name])).toMatchObject({ code, stderr: '', stdout: expect.stringContaining(said) });
+    expect(await run(['check-config', name])).toMatchObject({ code, stderr: '', stdout: expect.stringContaining(message) });
   });
 });
 
 describe('help', () => {
   it('names every command and the exit codes; every command has its own help', async () => {
-    const all = await run(['--help']);
+    const help = await run(['--help']);
     for (const words of ['serve [...files]', 'convert <in> <out>', 'info <file>', 'check-config <file>', 'Exit codes:']) {
-      expect(all.stdout).toContain(words);
+      expect(help.stdout).toContain(words);
     }
     expect((await run(['convert', '--help'])).stdout).toContain('--tile-size <pixels>');
     expect((await run(['serve', '--help'])).stdout).toContain('npx express-large-image serve slide.svs folder/');

@@ -49,10 +49,10 @@ describe('npm start -- --processes 2', () => {
   const countedTiles = async () => {
     const answer = await fetch(`${url}/metrics`, { headers: { Authorization: 'Bearer of-the-scraper' } });
     const lines = (await answer.text()).split('\n');
-    const found = lines.filter(
+    const tileLines = lines.filter(
       (line) => line.startsWith('large_image_request_duration_seconds_count') && line.includes('/tiles/zxy'),
     );
-    return found.map((line) => Number(line.split(' ').at(-1)));
+    return tileLines.map((line) => Number(line.split(' ').at(-1)));
   };
   const startDates = async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => admin.ok('GET', '/system/version')));
@@ -86,8 +86,8 @@ describe('npm start -- --processes 2', () => {
       async () => {
         const answers = await Promise.all(Array.from({ length: 4 }, () => admin.send('GET', '/user/me')));
         for (const { status } of answers) statuses.add(status);
-        const now = await startDates();
-        return now.size === 2 && [...now].some((date) => !before.has(date));
+        const dates = await startDates();
+        return dates.size === 2 && [...dates].some((date) => !before.has(date));
       },
       60_000,
     );
@@ -99,8 +99,8 @@ describe('npm start -- --processes 2', () => {
     const before = await startDates();
     await admin.ok('POST', '/large_image/config/replace', { body: '[large_image]\ncache_tilesource_maximum = 7\n' });
     await until('both have restarted', async () => {
-      const now = await startDates();
-      return now.size === 2 && [...now].every((date) => !before.has(date));
+      const dates = await startDates();
+      return dates.size === 2 && [...dates].every((date) => !before.has(date));
     });
   });
 

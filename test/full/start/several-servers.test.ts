@@ -127,8 +127,8 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
 
   it('sign out on all servers within 5 s', async () => {
     const headers = { Authorization: `Basic ${Buffer.from('admin:a-good-one').toString('base64')}` };
-    const found = await new Client(urls[0]!, null, null).ok('GET', '/user/authentication', { headers });
-    const { token } = found.authToken as { token: string };
+    const session = await new Client(urls[0]!, null, null).ok('GET', '/user/authentication', { headers });
+    const { token } = session.authToken as { token: string };
     const other = new Client(urls[1]!, token, null);
     expect((await other.send('GET', '/user/me')).body).toMatchObject({ login: 'admin' });
     await new Client(urls[0]!, token, null).ok('DELETE', '/user/authentication');
@@ -145,14 +145,14 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await ended(await convert(admin, item, 'stays-copy.tiff'))).toBe(3);
     // It starts again at the same address, and receives no request before it can answer. The other server answers.
     servers[0] = startServer(['--bare'], { ...env, PORT: new URL(urls[0]!).port });
-    const heard = new Set<number | 'refused'>();
+    const statuses = new Set<number | 'refused'>();
     const live = () =>
       fetch(`${urls[0]}/health/live`).then(
         ({ status }) => status,
         () => 'refused' as const,
       );
-    await until('it is back', async () => heard.add(await live()).has(200));
-    expect([...heard]).toEqual(['refused', 200]);
+    await until('it is back', async () => statuses.add(await live()).has(200));
+    expect([...statuses]).toEqual(['refused', 200]);
     await servers[0].url();
     expect(await at[0].ok('GET', `/item/${item}`)).toMatchObject({ name: 'stays.tif' });
   });

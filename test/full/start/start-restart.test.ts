@@ -53,12 +53,12 @@ describe('npm start, restarted through config/replace', () => {
     expect(await rooms()).toBe(64);
     expect(await replace('[large_image]\ncache_tilesource_maximum = 7\n')).toEqual({ restarted: expect.any(String) });
     // Requests are sent all the time. None may fail, before, during or after the restart.
-    const seen = new Set<unknown>();
+    const startDates = new Set<unknown>();
     await until('requests before and after the restart are answered', async () => {
-      seen.add(await startDate());
-      return seen.size === 2;
+      startDates.add(await startDate());
+      return startDates.size === 2;
     });
-    expect([...seen][0]).toBe(before);
+    expect([...startDates][0]).toBe(before);
     expect(await rooms()).toBe(7);
     expect(restarts()).toBe(1);
     expect(server.output()).toContain(`"msg":"Replacing config file ${configFile}"`);

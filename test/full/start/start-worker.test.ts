@@ -28,8 +28,8 @@ describe('npm start -- --worker', () => {
     const item = await uploadItem(admin, await newFolder(admin, 'Images'), 'image.tif', await pyramid());
     const { _id } = await admin.ok('POST', `/item/${item}/tiles/convert`, { query: { localJob: false, name: 'copy.tiff' } });
     const job = await until('the job has ended', async () => {
-      const found = await admin.ok('GET', `/job/${String(_id)}`);
-      return [3, 4, 5].includes(Number(found.status)) && found;
+      const job = await admin.ok('GET', `/job/${String(_id)}`);
+      return [3, 4, 5].includes(Number(job.status)) && job;
     });
     expect([job.status, job.log]).toEqual([
       3,

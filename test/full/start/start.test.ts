@@ -131,16 +131,16 @@ describe('npm start', () => {
   });
 
   it('serves given files in place, and then makes no synthetic slide', async () => {
-    const own = join(work, 'own');
-    await mkdir(join(own, 'deep'), { recursive: true });
+    const ownFolder = join(work, 'own');
+    await mkdir(join(ownFolder, 'deep'), { recursive: true });
     const picture = sharp({ create: { width: 600, height: 400, channels: 3, background: '#c02040' } });
     await picture
       .clone()
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true })
-      .toFile(join(own, 'deep', 'red.tiff'));
+      .toFile(join(ownFolder, 'deep', 'red.tiff'));
     await picture.clone().png().toFile(join(work, 'single.png'));
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-    const words = ['--public', join(work, 'single.png'), own];
+    const words = ['--public', join(work, 'single.png'), ownFolder];
     const server = started(startServer(words, env));
     const url = await server.url();
     await until('the files are registered', () => server.output().includes('2 of your own files'));
@@ -165,10 +165,10 @@ describe('npm start', () => {
     const env = { ...(await database()), ADMIN_PASSWORD: undefined };
     const server = started(startServer([], env));
     const url = await server.url();
-    const kept = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
-    expect(server.output()).toContain(`Password  ${kept}`);
-    const token = await signIn(url, 'admin', kept);
-    const change = new URLSearchParams({ old: kept, new: 'another-one' });
+    const password = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
+    expect(server.output()).toContain(`Password  ${password}`);
+    const token = await signIn(url, 'admin', password);
+    const change = new URLSearchParams({ old: password, new: 'another-one' });
     await call(url, 'PUT', `/user/password?${change.toString()}`, token);
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
@@ -176,7 +176,7 @@ describe('npm start', () => {
     const again = started(startServer([], env));
     await again.url();
     expect(again.output()).toContain('the password of admin in this database is not the one');
-    expect(again.output()).not.toContain(kept);
+    expect(again.output()).not.toContain(password);
   });
 
   it('keeps users and items through kill -9', async () => {
@@ -199,13 +199,13 @@ describe('npm start', () => {
 describe('npm start explains in plain words', () => {
   it('a port that is taken', async () => {
     const other = createServer();
-    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
     const server = started(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
     expect(await server.ended).toBe(2);
     expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is in use`);
     expect(server.output()).not.toMatch(/^ +at /m);
-    await new Promise((done) => other.close(done));
+    await new Promise((resolve) => other.close(resolve));
   });
 
   it('a data folder in which another server has its database', async () => {
@@ -278,8 +278,8 @@ describe('npm start on a durable database', () => {
       // PostgreSQL starts again only when the last of its child processes has released the shared memory.
       const uri = await until('the database is back', up);
       const again = started(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
-      const kept: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');
-      expect(kept.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+      const collections: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');
+      expect(collections.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
       again.kill('SIGTERM');
       expect(await again.ended).toBe(0);
     } finally {

@@ -31,10 +31,10 @@ async function conversionsOf(pid: number): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').filter(Boolean).map(Number);
   const below = await Promise.all(children.map(conversionsOf));
-  const own = await Promise.all(
+  const conversions = await Promise.all(
     children.map(async (child) => (await readFile(`/proc/${child}/cmdline`, 'utf8')).includes('conversion-process')),
   );
-  return [...children.filter((_, i) => own[i]), ...below.flat()];
+  return [...children.filter((_, i) => conversions[i]), ...below.flat()];
 }
 
 beforeAll(async () => {
@@ -76,8 +76,8 @@ it('stops a busy server in an orderly way', async () => {
   const { _id: job } = await admin.ok('POST', `/item/${String(itemId)}/tiles`, { query: conversion });
   await until('the job runs', async () => (await admin.ok('GET', `/job/${String(job)}`)).status === 2);
   const converting = await until('a process converts', async () => {
-    const found = await conversionsOf(first.server.process.pid!);
-    return (found.length > 0 || process.platform !== 'linux') && found;
+    const conversions = await conversionsOf(first.server.process.pid!);
+    return (conversions.length > 0 || process.platform !== 'linux') && conversions;
   });
 
   const downloads = [send('GET', `/file/${file}/download`).end(), send('GET', `/file/${file}/download`).end()];
@@ -124,8 +124,8 @@ it('stops a busy server in an orderly way', async () => {
   const { log } = await again.ok('GET', `/job/${String(job)}`);
   expect(log).toContain('The server was stopped; the job is restarted.\n');
   await again.ok('PUT', `/job/${String(job)}/cancel`);
-  const [done] = (await again.ok('GET', '/item', { query: { folderId: folder!._id, name: 'ends' } })) as { _id: string }[];
-  expect((await again.send('GET', `/item/${done!._id}/download`)).bytes.equals(chunk)).toBe(true);
+  const [finished] = (await again.ok('GET', '/item', { query: { folderId: folder!._id, name: 'ends' } })) as { _id: string }[];
+  expect((await again.send('GET', `/item/${finished!._id}/download`)).bytes.equals(chunk)).toBe(true);
   // The received part of the other upload is stored, and the client continues from there.
   const uploadId = uploads[1]!.id;
   const offset = Number((await again.ok('GET', '/file/offset', { query: { uploadId } })).offset);

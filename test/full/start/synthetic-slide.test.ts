@@ -24,14 +24,14 @@ afterEach(async () => {
 });
 
 describe('the synthetic slide', () => {
-  const seen: number[] = [];
+  const percentages: number[] = [];
   let folder: string;
   let path: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'large-image-slide-'));
     path = join(folder, 'slide.tiff');
-    await makeSyntheticSlide(path, { seed, size, report: ({ fraction }) => seen.push(fraction ?? Number.NaN) });
+    await makeSyntheticSlide(path, { seed, size, report: ({ fraction }) => percentages.push(fraction ?? Number.NaN) });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -44,12 +44,12 @@ describe('the synthetic slide', () => {
     expect(widths).toEqual([3072, 1536, 768, 384, 192]);
     const bytes = await readFile(path);
     expect(bytes.includes('AppMag = 20|MPP = 0.5')).toBe(true);
-    expect(seen).toHaveLength(9);
-    expect(seen.at(-1)).toBe(1);
-    const again = join(work, 'again.tiff');
-    await makeSyntheticSlide(again, { seed, size });
+    expect(percentages).toHaveLength(9);
+    expect(percentages.at(-1)).toBe(1);
+    const secondPath = join(work, 'again.tiff');
+    await makeSyntheticSlide(secondPath, { seed, size });
     // Tiles are stored in the order in which they were encoded, so only the pixels must be equal.
-    expect(await digest(again)).toBe(await digest(path));
+    expect(await digest(secondPath)).toBe(await digest(path));
     expect(await readdir(work)).toEqual(['again.tiff']);
     expect(await readdir(folder)).toEqual(['slide.tiff']);
   });
@@ -101,13 +101,13 @@ describe('the synthetic slide', () => {
     const hourAgo = Date.now() / 1000 - 3600;
     await utimes(left, hourAgo, hourAgo);
     const controller = new AbortController();
-    const made = makeSyntheticSlide(join(work, 'slide.tiff'), {
+    const making = makeSyntheticSlide(join(work, 'slide.tiff'), {
       seed,
       size,
       signal: controller.signal,
       report: () => controller.abort(new Error('enough')),
     });
-    await expect(made).rejects.toThrow('enough');
+    await expect(making).rejects.toThrow('enough');
     expect(await readdir(work)).toEqual([]);
   });
 
@@ -119,24 +119,24 @@ describe('the synthetic slide', () => {
 
 describe('the nuclei of the synthetic slide', () => {
   it('are always the same, a whole number in each block, with outlines around their centers', () => {
-    const all = [...nucleiOf(seed, size)];
-    expect([...nucleiOf(seed, size)]).toEqual(all);
-    expect([...nucleiOf(seed + 1, size)].length).not.toBe(all.length);
-    for (const nucleus of all) {
+    const nuclei = [...nucleiOf(seed, size)];
+    expect([...nucleiOf(seed, size)]).toEqual(nuclei);
+    expect([...nucleiOf(seed + 1, size)].length).not.toBe(nuclei.length);
+    for (const nucleus of nuclei) {
       expect(nucleus.outline).toHaveLength(12);
       expect(reach(nucleus)).toBeLessThan(22);
       expect(Math.abs(area(nucleus.outline))).toBeGreaterThan(50);
     }
-    const kinds = new Set(all.map(({ kind }) => kind));
+    const kinds = new Set(nuclei.map(({ kind }) => kind));
     expect(kinds).toEqual(new Set(['epithelial', 'stromal', 'lymphocyte']));
   });
 
   it('do not depend on how the slide is cut into blocks', () => {
     const tissue = new Tissue(seed, size);
-    const whole = [...tissue.nucleiIn(0, 0, size, size)];
+    const nuclei = [...tissue.nucleiIn(0, 0, size, size)];
     const parts = [0, 1024, 2048].flatMap((top) => [...tissue.nucleiIn(0, top, size, top + 1024)]);
     const key = ({ x, y }: { x: number; y: number }): string => `${x} ${y}`;
-    expect(parts.map(key).toSorted()).toEqual(whole.map(key).toSorted());
+    expect(parts.map(key).toSorted()).toEqual(nuclei.map(key).toSorted());
   });
 
   it('number at least 200,000 on the slide of npm start', () => {

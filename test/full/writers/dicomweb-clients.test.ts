@@ -74,9 +74,9 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
   /** Failures of the clients by slide. */
   async function failures(options: object): Promise<[string, string][]> {
     const script = fileURLToPath(new URL('./dicomweb_clients.py', import.meta.url));
-    const all = { root: `${started.url}/api/v1`, token: admin.token, validators, ...options };
+    const input = { root: `${started.url}/api/v1`, token: admin.token, validators, ...options };
     const path = join(work, 'given.json');
-    await writeFile(path, JSON.stringify(all));
+    await writeFile(path, JSON.stringify(input));
     const { stdout } = await run(python, ['-W', 'ignore', script, path], { maxBuffer: 1 << 26 });
     const results = JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, string>;
     return Object.entries(results).filter(([, result]) => result !== 'ok');

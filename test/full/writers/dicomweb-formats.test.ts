@@ -41,12 +41,12 @@ interface Given {
   folder: string;
 }
 type Reading = (() => Promise<Given>) | null;
-const made =
+const makeOnce =
   (bytes: () => Promise<Buffer>): Reading =>
   async () => ({ bytes: await bytes(), others: [], folder: '' });
 const sample = (name: string): Reading => {
   const path = sampleFile(name);
-  return path === null ? null : made(() => Promise.resolve(readFileSync(path)));
+  return path === null ? null : makeOnce(() => Promise.resolve(readFileSync(path)));
 };
 const fixture = (script: keyof typeof scripts, name: string, others: string[] = []): Reading => {
   const { folder } = scripts[script] ?? {};
@@ -82,12 +82,12 @@ const files: { name: string; read: Reading; lossy: string[]; flavors?: string[] 
   { name: 'alpha.tga', read: fixture('scanlines', 'alpha.tga'), lossy: [] },
   { name: 'deep.pgm', read: fixture('scanlines', 'deep.pgm'), lossy: [] },
   { name: 'int32.fits', read: fixture('scanlines', 'int32.fits'), lossy: [] },
-  { name: 'picture.png', read: made(() => image().png().toBuffer()), lossy: [] },
-  { name: 'picture.jpg', read: made(() => image().jpeg().toBuffer()), lossy: ['VOLUME', 'THUMBNAIL'] },
-  { name: 'picture.webp', read: made(() => image().webp().toBuffer()), lossy: ['VOLUME', 'THUMBNAIL'] },
+  { name: 'picture.png', read: makeOnce(() => image().png().toBuffer()), lossy: [] },
+  { name: 'picture.jpg', read: makeOnce(() => image().jpeg().toBuffer()), lossy: ['VOLUME', 'THUMBNAIL'] },
+  { name: 'picture.webp', read: makeOnce(() => image().webp().toBuffer()), lossy: ['VOLUME', 'THUMBNAIL'] },
   {
     name: 'strips.tif',
-    read: made(() => image().tiff({ compression: 'jpeg' }).toBuffer()),
+    read: makeOnce(() => image().tiff({ compression: 'jpeg' }).toBuffer()),
     lossy: ['VOLUME', 'THUMBNAIL'],
   },
 ];
@@ -115,8 +115,8 @@ describe.skipIf(validators.length === 0)('files served as DICOM', () => {
   /** The errors that a validator finds. It prints them to stderr, and ends with a failure. */
   const errorsOf = (validator: string, path: string) =>
     new Promise<string[]>((resolve) => {
-      execFile(validator, [path], { maxBuffer: 1 << 24 }, (_error, _out, said) =>
-        resolve(said.split('\n').filter((line) => line.startsWith('Error'))),
+      execFile(validator, [path], { maxBuffer: 1 << 24 }, (_error, _out, stderr) =>
+        resolve(stderr.split('\n').filter((line) => line.startsWith('Error'))),
       );
     });
 
@@ -134,7 +134,7 @@ describe.skipIf(validators.length === 0)('files served as DICOM', () => {
     const rows = (await admin.send('GET', `${study}/instances`)).body as unknown as Row[];
     const flavors = rows.map((row) => valueOf(row, '00080008', 2));
     expect([...new Set(flavors)].toSorted()).toEqual((file.flavors ?? ['VOLUME', 'THUMBNAIL']).toSorted());
-    const found: Record<string, unknown> = {};
+    const errorsByInstance: Record<string, unknown> = {};
     for (const [at, row] of rows.entries()) {
       const instance = `${study}/series/${valueOf(row, '0020000E')}/instances/${valueOf(row, '00080018')}`;
       const metadata = (await admin.send('GET', `${instance}/metadata`)).body as unknown as Row[];
@@ -143,20 +143,20 @@ describe.skipIf(validators.length === 0)('files served as DICOM', () => {
           headers: { Accept: `application/dicom; transfer-syntax=${syntax}` },
         });
         const where = `${at} ${flavors[at]} ${syntax}`;
-        if (answer.status !== 200) found[where] = answer.status;
+        if (answer.status !== 200) errorsByInstance[where] = answer.status;
         const path = join(work, 'instance.dcm');
         await writeFile(path, answer.bytes);
         for (const validator of validators) {
           const errors = await errorsOf(validator, path);
-          if (errors.length > 0) found[where] = errors;
+          if (errors.length > 0) errorsByInstance[where] = errors;
         }
         // Native files state whether the samples were compressed lossily before.
         if (syntax !== '1.2.840.10008.1.2.1') continue;
         const isLossy = answer.bytes.includes(Buffer.from([0x28, 0, 0x10, 0x21, 0x43, 0x53, 2, 0, 0x30, 0x31]));
-        if (isLossy !== file.lossy.includes(flavors[at]!)) found[where] = isLossy ? 'lossy' : 'not lossy';
+        if (isLossy !== file.lossy.includes(flavors[at]!)) errorsByInstance[where] = isLossy ? 'lossy' : 'not lossy';
       }
     }
-    expect(found).toEqual({});
+    expect(errorsByInstance).toEqual({});
     await admin.ok('DELETE', `/item/${item}`);
   });
 });

@@ -12,9 +12,9 @@ import { startHost, type Client, type TestHost } from '../../support/hosts/refer
 const python = process.env.PYTHON ?? 'python3';
 
 function missing(): string | null {
-  const found = spawnSync(python, ['-c', 'import girder_client'], { encoding: 'utf8' });
-  if (found.error) return `${python} cannot be run: ${found.error.message}`;
-  return found.status === 0 ? null : `${python} has no package girder_client (pip install girder_client)`;
+  const result = spawnSync(python, ['-c', 'import girder_client'], { encoding: 'utf8' });
+  if (result.error) return `${python} cannot be run: ${result.error.message}`;
+  return result.status === 0 ? null : `${python} has no package girder_client (pip install girder_client)`;
 }
 
 const reason = missing();

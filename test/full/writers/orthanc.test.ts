@@ -38,7 +38,7 @@ describe.skipIf(orthanc === null || plugin === undefined)('Orthanc', () => {
     directory = await mkdtemp(join(tmpdir(), 'orthanc-'));
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
-    const here = { Url: `${started.url}/api/v1/dicomweb/`, HttpHeaders: { Authorization: `Bearer ${admin.token}` } };
+    const server = { Url: `${started.url}/api/v1/dicomweb/`, HttpHeaders: { Authorization: `Bearer ${admin.token}` } };
     const options = {
       StorageDirectory: directory,
       IndexDirectory: directory,
@@ -47,7 +47,7 @@ describe.skipIf(orthanc === null || plugin === undefined)('Orthanc', () => {
       DicomServerEnabled: false,
       AuthenticationEnabled: false,
       Plugins: [join(plugins, plugin!)],
-      DicomWeb: { Enable: true, Servers: { here } },
+      DicomWeb: { Enable: true, Servers: { here: server } },
     };
     const path = join(directory, 'orthanc.json');
     await writeFile(path, JSON.stringify(options));
@@ -84,10 +84,10 @@ describe.skipIf(orthanc === null || plugin === undefined)('Orthanc', () => {
     expect(files.size).toBe(rows.length);
     for (const row of rows) {
       const [series, uid] = [row['0020000E']!.Value[0], row['00080018']!.Value[0]];
-      const own = await admin.send('GET', `${study}/series/${series}/instances/${uid}`, {
+      const original = await admin.send('GET', `${study}/series/${series}/instances/${uid}`, {
         headers: { Accept: 'application/dicom' },
       });
-      expect({ uid, isEqual: files.get(uid)?.equals(own.bytes) }).toEqual({ uid, isEqual: true });
+      expect({ uid, isEqual: files.get(uid)?.equals(original.bytes) }).toEqual({ uid, isEqual: true });
     }
   });
 });

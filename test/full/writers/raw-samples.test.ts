@@ -35,7 +35,7 @@ describe.skipIf(fixtures === null)('samples of regions, as numpy and tifffile se
     const shared = { array: join(fixtures!.folder, `${name}.npy`), axes, time: 1, box };
     const size = name === 'colors' || name === 'times' ? {} : { PhysicalSizeX: '0.25', PhysicalSizeY: '0.5' };
     const names = axes === 'ZCYX' ? ['DAPI', 'A & B'] : undefined;
-    const asked = [
+    const requests = [
       {
         query: { frame: frameOf(1, 0) },
         planes: [1],
@@ -54,7 +54,7 @@ describe.skipIf(fixtures === null)('samples of regions, as numpy and tifffile se
       }),
     ];
     const cases = [];
-    for (const [index, { query, ...expected }] of asked.entries()) {
+    for (const [index, { query, ...expected }] of requests.entries()) {
       const answer = await admin.send('GET', `/item/${item}/tiles/region`, { query: { ...place, ...(query as object) } });
       expect([index, answer.status]).toEqual([index, 200]);
       const bytes = Buffer.from(answer.bytes).toString('base64');

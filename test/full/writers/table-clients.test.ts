@@ -73,14 +73,14 @@ describe.runIf(hasClients())('clients of tables', () => {
   });
 
   it('read the same rows from every kind of file', async () => {
-    const made = await at.annotate({ name: 'cells', elements });
+    const annotation = await at.annotate({ name: 'cells', elements });
     const script = fileURLToPath(new URL('table_clients.py', import.meta.url));
-    const url = `${at.host.url}/api/v1/annotation/${made._id}/table`;
+    const url = `${at.host.url}/api/v1/annotation/${annotation._id}/table`;
     const { stdout } = await run(python, ['-W', 'ignore', script, url, folder], { maxBuffer: 1 << 26 });
-    const found = JSON.parse(stdout) as Record<string, unknown>;
-    const all = elements.length;
-    expect(found).toMatchObject({
-      rows: [all, all, all, all],
+    const results = JSON.parse(stdout) as Record<string, unknown>;
+    const elementCount = elements.length;
+    expect(results).toMatchObject({
+      rows: [elementCount, elementCount, elementCount, elementCount],
       ids: true,
       firstIds: [1, 2, 3].map((n) => elementId(n)),
       arrowTypes: { order: 'int64', area: 'float64', '/score': 'float64' },
@@ -95,36 +95,36 @@ describe.runIf(hasClients())('clients of tables', () => {
     });
     const scores = elements.map((element) => ('user' in element ? ((element.user as { score?: number }).score ?? -1) : -1));
     const groups = elements.map((element) => ('group' in element ? element.group : 'none'));
-    expect(found.scores).toEqual([scores, scores, scores]);
-    expect(found.groups).toEqual([groups, groups, groups]);
-    expect((found.checked as unknown[]).slice(0, 6)).toEqual([true, false, false, false, false, true]);
-    for (const difference of ['areas', 'lengths', 'centroids']) expect(found[difference], difference).toBeLessThan(1e-6);
-    expect(found.near).toBeLessThan(all);
+    expect(results.scores).toEqual([scores, scores, scores]);
+    expect(results.groups).toEqual([groups, groups, groups]);
+    expect((results.checked as unknown[]).slice(0, 6)).toEqual([true, false, false, false, false, true]);
+    for (const difference of ['areas', 'lengths', 'centroids']) expect(results[difference], difference).toBeLessThan(1e-6);
+    expect(results.near).toBeLessThan(elementCount);
     const right = Array.from({ length: count - 50 }, (_, i) => i + 50);
-    const inGroup = (rest: number) => right.filter((i) => i % 3 === rest).length;
-    expect((found.found as unknown[][]).map(([group, size]) => [group, size])).toEqual([
+    const inGroup = (remainder: number) => right.filter((i) => i % 3 === remainder).length;
+    expect((results.found as unknown[][]).map(([group, size]) => [group, size])).toEqual([
       ['g, "1"', inGroup(1)],
       ['g, "2"', inGroup(2)],
       [null, inGroup(0)],
     ]);
-    expect([...(found.filtered as number[])].sort((one, other) => one - other)).toEqual([98, 98.5, 99, 99.5]);
+    expect([...(results.filtered as number[])].sort((one, other) => one - other)).toEqual([98, 98.5, 99, 99.5]);
   });
 
   it('write tables that set values and make elements', async () => {
-    const made = await at.annotate({ name: 'cells', elements });
+    const annotation = await at.annotate({ name: 'cells', elements });
     const script = fileURLToPath(new URL('table_writers.py', import.meta.url));
     const api = `${at.host.url}/api/v1`;
-    const { stdout } = await run(python, ['-W', 'ignore', script, api, at.admin.token!, made._id, at.item, folder], {
+    const { stdout } = await run(python, ['-W', 'ignore', script, api, at.admin.token!, annotation._id, at.item, folder], {
       maxBuffer: 1 << 28,
     });
-    const found = JSON.parse(stdout) as Record<string, unknown> & { answers: Record<string, Json> };
+    const results = JSON.parse(stdout) as Record<string, unknown> & { answers: Record<string, Json> };
     const refused = ['lz4 in Parquet', 'arrow lz4'];
-    for (const [name, answer] of Object.entries(found.answers)) {
+    for (const [name, answer] of Object.entries(results.answers)) {
       if (!refused.includes(name)) expect(answer, name).toMatchObject({ changed: elements.length });
       else expect(answer, name).toMatchObject({ status: 400, message: expect.stringContaining('LZ4') });
     }
-    const after = elementsOf(await at.admin.ok('GET', `/annotation/${made._id}`));
-    const own = (i: number) => ({
+    const after = elementsOf(await at.admin.ok('GET', `/annotation/${annotation._id}`));
+    const valuesOf = (i: number) => ({
       small: i % 100,
       single: i / 4,
       text: `ä${i % 5}`,
@@ -138,7 +138,7 @@ describe.runIf(hasClients())('clients of tables', () => {
       expect(group).toBe(i % 2 === 1 ? 'odd' : 'even');
       const values = { ...(i % 3 > 0 && { pandas: i / 7 }), duckdb: 'duck' };
       const names = ['none', 'snappy', 'gzip', 'brotli', 'zstd', 'arrow None', 'arrow zstd'];
-      expect(user).toEqual({ ...(before as Json), ...values, ...Object.fromEntries(names.map((name) => [name, own(i)])) });
+      expect(user).toEqual({ ...(before as Json), ...values, ...Object.fromEntries(names.map((name) => [name, valuesOf(i)])) });
     }
     const bare = (list: unknown) => (list as Json[]).map(({ id: _id, ...element }) => element);
     const box = (x: number) => [
@@ -147,7 +147,7 @@ describe.runIf(hasClients())('clients of tables', () => {
       [x, x + 1, 0],
       [x, x, 0],
     ];
-    expect(bare(found.created)).toEqual([
+    expect(bare(results.created)).toEqual([
       {
         type: 'polyline',
         closed: true,
@@ -171,10 +171,10 @@ describe.runIf(hasClients())('clients of tables', () => {
       { type: 'polyline', closed: true, points: box(5), user: { cell_id: 8, kind: 'b' } },
       { type: 'point', center: [1.5, 2, 0], user: { cell_id: 9, score: 1, kind: 'a' } },
     ]);
-    expect(found.degrees).toMatchObject({ status: 400, message: expect.stringContaining('WGS 84') });
+    expect(results.degrees).toMatchObject({ status: 400, message: expect.stringContaining('WGS 84') });
     // The heat map has no shape. The table was read before values were set.
-    expect(found.again).toEqual(elements.slice(0, -1));
-    expect(bare(found.streamed).map(({ type, user }) => [type, user])).toEqual([
+    expect(results.again).toEqual(elements.slice(0, -1));
+    expect(bare(results.streamed).map(({ type, user }) => [type, user])).toEqual([
       ['polyline', { score: 0.25 }],
       ['polyline', undefined],
       ['polyline', undefined],

@@ -100,10 +100,10 @@ describe('samples that are served as OME-Zarr', () => {
           images.set(image, { ...images.get(image), [plane]: samples });
         }
         // Lossy files are decoded by two programs, and coarser levels may be stored.
-        const more = { tolerance: /jpe?g|lossy|jxr|ratio/i.test(name) ? 4 : 0, hasStoredLevels: true };
+        const comparison = { tolerance: /jpe?g|lossy|jxr|ratio/i.test(name) ? 4 : 0, hasStoredLevels: true };
         for (const [index, planes] of [...images.values()].entries()) {
           const below = images.size > 1 ? `/${index}` : '';
-          await expectServed(admin, item, { dtype, width, height, bands, planes, ...more }, { below });
+          await expectServed(admin, item, { dtype, width, height, bands, planes, ...comparison }, { below });
         }
       });
     });
