@@ -24,7 +24,11 @@ const senders: [string, Record<string, string>][] = [
 ];
 /** Requests that an HTML form can send, and where it is. */
 const forms: [string, string, Record<string, string>][] = [
-  ...senders.map(([who, from]): [string, string, Record<string, string>] => [who, 'application/x-www-form-urlencoded', from]),
+  ...senders.map(([sender, from]): [string, string, Record<string, string>] => [
+    sender,
+    'application/x-www-form-urlencoded',
+    from,
+  ]),
   ['another origin', 'text/plain', { Origin: evil }],
   ['another origin', 'multipart/form-data; boundary=x', { Origin: evil }],
 ];
@@ -56,13 +60,13 @@ describe('a page of another site', () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ _id: admin.id });
   });
 
-  it.each(senders)('signs no one in by POST user, even with a token: %s', async (who, from) => {
+  it.each(senders)('signs no one in by POST user, even with a token: %s', async (sender, from) => {
     const route = { method: 'post', path: '/user' } as const;
     const plain = await send(route, { ...from, ...urlencoded }, registration('planted'));
     expect(plain.status).toBe(403);
     expect(await plain.json()).toMatchObject({ type: 'rest', message: expect.stringContaining('A page of another site') });
     const { token } = await server.anonymous.ok('GET', '/token/session');
-    const login = `planted${senders.findIndex(([name]) => name === who)}`;
+    const login = `planted${senders.findIndex(([name]) => name === sender)}`;
     const bold = await send(route, { ...from, ...urlencoded }, `${registration(login)}&token=${String(token)}`);
     expect(bold.headers.has('Set-Cookie')).toBe(false);
   });
@@ -89,17 +93,17 @@ describe('a page of an allowed origin', () => {
 
   it('registers users and makes changes with the cookie when the origin is allowed by name', async () => {
     await allow('https://*.example.org');
-    const made = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('invited'));
-    expect(made.status).toBe(200);
-    const cookie = /girderToken=[^;]+/.exec(made.headers.get('Set-Cookie')!)![0];
+    const answer = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('invited'));
+    expect(answer.status).toBe(200);
+    const cookie = /girderToken=[^;]+/.exec(answer.headers.get('Set-Cookie')!)![0];
     expect((await send(signOut, { ...from, Cookie: cookie })).status).toBe(200);
     expect((await send(signOut, { ...from, Cookie: cookie })).status).toBe(401);
   });
 
   it('makes anonymous requests without cookies when all origins are allowed', async () => {
     await allow('*');
-    const made = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('anybody'));
-    expect([made.status, made.headers.has('Set-Cookie')]).toEqual([200, false]);
+    const answer = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('anybody'));
+    expect([answer.status, answer.headers.has('Set-Cookie')]).toEqual([200, false]);
     expect((await send(signOut, { ...from, Cookie: `girderToken=${visitor.token}` })).status).toBe(401);
     expect(await visitor.ok('GET', '/user/me')).toMatchObject({ _id: visitor.id });
     await allow('');

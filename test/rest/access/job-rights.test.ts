@@ -12,8 +12,14 @@ const type = 'large_image_tiff';
 beforeAll(async () => {
   at = await startAnnotated({ checksAnswers: true });
   const { jobs } = at.host.host;
-  const made = await jobs.create({ title, type, userId: at.writer.id, itemId: at.privateItem, meta: { itemId: at.privateItem } });
-  job = made.id;
+  const created = await jobs.create({
+    title,
+    type,
+    userId: at.writer.id,
+    itemId: at.privateItem,
+    meta: { itemId: at.privateItem },
+  });
+  job = created.id;
   await jobs.update(job, { status: 2, log: 'Reading secret_slide.svs\n', progress: { total: 3, current: 1 } });
 });
 afterAll(() => at?.close());
@@ -32,8 +38,8 @@ async function idsOf(client: Client, path: string, query: Record<string, string>
 }
 
 describe('a job about a private item', () => {
-  it.each(['reader', 'writer', 'admin'] as const)('is visible to the %s', async (who) => {
-    const client = everybody()[who];
+  it.each(['reader', 'writer', 'admin'] as const)('is visible to the %s', async (caller) => {
+    const client = everybody()[caller];
     expect(await client.ok('GET', `/job/${job}`)).toMatchObject({
       title,
       log: ['Reading secret_slide.svs\n'],
@@ -44,9 +50,9 @@ describe('a job about a private item', () => {
     expect(await client.ok('GET', '/job/typeandstatus/all')).toEqual({ types: [type], statuses: [2] });
   });
 
-  it.each(['anonymous', 'stranger'] as const)('is hidden from the %s: no title, no type, no count', async (who) => {
-    const client = everybody()[who];
-    const status = who === 'anonymous' ? 401 : 403;
+  it.each(['anonymous', 'stranger'] as const)('is hidden from the %s: no title, no type, no count', async (caller) => {
+    const client = everybody()[caller];
+    const status = caller === 'anonymous' ? 401 : 403;
     for (const path of [`/job/${job}`, `/job/${job}/events`]) {
       const answer = await client.send('GET', path);
       expect(answer.status).toBe(status);
@@ -58,7 +64,7 @@ describe('a job about a private item', () => {
       expect(await idsOf(client, '/job', { ...query, userId: at.writer.id! })).toEqual([]);
     }
     expect((await client.send('GET', '/job', { query: { parentId: job } })).status).toBe(status);
-    if (who === 'stranger') expect(await client.ok('GET', '/job/typeandstatus/all')).toEqual({ types: [], statuses: [] });
+    if (caller === 'stranger') expect(await client.ok('GET', '/job/typeandstatus/all')).toEqual({ types: [], statuses: [] });
   });
 
   it('is changed and removed by its owner only, not by others who can access the item', async () => {
@@ -72,28 +78,28 @@ describe('a job about a private item', () => {
   it('stays visible only to its owner when the item is removed', async () => {
     const { jobs } = at.host.host;
     const item = await at.admin.create('/item', { folderId: at.privateFolder, name: 'short' });
-    const made = await jobs.create({ title: 'about short', type: 'short', userId: at.writer.id, itemId: item });
-    expect((await at.reader.send('GET', `/job/${made.id}`)).status).toBe(200);
+    const job = await jobs.create({ title: 'about short', type: 'short', userId: at.writer.id, itemId: item });
+    expect((await at.reader.send('GET', `/job/${job.id}`)).status).toBe(200);
     await at.admin.ok('DELETE', `/item/${item}`);
-    expect((await at.reader.send('GET', `/job/${made.id}`)).status).toBe(403);
-    expect((await at.writer.send('GET', `/job/${made.id}`)).status).toBe(200);
-    await jobs.remove(made.id);
+    expect((await at.reader.send('GET', `/job/${job.id}`)).status).toBe(403);
+    expect((await at.writer.send('GET', `/job/${job.id}`)).status).toBe(200);
+    await jobs.remove(job.id);
   });
 
   it('is paged as if hidden jobs did not exist', async () => {
     const { jobs } = at.host.host;
-    const made: string[] = [];
+    const jobIds: string[] = [];
     for (let i = 0; i < 6; i++) {
       const itemId = i % 2 === 0 ? at.privateItem : at.item;
-      made.unshift((await jobs.create({ title: `${i}`, type: 'paged', userId: null, itemId })).id);
+      jobIds.unshift((await jobs.create({ title: `${i}`, type: 'paged', userId: null, itemId })).id);
     }
     const types = '["paged"]';
-    const visible = made.filter((_, i) => i % 2 === 0);
+    const visible = jobIds.filter((_, i) => i % 2 === 0);
     expect(await idsOf(at.stranger, '/job/all', { types })).toEqual(visible);
     expect(await idsOf(at.stranger, '/job/all', { types, limit: '1', offset: '1' })).toEqual([visible[1]]);
     expect(await idsOf(at.host.anonymous, '/job', { types, userId: 'None', limit: '2' })).toEqual(visible.slice(0, 2));
-    expect(await idsOf(at.admin, '/job/all', { types, limit: '2', offset: '1' })).toEqual(made.slice(1, 3));
-    for (const id of made) await jobs.remove(id);
+    expect(await idsOf(at.admin, '/job/all', { types, limit: '2', offset: '1' })).toEqual(jobIds.slice(1, 3));
+    for (const id of jobIds) await jobs.remove(id);
   });
 
   it('ends its events for followers who lose access to the item', async () => {

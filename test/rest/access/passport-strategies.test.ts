@@ -45,8 +45,8 @@ describe('a host with Passport strategies', () => {
     path = `/annotation?itemId=${specimen.id as string}`;
     const body = JSON.stringify({ name: 'kept' });
     const headers = { Authorization: `Bearer ${tokenOf('keeper')}`, 'Content-Type': 'application/json' };
-    const made = await fetch(at.api + path, { method: 'POST', headers, body });
-    const { _id, creatorId } = (await made.json()) as { _id: string; creatorId: string };
+    const response = await fetch(at.api + path, { method: 'POST', headers, body });
+    const { _id, creatorId } = (await response.json()) as { _id: string; creatorId: string };
     expect(creatorId).toBe('keeper');
     path = `/annotation/${_id}`;
     const access = encodeURIComponent(JSON.stringify({ users: ['keeper', 'robot'].map((id) => ({ id, level: 2 })) }));

@@ -18,7 +18,7 @@ describe('cached files of items', () => {
   let item: string;
   let image: Buffer;
 
-  const count = (what: string, query: Record<string, string> = {}) => admin.ok('GET', `/large_image/${what}`, { query });
+  const count = (path: string, query: Record<string, string> = {}) => admin.ok('GET', `/large_image/${path}`, { query });
   const thumbnail = (query: Record<string, string | number>, id = item) =>
     admin.send('GET', `/item/${id}/tiles/thumbnail`, { query });
   const keys = async (id = item) =>
@@ -29,8 +29,8 @@ describe('cached files of items', () => {
     ).length;
 
   const withScopes = async (scopes: string[]) => {
-    const made = await admin.ok('POST', '/api_key', { query: { name: 'scoped', scope: JSON.stringify(scopes) } });
-    const signedIn = await started.anonymous.ok('POST', '/api_key/token', { query: { key: String(made.key) } });
+    const key = await admin.ok('POST', '/api_key', { query: { name: 'scoped', scope: JSON.stringify(scopes) } });
+    const signedIn = await started.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key) } });
     return new Client(started.url, (signedIn.authToken as { token: string }).token, admin.id);
   };
 
@@ -119,8 +119,8 @@ describe('cached files of items', () => {
 
   it('removes the files of a specification by that specification', async () => {
     const spec = '[{"width":30,"fill":"none"},{"width":31,"encoding":null,"_t":1},{"imageKey":"label","style":null}]';
-    const made = await admin.ok('PUT', '/large_image/thumbnails', { query: { spec } });
-    await until('the thumbnails are made', async () => (await admin.ok('GET', `/job/${String(made._id)}`)).status === 3);
+    const report = await admin.ok('PUT', '/large_image/thumbnails', { query: { spec } });
+    await until('the thumbnails are made', async () => (await admin.ok('GET', `/job/${String(report._id)}`)).status === 3);
     expect(await count('thumbnails', { spec })).toBe(3);
     expect(await admin.ok('DELETE', '/large_image/thumbnails', { query: { spec } })).toBe(3);
     expect(await count('thumbnails')).toBe(0);
@@ -137,12 +137,12 @@ describe('cached files of items', () => {
   it('keeps only the requested frames', async () => {
     await admin.ok('GET', `/item/${item}/tiles/tile_frames`, { query: { width: 30, cache: 'false' } });
     expect(await count('thumbnails')).toBe(0);
-    const made = await admin.send('GET', `/item/${item}/tiles/tile_frames`, {
+    const answer = await admin.send('GET', `/item/${item}/tiles/tile_frames`, {
       query: { width: 30, cache: 'true', encoding: 'PNG' },
     });
-    expect(made.headers.get('content-type')).toBe('image/png');
-    const again = await admin.send('GET', `/item/${item}/tiles/tile_frames`, { query: { width: 30, encoding: 'PNG' } });
-    expect([again.headers.get('content-type'), again.bytes.equals(made.bytes)]).toEqual(['image/png', true]);
+    expect(answer.headers.get('content-type')).toBe('image/png');
+    const confirmed = await admin.send('GET', `/item/${item}/tiles/tile_frames`, { query: { width: 30, encoding: 'PNG' } });
+    expect([confirmed.headers.get('content-type'), confirmed.bytes.equals(answer.bytes)]).toEqual(['image/png', true]);
     expect(await keys()).toEqual(['{"encoding":"PNG","imageKey":"tileFrames","output":{"maxWidth":30}}']);
     expect(await count('associated_images', { imageKey: 'tileFrames' })).toBe(1);
     expect(await count('associated_images', { imageKey: '.*' })).toBe(1);
@@ -188,17 +188,17 @@ describe('cached files of items', () => {
     const headers = { 'If-None-Match': tagged.headers.get('etag')! };
     expect((await admin.send('GET', path, { headers })).status).toBe(304);
     // A request that states a default has the entity tag of one that does not.
-    for (const [what, stated] of [
+    for (const [kind, stated] of [
       ['histogram', 'frame=0&bins=256&density=false'],
       ['bands', 'frame=0'],
       ['thumbnail', 'frame=0&jpegQuality=95&encoding=JPEG'],
       ['region', 'frame=0&jpegSubsampling=0&style='],
       ['tile_frames', 'jpegQuality=95'],
     ] as const) {
-      const [plain, same] = [`/item/${item}/tiles/${what}?`, `/item/${item}/tiles/${what}?${stated}`];
+      const [plain, same] = [`/item/${item}/tiles/${kind}?`, `/item/${item}/tiles/${kind}?${stated}`];
       const tag = (await admin.send('GET', plain)).headers.get('etag');
       expect(tag).toMatch(/^"/);
-      expect([what, (await admin.send('GET', same)).headers.get('etag')]).toEqual([what, tag]);
+      expect([kind, (await admin.send('GET', same)).headers.get('etag')]).toEqual([kind, tag]);
     }
     expect(await admin.ok('GET', `/item/${item}/tiles/bands`)).toMatchObject({
       1: {
@@ -261,8 +261,8 @@ describe('cached files of items', () => {
     const { scheduledJob, cached } = await admin.ok('GET', path, { query: { maxTextureSize: 256, cache: 'schedule' } });
     expect(cached).toEqual([false]);
     const job = await until('the job has ended', async () => {
-      const found = await admin.ok('GET', `/job/${String(scheduledJob)}`);
-      return [3, 4, 5].includes(Number(found.status)) && found;
+      const job = await admin.ok('GET', `/job/${String(scheduledJob)}`);
+      return [3, 4, 5].includes(Number(job.status)) && job;
     });
     expect(job).toMatchObject({ status: 3, type: 'large_image_cache_tile_frames', title: 'Cache tileFrames' });
     expect((job.log as string[])[0]).toBe('Started caching tile frames\n');
@@ -278,8 +278,10 @@ describe('cached files of items', () => {
     const histograms = await admin.ok('GET', `/item/${item}/tiles/histogram`, { query: { bins: 5, cache: 'schedule' } });
     expect(histograms).toMatchObject({ cached: [false], scheduledJob: expect.any(String) });
     await until('the histogram is kept', async () => {
-      const { cached: kept } = await admin.ok('GET', `/item/${item}/tiles/histogram`, { query: { bins: 5, cache: 'report' } });
-      return (kept as boolean[])[0];
+      const { cached: isCached } = await admin.ok('GET', `/item/${item}/tiles/histogram`, {
+        query: { bins: 5, cache: 'report' },
+      });
+      return (isCached as boolean[])[0];
     });
     expect(await admin.ok('GET', `/item/${item}/tiles/histogram`, { query: { rangeMax: 5, cache: 'report' } })).toEqual({
       cached: [],
@@ -308,36 +310,36 @@ describe('cached files of items', () => {
   });
 
   it('serves the copy of an item from its own files, even when the original was removed', async () => {
-    const own = await uploadItem(admin, folder, 'copied.tif', image);
-    const copy = await admin.ok('POST', `/item/${own}/copy`);
+    const copied = await uploadItem(admin, folder, 'copied.tif', image);
+    const copy = await admin.ok('POST', `/item/${copied}/copy`);
     const [file] = (await admin.ok('GET', `/item/${String(copy._id)}/files`)) as unknown as { _id: string }[];
     expect(copy.largeImage).toMatchObject({ fileId: file!._id, sourceName: 'tiff' });
-    await admin.ok('DELETE', `/item/${own}`);
+    await admin.ok('DELETE', `/item/${copied}`);
     expect(await admin.ok('GET', `/item/${String(copy._id)}/tiles`)).toMatchObject({ levels: expect.any(Number) as number });
   });
 
   it('removes the files with their item, with its large image, and when the file of the image changes', async () => {
-    const own = await uploadItem(admin, folder, 'own.tif', image);
-    await thumbnail({ width: 20 }, own);
-    const copy = String((await admin.ok('POST', `/item/${own}/copy`))._id);
+    const ownItem = await uploadItem(admin, folder, 'own.tif', image);
+    await thumbnail({ width: 20 }, ownItem);
+    const copy = String((await admin.ok('POST', `/item/${ownItem}/copy`))._id);
     expect(await keys(copy)).toEqual([]);
-    await admin.ok('DELETE', `/item/${own}/tiles`);
-    expect(await keys(own)).toEqual([]);
-    await admin.ok('POST', `/item/${own}/tiles`);
-    const before = await thumbnail({ width: 20 }, own);
-    const [file] = await admin.ok('GET', `/item/${own}/files`);
+    await admin.ok('DELETE', `/item/${ownItem}/tiles`);
+    expect(await keys(ownItem)).toEqual([]);
+    await admin.ok('POST', `/item/${ownItem}/tiles`);
+    const before = await thumbnail({ width: 20 }, ownItem);
+    const [file] = await admin.ok('GET', `/item/${ownItem}/files`);
     const replacement = await sharp({ create: { width: 300, height: 300, channels: 3, background: '#0a0' } })
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true })
       .toBuffer();
     const id = String((file as { _id: string })._id);
     const upload = await admin.ok('PUT', `/file/${id}/contents`, { query: { size: replacement.length } });
     await admin.ok('POST', '/file/chunk', { query: { uploadId: String(upload._id), offset: 0 }, body: replacement });
-    const after = await thumbnail({ width: 20 }, own);
+    const after = await thumbnail({ width: 20 }, ownItem);
     expect((await sharp(before.bytes).metadata()).height).not.toBe((await sharp(after.bytes).metadata()).height);
-    expect(await keys(own)).toEqual(['{"width":20}']);
+    expect(await keys(ownItem)).toEqual(['{"width":20}']);
     const stored = await bytesOnDisk();
-    await admin.ok('DELETE', `/item/${own}`);
-    expect(await started.host.context.models.file.countDocuments({ attachedToId: own } as object)).toBe(0);
+    await admin.ok('DELETE', `/item/${ownItem}`);
+    expect(await started.host.context.models.file.countDocuments({ attachedToId: ownItem } as object)).toBe(0);
     expect(await bytesOnDisk()).toBe(stored - 2);
   });
 
@@ -490,8 +492,8 @@ describe('cached files of items', () => {
 
     it('makes one file for requests that come at the same time', async () => {
       for (let width = 100; width < 104; width++) {
-        const requests = [admin, client, admin, client].map((who) =>
-          who.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width } }),
+        const requests = [admin, client, admin, client].map((caller) =>
+          caller.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width } }),
         );
         const answers = await Promise.all(requests);
         expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);

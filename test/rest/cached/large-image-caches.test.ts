@@ -123,10 +123,10 @@ describe.skipIf(noRedis !== null)(
     const view = (client: Client, path = 'zxy/2/0/0') => client.send('GET', `/item/${item}/tiles/${path}`);
 
     it('share tiles, and report the open files of both', async () => {
-      const made = await view(admin);
+      const tile = await view(admin);
       await until('it is kept', async () => (await reportOf(admin)).tileCache.items === 1);
-      const found = await view(elsewhere);
-      expect(found.bytes.equals(made.bytes)).toBe(true);
+      const sharedTile = await view(elsewhere);
+      expect(sharedTile.bytes.equals(tile.bytes)).toBe(true);
       await view(elsewhere, 'zxy/2/1/0');
       const report = await until('both are seen', async () => {
         const current = await reportOf(elsewhere);

@@ -41,22 +41,22 @@ it('removes pictures of an earlier rendering version, and does not show them', a
   let admin = new Client(anonymous.url, token, String(user._id));
   const item = await uploadItem(admin, await newFolder(admin, 'Images'), 'image.tif', await pyramid());
   const paths = ['thumbnail?width=40', 'histogram', 'zxy/0/0/0', 'region?width=50'].map((path) => `/item/${item}/tiles/${path}`);
-  const kept = async () =>
+  const keptFiles = async () =>
     (await admin.ok('GET', `/item/${item}/tiles/thumbnails`)).map((file) => String((file as { _id: string })._id)).toSorted();
   const tags = () => Promise.all(paths.map(async (path) => (await admin.send('GET', path)).headers.get('etag')!));
   const former = await tags();
-  const made = await kept();
-  expect(made).toHaveLength(2);
-  const sent = await admin.ok('POST', `/item/${item}/tiles/thumbnails`, {
+  const ofFormerVersion = await keptFiles();
+  expect(ofFormerVersion).toHaveLength(2);
+  const answer = await admin.ok('POST', `/item/${item}/tiles/thumbnails`, {
     query: { key: '{"width":7}' },
     body: Buffer.from('x'),
   });
   await host?.close();
 
-  const again = await start(token);
-  admin = again;
+  const restarted = await start(token);
+  admin = restarted;
   expect(await tags()).toEqual(former);
-  expect(await kept()).toEqual([...made, String(sent._id)].toSorted());
+  expect(await keptFiles()).toEqual([...ofFormerVersion, String(answer._id)].toSorted());
   await host?.close();
 
   setVersion(version + 1);
@@ -65,8 +65,8 @@ it('removes pictures of an earlier rendering version, and does not show them', a
     paths.map((path, at) => admin.send('GET', path, { headers: { 'If-None-Match': former[at]! } })),
   );
   expect(present.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  await until('the former files to be removed', async () => (await kept()).every((id) => !made.includes(id)));
-  const now = await kept();
-  expect(now).toContain(String(sent._id));
-  expect(now).toHaveLength(3);
+  await until('the former files to be removed', async () => (await keptFiles()).every((id) => !ofFormerVersion.includes(id)));
+  const files = await keptFiles();
+  expect(files).toContain(String(answer._id));
+  expect(files).toHaveLength(3);
 });

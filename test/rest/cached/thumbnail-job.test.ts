@@ -66,8 +66,8 @@ describe('the job that makes thumbnails', () => {
     // Requests of clients find the created thumbnails.
     await admin.send('GET', `/item/${items[0]}/tiles/thumbnail`, { query: { width: 160, height: 100, encoding: 'PNG' } });
     expect(await count()).toBe(10);
-    const again = await run(spec);
-    expect(again.log.slice(1)).toEqual([
+    const repeated = await run(spec);
+    expect(repeated.log.slice(1)).toEqual([
       `Creating thumbnails (${cpus().length} concurrent)\n`,
       'Finished: Checked 10, created 0 thumbnail files\n',
     ]);
@@ -152,13 +152,13 @@ describe('the job that makes thumbnails', () => {
     if (how === 'canceled') await admin.ok('PUT', `/job/${id}/cancel`);
     else if (how === 'removed') await admin.ok('DELETE', `/job/${id}`);
     else await started.host.jobs.updateStatus(id, 4);
-    let made = -1;
+    let fileCount = -1;
     await until('nothing is made anymore', async () => {
-      const before = made;
-      made = Number(await count());
-      return made === before;
+      const before = fileCount;
+      fileCount = Number(await count());
+      return fileCount === before;
     });
-    expect(made).toBeLessThan(2000);
+    expect(fileCount).toBeLessThan(2000);
     if (how === 'removed') return;
     const job = (await admin.ok('GET', `/job/${id}`)) as unknown as { status: number; log: string[] };
     expect(job.status).toBe(how === 'canceled' ? 5 : 4);

@@ -89,10 +89,10 @@ describe('comments on an item', () => {
     const shape = { annotationId: annotation._id, elementId: elementId(1) };
     const { _id } = await write(item, { text: 'Mitosis?', shape }, scene.admin);
     await scene.admin.ok('DELETE', `/annotation/${annotation._id}/elements/${elementId(1)}`);
-    const gone = { text: 'Mitosis?', place: { x: 5, y: 5 }, shape: { ...shape, available: false } };
-    expect(await scene.admin.ok('GET', `/comment/${_id}`)).toMatchObject(gone);
+    const withoutShape = { text: 'Mitosis?', place: { x: 5, y: 5 }, shape: { ...shape, available: false } };
+    expect(await scene.admin.ok('GET', `/comment/${_id}`)).toMatchObject(withoutShape);
     await scene.admin.ok('DELETE', `/annotation/${annotation._id}`);
-    expect(await scene.admin.ok('GET', `/comment/${_id}`)).toMatchObject(gone);
+    expect(await scene.admin.ok('GET', `/comment/${_id}`)).toMatchObject(withoutShape);
   });
 
   it('do not reveal whether a shape exists that the caller cannot see', async () => {
@@ -119,8 +119,8 @@ describe('comments on an item', () => {
       resolved: { by: { login: 'writer' } },
     });
     // The first one is recorded.
-    const again = await colleague.ok('PUT', `/comment/${ids[1]}/state`, state);
-    expect(again).toMatchObject({ resolved: { by: { login: 'writer' } } });
+    const repeated = await colleague.ok('PUT', `/comment/${ids[1]}/state`, state);
+    expect(repeated).toMatchObject({ resolved: { by: { login: 'writer' } } });
     expect(texts(await threads(item, { limit: 2, offset: 1 }))).toEqual(['3', '2']);
     expect(texts(await threads(item, { state: 'open' }))).toEqual(['4', '3', '2', '0']);
     expect(texts(await threads(item, { state: 'resolved' }))).toEqual(['1']);
@@ -170,8 +170,8 @@ describe('comments on an item', () => {
     const stale = { json: { text: 'Other', version: 1 } };
     expect(await scene.writer.fails('PUT', `/comment/${_id}`, stale)).toMatchObject({ status: 409, code: 'conflict' });
     const json = (text: string) => ({ json: { text, version: 2 } });
-    const both = await Promise.all(['a', 'b'].map((text) => scene.writer.send('PUT', `/comment/${_id}`, json(text))));
-    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+    const answers = await Promise.all(['a', 'b'].map((text) => scene.writer.send('PUT', `/comment/${_id}`, json(text))));
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
     expect(await scene.admin.fails('PUT', `/comment/${_id}`, { json: { text: 'Mine' } })).toMatchObject({ status: 403 });
   });
 
@@ -245,9 +245,9 @@ describe('permission for comments', () => {
     const { admin, writer, reader, stranger, host } = scene;
     const by: Record<string, Client> = { anonymous: host.anonymous, stranger, reader, colleague, writer, admin };
     for (const [method, path, body, statuses] of cases) {
-      for (const [who, status] of Object.entries(statuses)) {
-        const answer = await by[who]!.send(method, path, body && { json: body });
-        expect([method, path, who, answer.status]).toEqual([method, path, who, status]);
+      for (const [name, status] of Object.entries(statuses)) {
+        const answer = await by[name]!.send(method, path, body && { json: body });
+        expect([method, path, name, answer.status]).toEqual([method, path, name, status]);
       }
     }
   });
@@ -420,7 +420,7 @@ describe('the export of comments', () => {
   it('has every comment of an item, thread by thread, as CSV, JSON and GeoJSON', async () => {
     const item = await newItem('Slide "1".svs');
     const thread = await write(item, { text: '=1+1 "quoted",\n<script>alert(1)</script>', place: { x: 1, y: 2, frame: 0 } });
-    const whole = await write(item, 'Whole @reader', colleague);
+    const ofImage = await write(item, 'Whole @reader', colleague);
     const answer = await reply(thread._id, 'Reply', colleague);
     await scene.writer.ok('PUT', `/comment/${thread._id}/state`, { json: { state: 'resolved' } });
     const read = (format: string) => scene.reader.send('GET', `/item/${item}/comment/export`, { query: { format } });
@@ -435,7 +435,7 @@ describe('the export of comments', () => {
     expect(lines[2]).toMatch(new RegExp(`^${answer._id},${thread._id},,colleague,`));
     expect(lines[3]).toMatch(/,reader,Whole @reader$/);
     const json = (await read('json')).body as unknown as Comment[];
-    expect(json.map(({ _id }) => _id)).toEqual([thread._id, answer._id, whole._id]);
+    expect(json.map(({ _id }) => _id)).toEqual([thread._id, answer._id, ofImage._id]);
     expect(json[0]).toMatchObject({ text: '=1+1 "quoted",\n<script>alert(1)</script>', state: 'resolved' });
     const geojson = (await read('geojson')).body as unknown as { features: Json[] };
     expect(geojson.features.map(({ geometry }) => geometry)).toEqual([{ type: 'Point', coordinates: [1, 2] }, null, null]);

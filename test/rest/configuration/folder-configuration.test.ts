@@ -155,12 +155,12 @@ describe('YAML folder configurations', () => {
     ])('leave an item alone that holds %s', async (_what, itemName, files) => {
       const item = await itemOf(top, itemName, files);
       const before = [await contents(item), await admin.ok('GET', `/item/${item}`)];
-      for (const [who, query] of [
+      for (const [client, query] of [
         [admin, {}],
         [admin, { user_context: true }],
         [user, { user_context: true }],
       ] as const) {
-        const answer = await who.send('PUT', `/folder/${top}/yaml_config/${itemName}`, { body: 'mine: 1\n', query });
+        const answer = await client.send('PUT', `/folder/${top}/yaml_config/${itemName}`, { body: 'mine: 1\n', query });
         expect([answer.status, answer.body.message]).toEqual([409, expect.stringContaining('Nothing was changed.')]);
       }
       expect([await contents(item), await admin.ok('GET', `/item/${item}`)]).toEqual(before);
@@ -173,8 +173,8 @@ describe('YAML folder configurations', () => {
       ['broken YAML', 'a: [1\n'],
       ['users that are not a mapping', 'users: [user]\n'],
       ['a section that is not a mapping', 'users: {user: text}\n'],
-    ])('refuse the settings of a user in %s, which anyone with write access can replace', async (what, text) => {
-      const itemName = `${what}.yaml`;
+    ])('refuse the settings of a user in %s, which anyone with write access can replace', async (place, text) => {
+      const itemName = `${place}.yaml`;
       const path = `/folder/${top}/yaml_config/${encodeURIComponent(itemName)}`;
       const item = await itemOf(top, itemName, [[itemName, yaml, text]]);
       const before = await contents(item);
@@ -192,8 +192,8 @@ describe('YAML folder configurations', () => {
           (each) => each.name,
         );
       const before = await names();
-      for (const taken of ['taken.yaml', ' blanks.yaml ']) {
-        const path = `/folder/${top}/yaml_config/${encodeURIComponent(taken)}`;
+      for (const name of ['taken.yaml', ' blanks.yaml ']) {
+        const path = `/folder/${top}/yaml_config/${encodeURIComponent(name)}`;
         expect((await admin.send('PUT', path, { body: 'a: 1\n' })).status).toBe(409);
       }
       expect((await admin.send('PUT', `/folder/${top}/yaml_config/%00`, { body: 'a: 1\n' })).status).toBe(400);

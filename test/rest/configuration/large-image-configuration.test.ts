@@ -163,9 +163,9 @@ describe('the configuration file', () => {
     const home = await mkdtemp(join(tmpdir(), 'home-'));
     const host = await startHost({ install: { env: { HOME: home } } });
     try {
-      const own = await host.register('admin');
+      const administrator = await host.register('admin');
       const sending = { body: changed, query: { restart: false } };
-      expect(await own.ok('POST', '/large_image/config/replace', sending)).toMatchObject({ status: 'updated' });
+      expect(await administrator.ok('POST', '/large_image/config/replace', sending)).toMatchObject({ status: 'updated' });
       expect(await readFile(join(home, '.girder', 'girder.cfg'), 'utf8')).toBe(changed);
       expect((await stat(join(home, '.girder'))).mode & 0o777).toBe(0o700);
     } finally {

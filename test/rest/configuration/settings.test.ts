@@ -123,20 +123,20 @@ describe('settings of the plugin', () => {
   const shown = () => started.anonymous.ok('GET', '/large_image/settings');
 
   it('refuse attributes of DICOM that cannot be mapped, and keys that are not text', async () => {
-    const given = (value: string) => ({ query: { key: 'large_image.dicomweb_metadata', value } });
+    const settingWith = (value: string) => ({ query: { key: 'large_image.dicomweb_metadata', value } });
     const good = '{"PatientID": "case.patient"}';
-    await admin.ok('PUT', '/system/setting', given(good));
+    await admin.ok('PUT', '/system/setting', settingWith(good));
     for (const [value, message] of [
       ['{"PatientAge": "age"}', '"PatientAge" cannot be mapped. Allowed attributes: PatientName, '],
       ['{"PatientID": 5}', '"PatientID" needs the name of a metadata key'],
       ['{"PatientID": ""}', '"PatientID" needs the name of a metadata key'],
       ['[]', 'must be a JSON object'],
     ] as const) {
-      const refused = await admin.fails('PUT', '/system/setting', given(value));
+      const refused = await admin.fails('PUT', '/system/setting', settingWith(value));
       expect([refused.status, refused.message]).toEqual([400, expect.stringContaining(message)]);
     }
     expect(await stored('large_image.dicomweb_metadata')).toBe(good);
-    await admin.ok('PUT', '/system/setting', given(''));
+    await admin.ok('PUT', '/system/setting', settingWith(''));
   });
 
   it('are all listed, if public, under both names and with their defaults', async () => {
@@ -148,11 +148,11 @@ describe('settings of the plugin', () => {
       links_without_end: false,
     };
     expect(Object.keys(table)).toHaveLength(16);
-    const both = Object.entries(expected).flatMap(([name, value]) => [
+    const rows = Object.entries(expected).flatMap(([name, value]) => [
       [`large_image.${name}`, value],
       [constantName(name), value],
     ]);
-    expect(await shown()).toEqual(Object.fromEntries(both));
+    expect(await shown()).toEqual(Object.fromEntries(rows));
     const keys = Object.keys(expected).map((name) => `large_image.${name}`);
     expect(await admin.ok('GET', '/system/setting', { query: { list: JSON.stringify(keys) } })).toEqual(
       Object.fromEntries(Object.entries(expected).map(([name, value]) => [`large_image.${name}`, value])),
@@ -162,8 +162,8 @@ describe('settings of the plugin', () => {
   it('are described for administrators, with their allowed values', async () => {
     const described = (await admin.ok('GET', '/system/setting/definitions')) as Record<string, unknown>[];
     for (const [name, { byDefault }] of Object.entries(table)) {
-      const found = described.find(({ key }) => key === `large_image.${name}`);
-      expect(found).toMatchObject({ default: byDefault, value: byDefault, allowed: expect.any(String) });
+      const description = described.find(({ key }) => key === `large_image.${name}`);
+      expect(description).toMatchObject({ default: byDefault, value: byDefault, allowed: expect.any(String) });
     }
     expect(described.map(({ key }) => key)).toContain('core.registration_policy');
   });
@@ -185,8 +185,10 @@ describe('settings of the plugin', () => {
       'core.collection_create_policy': { type: 'object' },
     });
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    const given = described.filter(({ default: byDefault }) => byDefault !== null);
-    expect(given.filter(({ schema, default: byDefault }) => !ajv.validate(schema, byDefault)).map(({ key }) => key)).toEqual([]);
+    const withDefaults = described.filter(({ default: byDefault }) => byDefault !== null);
+    expect(
+      withDefaults.filter(({ schema, default: byDefault }) => !ajv.validate(schema, byDefault)).map(({ key }) => key),
+    ).toEqual([]);
   });
 
   it.each(Object.entries(table))('%s accepts allowed values, and names them when it refuses one', async (name, row) => {

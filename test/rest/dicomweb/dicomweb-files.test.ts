@@ -58,9 +58,9 @@ describe('files served through DICOMweb', () => {
 
     const of = (number: number) => `/studies/${study}/series/${series}/instances/${series}.${number}`;
     for (const [index, file] of files.entries()) {
-      const whole = await get(of(index + 1), 'application/dicom');
-      expect([whole.status, Number(whole.headers.get('content-length'))]).toEqual([200, file.length]);
-      expect(whole.bytes.equals(file)).toBe(true);
+      const instance = await get(of(index + 1), 'application/dicom');
+      expect([instance.status, Number(instance.headers.get('content-length'))]).toEqual([200, file.length]);
+      expect(instance.bytes.equals(file)).toBe(true);
       const part = await get(of(index + 1), 'application/dicom', { Range: 'bytes=200-1200' });
       expect(part.bytes.equals(file.subarray(200, 1201))).toBe(true);
     }

@@ -106,21 +106,21 @@ describe('DICOMweb', () => {
     for (const seed of [11, 12, 13]) others.push(await uploadItem(admin, folder, `page ${seed}.tif`, await slide({ seed })));
     const tags = { studies: '0020000D', series: '0020000E', instances: '00080018' };
     for (const [level, tag] of Object.entries(tags)) {
-      const all = (await rows(`/${level}`)).map((row) => text(row, tag));
-      expect(all).toHaveLength(level === 'instances' ? 12 : 4);
+      const values = (await rows(`/${level}`)).map((row) => text(row, tag));
+      expect(values).toHaveLength(level === 'instances' ? 12 : 4);
       for (const limit of [1, 2, 3]) {
         const paged: unknown[] = [];
-        for (let offset = 0; offset < all.length; offset += limit) {
+        for (let offset = 0; offset < values.length; offset += limit) {
           const page = await get(`/${level}?limit=${limit}&offset=${offset}`, admin, 'application/dicom+json');
           paged.push(...(page.body as unknown as Row[]).map((row) => text(row, tag)));
           expect([level, limit, offset, page.headers.has('warning')]).toEqual([
             level,
             limit,
             offset,
-            offset + limit < all.length,
+            offset + limit < values.length,
           ]);
         }
-        expect(paged).toEqual(all);
+        expect(paged).toEqual(values);
       }
       expect(await rows(`/${level}?offset=1000000`)).toEqual([]);
     }
@@ -153,12 +153,12 @@ describe('DICOMweb', () => {
     expect(alone.headers.get('content-type')).toBe('image/jpeg; transfer-syntax=1.2.840.10008.1.2.4.50');
     const raw = (bytes: Uint8Array) => sharp(bytes).raw().toBuffer();
     expect(await raw(alone.bytes)).toEqual(await raw(stored.bytes));
-    const both = await get(
+    const twoFrames = await get(
       `${instance(0)}/frames/2,1`,
       admin,
       'multipart/related; type="application/octet-stream"; transfer-syntax=*',
     );
-    const parts = partsOf(both.bytes, both.headers.get('content-type')!);
+    const parts = partsOf(twoFrames.bytes, twoFrames.headers.get('content-type')!);
     expect(parts.map(({ body }) => body.length > 0)).toEqual([true, true]);
     expect(parts[0]!.body).toEqual(alone.bytes);
     const native = await get(`${instance(0)}/frames/2`, admin, 'application/octet-stream');
@@ -185,22 +185,22 @@ describe('DICOMweb', () => {
 
   it('serves whole instances with their exact length, ranges of them, and the requested transfer syntax', async () => {
     for (const number of [0, 1, 2]) {
-      const whole = await get(instance(number), admin, 'application/dicom');
-      expect(whole.status).toBe(200);
-      expect(Number(whole.headers.get('content-length'))).toBe(whole.bytes.length);
-      expect(whole.bytes.toString('latin1', 128, 132)).toBe('DICM');
+      const complete = await get(instance(number), admin, 'application/dicom');
+      expect(complete.status).toBe(200);
+      expect(Number(complete.headers.get('content-length'))).toBe(complete.bytes.length);
+      expect(complete.bytes.toString('latin1', 128, 132)).toBe('DICM');
       for (const [start, end] of [
         [0, 9],
-        [whole.bytes.length - 300, whole.bytes.length - 1],
+        [complete.bytes.length - 300, complete.bytes.length - 1],
         [1000, 30_000],
       ] as const) {
         const range = await admin.send('GET', `/dicomweb${instance(number)}`, {
           headers: { Accept: 'application/dicom', Range: `bytes=${start}-${end}` },
         });
         expect(range.status).toBe(206);
-        expect(range.bytes).toEqual(whole.bytes.subarray(start, end + 1));
+        expect(range.bytes).toEqual(complete.bytes.subarray(start, end + 1));
       }
-      const size = whole.bytes.length;
+      const size = complete.bytes.length;
       for (const [Range, status, contentRange] of [
         [`bytes=${size}-`, 416, `bytes */${size}`],
         ['bytes=9-1', 200, null],
@@ -223,8 +223,8 @@ describe('DICOMweb', () => {
     const output = [encoded.bytes, native.bytes].map((bytes) => /YBR_FULL_422|RGB/.exec(bytes.toString('latin1', 0, 4000))?.[0]);
     expect([text(metadata, '00280004'), ...output]).toEqual(['YBR_FULL_422', 'YBR_FULL_422', 'RGB']);
     expect((await get(instance(1), admin, 'application/dicom; transfer-syntax=1.2.840.10008.1.2.4.90')).status).toBe(406);
-    const all = await get(`/studies/${study}`, admin, 'multipart/related; type="application/dicom"; transfer-syntax=*');
-    expect(partsOf(all.bytes, all.headers.get('content-type')!)).toHaveLength(3);
+    const ofStudy = await get(`/studies/${study}`, admin, 'multipart/related; type="application/dicom"; transfer-syntax=*');
+    expect(partsOf(ofStudy.bytes, ofStudy.headers.get('content-type')!)).toHaveLength(3);
   });
 
   it('shows pictures, and profiles by the address in the metadata', async () => {
@@ -282,9 +282,9 @@ describe('DICOMweb', () => {
     const other = await uploadItem(admin, folder, 'other.tif', await slide({ seed: 5 }));
     const { token, _id } = await admin.ok('POST', `/item/${item}/link`, { json: { opens: ['dicomweb'] } });
     const linked = `/t/${String(token)}`;
-    const found = await rows(`${linked}/studies`, started.anonymous);
-    expect(found.map((row) => text(row, '0020000D'))).toEqual([study]);
-    expect(String(text(found[0], '00081190'))).toContain(`/dicomweb${linked}/studies/${study}`);
+    const studies = await rows(`${linked}/studies`, started.anonymous);
+    expect(studies.map((row) => text(row, '0020000D'))).toEqual([study]);
+    expect(String(text(studies[0], '00081190'))).toContain(`/dicomweb${linked}/studies/${study}`);
     expect((await get(`${linked}${instance(0)}/frames/1`, started.anonymous)).status).toBe(200);
     const { studyInstanceUID } = await admin.ok('GET', `/item/${other}/dicomweb`);
     expect((await get(`${linked}/studies/${String(studyInstanceUID)}/metadata`, started.anonymous)).status).toBe(404);
@@ -299,10 +299,13 @@ describe('DICOMweb', () => {
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.dicomweb_study_key', value: 'case' } });
     for (const id of [item, unsized])
       await admin.ok('PUT', `/item/${id}/metadata`, { json: { case: 'C1', PixelSpacing: 0.0005 } });
-    const [one, two] = [await admin.ok('GET', `/item/${item}/dicomweb`), await admin.ok('GET', `/item/${unsized}/dicomweb`)];
-    expect(one.studyInstanceUID).toBe(two.studyInstanceUID);
-    const found = await rows('/studies?PatientID=P-17');
-    expect([found.length, text(found[0], '00201206')]).toEqual([1, 2]);
+    const [sized, unsizedOne] = [
+      await admin.ok('GET', `/item/${item}/dicomweb`),
+      await admin.ok('GET', `/item/${unsized}/dicomweb`),
+    ];
+    expect(sized.studyInstanceUID).toBe(unsizedOne.studyInstanceUID);
+    const studies = await rows('/studies?PatientID=P-17');
+    expect([studies.length, text(studies[0], '00201206')]).toEqual([1, 2]);
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.dicomweb_study_key', value: '' } });
     await admin.ok('DELETE', `/item/${unsized}`);
   });
@@ -336,9 +339,9 @@ describe('DICOMweb', () => {
       { type: 'heatmap', points: [[1, 1, 0, 1]] },
     ];
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Cells', elements } });
-    const own = String((await admin.ok('GET', `/item/${item}/dicomweb`)).studyInstanceUID);
-    const [found] = await rows(`/studies/${own}/series?Modality=ANN`);
-    const path = `/studies/${own}/series/${String(text(found, '0020000E'))}`;
+    const ownStudy = String((await admin.ok('GET', `/item/${item}/dicomweb`)).studyInstanceUID);
+    const [series] = await rows(`/studies/${ownStudy}/series?Modality=ANN`);
+    const path = `/studies/${ownStudy}/series/${String(text(series, '0020000E'))}`;
     const [metadata] = await rows(`${path}/metadata`);
     expect(text(metadata, '00700081')).toBe('Left out: 1 heatmap');
     const groups = metadata!['006A0002']!.Value as Row[];
@@ -355,9 +358,9 @@ describe('DICOMweb', () => {
     const starts = await bulk(groups[0]!['00660040']!.BulkDataURI!);
     expect([starts.readUInt32LE(0), starts.readUInt32LE(4)]).toEqual([1, 7]);
     const uid = String(text(metadata, '00080018'));
-    const whole = await get(`${path}/instances/${uid}`, admin, 'application/dicom');
-    expect(whole.bytes.includes(points)).toBe(true);
-    expect(Number(whole.headers.get('content-length'))).toBe(whole.bytes.length);
+    const complete = await get(`${path}/instances/${uid}`, admin, 'application/dicom');
+    expect(complete.bytes.includes(points)).toBe(true);
+    expect(Number(complete.headers.get('content-length'))).toBe(complete.bytes.length);
   });
 
   it('answers 404 with a sentence for UIDs of an image that was replaced', async () => {
@@ -367,7 +370,7 @@ describe('DICOMweb', () => {
     const bytes = await slide({ seed: 9 });
     const upload = await admin.ok('PUT', `/file/${files[0]!._id}/contents`, { query: { size: bytes.length } });
     await admin.ok('POST', '/file/chunk', { query: { uploadId: String(upload._id), offset: 0 }, body: bytes });
-    const gone = await get(frame);
-    expect([gone.status, gone.body.message]).toEqual([404, expect.stringContaining('replaced')]);
+    const answer = await get(frame);
+    expect([answer.status, answer.body.message]).toEqual([404, expect.stringContaining('replaced')]);
   });
 });

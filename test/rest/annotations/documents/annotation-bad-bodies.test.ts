@@ -39,10 +39,10 @@ describe('unusable bodies of annotations', () => {
     at.admin.send('POST', '/annotation', { query: { itemId: at.item }, body, headers });
 
   it('with unpaired surrogates are stored unchanged, and list the same groups that are read back', async () => {
-    const made = await at.annotate({ name: 'n', elements: ['\ud800', '\udc00', 'a'].map((group) => point(1, { group })) });
-    const read = await at.admin.ok('GET', `/annotation/${made._id}`);
-    expect(read.annotation).toEqual(made.annotation);
-    expect([made.groups, read.groups]).toEqual([
+    const annotation = await at.annotate({ name: 'n', elements: ['\ud800', '\udc00', 'a'].map((group) => point(1, { group })) });
+    const read = await at.admin.ok('GET', `/annotation/${annotation._id}`);
+    expect(read.annotation).toEqual(annotation.annotation);
+    expect([annotation.groups, read.groups]).toEqual([
       ['a', '\ufffd'],
       ['a', '\ufffd'],
     ]);
@@ -51,14 +51,14 @@ describe('unusable bodies of annotations', () => {
   it('are refused when cut at any byte, and leave nothing', async () => {
     const before = await stored();
     const element = { type: 'point', center: [-1.5, 2e3, 0], label: { value: 'é"\\' }, user: { a: [null, true] } };
-    const whole = Buffer.from(JSON.stringify({ name: 'cut ä', elements: [element], attributes: { b: {} } }));
-    const all = sampleOf(
-      Array.from({ length: whole.length - 1 }, (_, i) => i + 1),
+    const complete = Buffer.from(JSON.stringify({ name: 'cut ä', elements: [element], attributes: { b: {} } }));
+    const bodies = sampleOf(
+      Array.from({ length: complete.length - 1 }, (_, i) => i + 1),
       50,
     );
-    for (let start = 0; start < all.length; start += atOnce) {
-      const lengths = all.slice(start, start + atOnce);
-      const answers = await Promise.all(lengths.map((length) => post(whole.subarray(0, length))));
+    for (let start = 0; start < bodies.length; start += atOnce) {
+      const lengths = bodies.slice(start, start + atOnce);
+      const answers = await Promise.all(lengths.map((length) => post(complete.subarray(0, length))));
       for (const [i, { status, body }] of answers.entries()) {
         expect([lengths[i], status, typeof body.message]).toEqual([lengths[i], 400, 'string']);
       }
@@ -68,10 +68,10 @@ describe('unusable bodies of annotations', () => {
 
   it('are refused or understood, but never crash the server, whichever byte is wrong', async () => {
     const random = randomNumbers(5);
-    const many = Array.from({ length: 300 }, (_, i) => point(i, { group: `g${i % 3}` }));
+    const points = Array.from({ length: 300 }, (_, i) => point(i, { group: `g${i % 3}` }));
     const texts = [
       JSON.stringify({ name: 'small', elements: [point(1)] }),
-      JSON.stringify({ name: 'large', attributes: { a: [1] }, elements: many }),
+      JSON.stringify({ name: 'large', attributes: { a: [1] }, elements: points }),
       JSON.stringify({
         type: 'FeatureCollection',
         features: [{ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] } }],

@@ -20,9 +20,9 @@ describe('client caching of annotations', () => {
     `/annotation/${id}/history`,
     `/annotation/item/${at.privateItem}`,
   ];
-  const get = (who: typeof at.admin, path: string, headers: Record<string, string> = {}) => {
+  const get = (client: typeof at.admin, path: string, headers: Record<string, string> = {}) => {
     const [bare, query] = path.split('?');
-    return who.send('GET', bare!, { query: [...new URLSearchParams(query)], headers });
+    return client.send('GET', bare!, { query: [...new URLSearchParams(query)], headers });
   };
 
   it('is confirmed by 304 while it is current, also in lists and by weak tags; If-Match gives 412', async () => {

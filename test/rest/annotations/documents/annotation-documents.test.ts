@@ -35,12 +35,12 @@ describe('annotation documents', () => {
       attributes: { $where: 1, 'a.b': [null] },
       elements: [point(1), point(2, { id: elementId(2), group: 'a' })],
     };
-    const made = await at.annotate(json);
-    expect(made).toMatchObject({ itemId: at.item, groups: ['a', null], _elementCount: 2, _detailsCount: 2, _accessLevel: 2 });
-    const elements = elementsOf(made);
+    const created = await at.annotate(json);
+    expect(created).toMatchObject({ itemId: at.item, groups: ['a', null], _elementCount: 2, _detailsCount: 2, _accessLevel: 2 });
+    const elements = elementsOf(created);
     expect(elements.map(({ id }) => id)).toEqual([expect.stringMatching(/^[0-9a-f]{24}$/), elementId(2)]);
-    const got = await at.stranger.ok('GET', `/annotation/${made._id}`);
-    expect(Object.keys(got).toSorted()).toEqual(
+    const loaded = await at.stranger.ok('GET', `/annotation/${created._id}`);
+    expect(Object.keys(loaded).toSorted()).toEqual(
       [
         '_accessLevel',
         '_detailsCount',
@@ -53,11 +53,11 @@ describe('annotation documents', () => {
         'created',
       ].concat(['creatorId', 'groups', 'itemId', 'public', 'updated', 'updatedId']),
     );
-    expect(elementsOf(got)).toEqual(elements);
-    expect(got.annotation).toEqual({ name: 'first', attributes: json.attributes, elements });
-    expect(got).toMatchObject({
+    expect(elementsOf(loaded)).toEqual(elements);
+    expect(loaded.annotation).toEqual({ name: 'first', attributes: json.attributes, elements });
+    expect(loaded).toMatchObject({
       _accessLevel: -1,
-      _elementQuery: { count: 2, returned: 2, details: 2, offset: 0, sort: ['_id', 1], filter: { annotationId: made._id } },
+      _elementQuery: { count: 2, returned: 2, details: 2, offset: 0, sort: ['_id', 1], filter: { annotationId: created._id } },
     });
   });
 
@@ -82,10 +82,10 @@ describe('annotation documents', () => {
       [{ type: 'FeatureCollection', features: [named, feature(2)] }],
     ];
     for (const json of bodies) {
-      const made = await at.annotate(json);
-      expect(made.annotation).toMatchObject({ name: 'from geojson', attributes: { a: 1 } });
-      expect(elementsOf(made)).toMatchObject([{ type: 'point', center: [1, 1, 0], fillColor: '#fff' }, { center: [2, 2, 0] }]);
-      const back = await at.stranger.ok('GET', `/annotation/${made._id}/geojson`);
+      const created = await at.annotate(json);
+      expect(created.annotation).toMatchObject({ name: 'from geojson', attributes: { a: 1 } });
+      expect(elementsOf(created)).toMatchObject([{ type: 'point', center: [1, 1, 0], fillColor: '#fff' }, { center: [2, 2, 0] }]);
+      const back = await at.stranger.ok('GET', `/annotation/${created._id}/geojson`);
       expect(back).toMatchObject({
         type: 'FeatureCollection',
         features: [{ properties: { annotation: { name: 'from geojson' } } }, {}],
@@ -158,16 +158,16 @@ describe('annotation documents', () => {
       expect(answer.status).toBe(400);
       expect(answer.body.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
     }
-    const whole = JSON.stringify({ name: 'cut', attributes: { a: 'ä' }, elements: [point(1), point(2)] });
-    for (let length = 1; length < Buffer.byteLength(whole); length += 3) {
-      expect((await post({ body: Buffer.from(whole).subarray(0, length) })).status, whole.slice(0, length)).toBe(400);
+    const complete = JSON.stringify({ name: 'cut', attributes: { a: 'ä' }, elements: [point(1), point(2)] });
+    for (let length = 1; length < Buffer.byteLength(complete); length += 3) {
+      expect((await post({ body: Buffer.from(complete).subarray(0, length) })).status, complete.slice(0, length)).toBe(400);
     }
     expect(await countAll()).toBe(before);
   });
 
   it('refuses items that are missing, unnamed or inaccessible to the caller', async () => {
-    const send = (who: typeof at.admin, itemId?: string) =>
-      who.fails('POST', '/annotation', { query: itemId === undefined ? {} : { itemId }, json: {} });
+    const send = (client: typeof at.admin, itemId?: string) =>
+      client.fails('POST', '/annotation', { query: itemId === undefined ? {} : { itemId }, json: {} });
     expect(await send(at.admin)).toMatchObject({ status: 400, message: 'No ID parameter passed: itemId', type: 'rest' });
     expect(await send(at.admin, 'x')).toMatchObject({
       status: 400,
@@ -195,8 +195,8 @@ describe('annotation documents', () => {
     const socket = connect(Number(port), hostname);
     const head = `POST /api/v1/annotation?itemId=${at.item} HTTP/1.1\r\nHost: x\r\nGirder-Token: ${at.admin.token}\r\nContent-Length: 1000000\r\n\r\n`;
     socket.write(`${head}{"name":"half","elements":[${JSON.stringify(point(1))},`);
-    await new Promise((done) => setTimeout(done, 300));
-    const closed = new Promise((done) => socket.once('close', done));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.destroy();
     await closed;
     await until('nothing is left of it', async () => (await countAll()) === before);
@@ -285,16 +285,16 @@ describe('annotation documents', () => {
       const tag = first.headers.get('etag')!;
       expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
       expect(first.headers.get('cache-control')).toBe('private, no-cache');
-      const again = (headers: Record<string, string>, who = at.stranger) =>
-        who.send('GET', `/annotation/${id}`, { query: { limit: 1 }, headers });
-      expect((await again({ 'If-None-Match': tag })).status).toBe(304);
-      expect((await again({ 'If-Match': tag })).status).toBe(200);
-      expect((await again({ 'If-Match': '"0"' })).status).toBe(412);
-      expect((await again({ 'If-None-Match': tag }, at.admin)).status).toBe(200);
+      const revalidate = (headers: Record<string, string>, client = at.stranger) =>
+        client.send('GET', `/annotation/${id}`, { query: { limit: 1 }, headers });
+      expect((await revalidate({ 'If-None-Match': tag })).status).toBe(304);
+      expect((await revalidate({ 'If-Match': tag })).status).toBe(200);
+      expect((await revalidate({ 'If-Match': '"0"' })).status).toBe(412);
+      expect((await revalidate({ 'If-None-Match': tag }, at.admin)).status).toBe(200);
       expect((await get({ limit: 2 })).headers.get('etag')).not.toBe(tag);
       const access = JSON.stringify({ users: [{ id: at.stranger.id, level: 0 }], groups: [] });
       await at.admin.ok('PUT', `/annotation/${id}/access`, { query: { access } });
-      expect((await again({ 'If-None-Match': tag })).status).toBe(200);
+      expect((await revalidate({ 'If-None-Match': tag })).status).toBe(200);
     });
   });
 
@@ -325,17 +325,17 @@ describe('annotation documents', () => {
   });
 
   it('replaces by PUT, keeping elements that were not sent; a record or GeoJSON is refused', async () => {
-    const made = await at.annotate({ name: 'old', description: 'd', elements: [point(1), point(2)] });
-    const path = `/annotation/${made._id}`;
+    const created = await at.annotate({ name: 'old', description: 'd', elements: [point(1), point(2)] });
+    const path = `/annotation/${created._id}`;
     const renamed = await at.admin.ok('PUT', path, { json: { name: 'new' } });
     expect(renamed.annotation).toEqual({ name: 'new' });
-    expect(Number(renamed._version)).toBeGreaterThan(Number(made._version));
-    expect(elementsOf(await at.admin.ok('GET', path))).toEqual(elementsOf(made));
+    expect(Number(renamed._version)).toBeGreaterThan(Number(created._version));
+    expect(elementsOf(await at.admin.ok('GET', path))).toEqual(elementsOf(created));
     const replaced = await at.admin.ok('PUT', path, { json: { name: 'new', elements: [point(3)] } });
     expect(elementsOf(replaced)).toMatchObject([{ center: [3, 3, 0] }]);
-    expect(replaced).toMatchObject({ created: made.created, creatorId: at.admin.id });
-    const again = await at.admin.ok('PUT', path);
-    expect(again.annotation).toEqual(replaced.annotation);
+    expect(replaced).toMatchObject({ created: created.created, creatorId: at.admin.id });
+    const answer = await at.admin.ok('PUT', path);
+    expect(answer.annotation).toEqual(replaced.annotation);
     for (const json of [replaced, { type: 'FeatureCollection', features: [] }, { elements: [{}] }, []]) {
       const { status, body } = await at.admin.send('PUT', path, { json });
       expect([status, String(body.message).startsWith(prefix)], JSON.stringify(body)).toEqual([400, true]);
@@ -356,14 +356,14 @@ describe('annotation documents', () => {
   });
 
   it('patches fields and elements, all or none', async () => {
-    const made = await at.annotate({
+    const created = await at.annotate({
       name: 'p',
       description: 'd',
       elements: [point(1, { id: elementId(1) }), point(2, { id: elementId(2) })],
     });
-    const path = `/annotation/${made._id}`;
+    const path = `/annotation/${created._id}`;
     const patch = (json: unknown) => at.admin.send('PATCH', path, { json });
-    const done = await patch([
+    const patched = await patch([
       { op: 'replace', path: 'name', value: 'q' },
       { op: 'remove', path: '/description' },
       { op: 'add', path: 'attributes', value: { k: 'v' } },
@@ -371,9 +371,9 @@ describe('annotation documents', () => {
       { op: 'remove', path: `elements/id:${elementId(2)}` },
       { op: 'add', path: `elements/id:${elementId(3).toUpperCase()}`, value: point(3) },
     ]);
-    expect([done.status, done.bytes.length]).toEqual([204, 0]);
-    const now = await at.admin.ok('GET', path);
-    expect(now.annotation).toEqual({
+    expect([patched.status, patched.bytes.length]).toEqual([204, 0]);
+    const current = await at.admin.ok('GET', path);
+    expect(current.annotation).toEqual({
       name: 'q',
       attributes: { k: 'v' },
       elements: [
@@ -411,7 +411,7 @@ describe('annotation documents', () => {
         message: typeof message === 'string' ? message : expect.stringMatching(message),
       });
     }
-    expect((await at.admin.ok('GET', path)).annotation).toEqual(now.annotation);
+    expect((await at.admin.ok('GET', path)).annotation).toEqual(current.annotation);
   });
 
   it('deletes, and answers 404 for deleted annotations', async () => {

@@ -132,10 +132,10 @@ describe.skipIf(noExamples !== null)(
     const annotateList = async (): Promise<Ids> => {
       listed ??= (async () => {
         await at.admin.ok('DELETE', `/annotation/folder/${at.publicFolder}`);
-        const seen = recordedJson('afind.0.user') as Json[];
+        const entries = recordedJson('afind.0.user') as Json[];
         for (const [index, entry] of (recordedJson('afind.0.admin') as Json[]).entries()) {
           const id = await annotate(like(entry), String(entry.itemId).slice(1, -1));
-          const level = Number(seen[index]!._accessLevel);
+          const level = Number(entries[index]!._accessLevel);
           const users = [{ id: at.admin.id, level: 2 }, ...(level < 0 ? [] : [{ id: at.stranger.id, level }])];
           await setAccess(id, users, true);
         }
@@ -205,9 +205,9 @@ describe.skipIf(noExamples !== null)(
       'apatch.bad_op': async () => ({ aed: await edited({}) }),
       'aput.move.2': async () => ({ aed: await edited({}) }),
       'ahist.get.v_prev': async () => {
-        const made = await at.annotate(shown(recordedJson('ahist.get.v_prev')), { on: items.svs! });
-        await patch(made._id, [{ op: 'replace', path: 'name', value: 'later' }]);
-        return { aed: made._id, v_prev: String(made._version) };
+        const annotation = await at.annotate(shown(recordedJson('ahist.get.v_prev')), { on: items.svs! });
+        await patch(annotation._id, [{ op: 'replace', path: 'name', value: 'later' }]);
+        return { aed: annotation._id, v_prev: String(annotation._version) };
       },
       'ameta.put.set': async () => ({
         aed2: await annotate({ ...like(recordedJson('ameta.put.set')), attributes: {} }, 'svs'),
@@ -287,8 +287,8 @@ describe('with the brand of the package', () => {
     try {
       const schema = JSON.stringify(await at.host.anonymous.ok('GET', '/annotation/schema'));
       expect([schema.includes('serviceId'), schema.includes('girderId')]).toEqual([true, false]);
-      const made = await at.annotate({ elements: [{ type: 'image', serviceId: at.item }, point(1)] });
-      expect(elementsOf(made)[0]).toMatchObject({ serviceId: at.item });
+      const annotation = await at.annotate({ elements: [{ type: 'image', serviceId: at.item }, point(1)] });
+      expect(elementsOf(annotation)[0]).toMatchObject({ serviceId: at.item });
       expect(await at.admin.ok('GET', '/annotation/counts', { query: { items: at.item } })).toMatchObject({
         referenced: { [at.item]: true },
       });

@@ -45,11 +45,11 @@ describe('formats of annotations', () => {
       { type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] }, properties: null },
       { type: 'Feature', geometry: { type: 'GeometryCollection', geometries: [] }, properties: {} },
     ];
-    const all = { type: 'FeatureCollection', features };
+    const collection = { type: 'FeatureCollection', features };
     const name = 'Large-Image-Skipped-Features';
     const post = (path: string, json: unknown) => at.admin.send('POST', path, { query: { itemId: shown }, json });
-    expect((await post('/annotation', all)).headers.get(name)).toBe('2');
-    expect((await post(`/annotation/item/${shown}`, [all])).headers.get(name)).toBe('2');
+    expect((await post('/annotation', collection)).headers.get(name)).toBe('2');
+    expect((await post(`/annotation/item/${shown}`, [collection])).headers.get(name)).toBe('2');
     expect((await post('/annotation', { type: 'FeatureCollection', features: [features[1]] })).headers.get(name)).toBeNull();
     const { paths } = (await at.admin.ok('GET', '/describe/openapi.json')) as unknown as {
       paths: Record<string, { post: { responses: Record<string, { headers?: Json }> } }>;
@@ -64,27 +64,27 @@ describe('formats of annotations', () => {
     const elements = Object.values(fullElements).map((element) => ({ ...element, ...more }));
     const overlaid = elements.map((element) => ('serviceId' in element ? { ...element, serviceId: shown } : element));
     const head = { name: 'all', description: 'd', attributes: { a: { b: null } }, display: { visible: false } };
-    const made = await at.annotate({ ...head, elements: overlaid });
-    const exported = await get(made._id, format);
+    const annotation = await at.annotate({ ...head, elements: overlaid });
+    const exported = await get(annotation._id, format);
     expect(exported.headers.get('content-type')).toMatch(/^application\/json/);
     const back = await at.annotate(exported.body);
-    expect(elementsOf(back)).toEqual(elementsOf(made));
-    expect(back.annotation).toEqual(made.annotation);
+    expect(elementsOf(back)).toEqual(elementsOf(annotation));
+    expect(back.annotation).toEqual(annotation.annotation);
   });
 
   it('outlines overlays by the sizes of their images, if the caller can see these', async () => {
     const elements = [overlay(shown), point(1), overlay(secret), overlay(at.item), { ...overlay(shown), transform: {} }];
-    const made = await at.annotate({ elements });
-    const mine = await get(made._id, 'geojson');
+    const annotation = await at.annotate({ elements });
+    const mine = await get(annotation._id, 'geojson');
     expect(outlines(mine.body).slice(0, 4)).toEqual([outline(600, 400), [1, 1, 0], outline(300, 200), [10, 20, 0]]);
-    const theirs = await get(made._id, 'geojson', at.stranger);
+    const theirs = await get(annotation._id, 'geojson', at.stranger);
     expect(outlines(theirs.body).slice(0, 4)).toEqual([outline(600, 400), [1, 1, 0], [10, 20, 0], [10, 20, 0]]);
     expect(theirs.headers.get('etag')).not.toBe(mine.headers.get('etag'));
     const headers = { 'If-None-Match': mine.headers.get('etag')! };
-    const again = () => at.admin.send('GET', `/annotation/${made._id}/geojson`, { headers });
-    expect((await again()).status).toBe(304);
+    const getGeoJson = () => at.admin.send('GET', `/annotation/${annotation._id}/geojson`, { headers });
+    expect((await getGeoJson()).status).toBe(304);
     await at.admin.ok('DELETE', `/item/${secret}/tiles`);
-    const changed = await again();
+    const changed = await getGeoJson();
     expect([changed.status, outlines(changed.body)[2]]).toEqual([200, [10, 20, 0]]);
   });
 
@@ -125,8 +125,8 @@ describe('formats of annotations', () => {
         ),
       ],
     };
-    const made = await at.annotate(sent);
-    expect(elementsOf(made)).toMatchObject([
+    const annotation = await at.annotate(sent);
+    expect(elementsOf(annotation)).toMatchObject([
       { type: 'polyline', closed: true, group: 'Tumor', lineColor: 'rgb(200, 0, 0)', user: { measurements } },
       { type: 'polyline', lineColor: 'rgb(1, 2, 3)' },
       { type: 'polyline', lineColor: 'rgb(1, 2, 3)' },
@@ -134,7 +134,7 @@ describe('formats of annotations', () => {
       { type: 'polyline', closed: false },
       ...ring.map(([x, y]) => ({ type: 'point', center: [x, y, 0], group: 'Immune: CD3', fillColor: 'rgb(0, 0, 255)' })),
     ]);
-    const answer = await get(made._id, 'qupath');
+    const answer = await get(annotation._id, 'qupath');
     const { features } = answer.body as unknown as Collection;
     expect(features[0]).toMatchObject({ properties: sent.features[0]!.properties });
     expect(features[2]).toMatchObject({
@@ -145,13 +145,13 @@ describe('formats of annotations', () => {
     expect(features[1]).toMatchObject({ id: sent.features[1]!.id, geometry: { coordinates: [[ring], [ring]] } });
     expect(features[4]).toMatchObject({ geometry: { coordinates: ring }, properties: sent.features[4]!.properties });
     const back = await at.annotate(answer.body);
-    expect(elementsOf(back)).toEqual(elementsOf(made));
+    expect(elementsOf(back)).toEqual(elementsOf(annotation));
 
     // A changed part is a separate feature; one of the features keeps the id.
-    const [, first, second] = elementsOf(made);
+    const [, first, second] = elementsOf(annotation);
     const operation = { op: 'replace', path: `elements/id:${String(second!.id)}/lineColor`, value: 'rgb(9, 9, 9)' };
-    await at.admin.ok('PATCH', `/annotation/${made._id}`, { json: [operation] });
-    const changed = ((await get(made._id, 'qupath')).body as unknown as Collection).features;
+    await at.admin.ok('PATCH', `/annotation/${annotation._id}`, { json: [operation] });
+    const changed = ((await get(annotation._id, 'qupath')).body as unknown as Collection).features;
     expect(changed.slice(1, 3)).toMatchObject([
       { id: sent.features[1]!.id, geometry: { type: 'MultiPolygon' }, properties: { elementIds: [first!.id] } },
       { geometry: { type: 'MultiPolygon' }, properties: { color: [9, 9, 9], elementIds: [second!.id] } },
@@ -167,10 +167,10 @@ describe('formats of annotations', () => {
     ]);
     const geometry = { type: 'MultiPolygon', coordinates: polygons };
     const feature = { type: 'Feature', id: 'a', geometry, properties: { objectType: 'annotation', name: 'many' } };
-    const made = await at.annotate({ type: 'FeatureCollection', features: [feature, { ...feature, id: 'b' }] });
+    const annotation = await at.annotate({ type: 'FeatureCollection', features: [feature, { ...feature, id: 'b' }] });
     const attributes = { long: 'x'.repeat(100_000) };
-    await at.admin.ok('PUT', `/annotation/${made._id}`, { json: { name: 'n', attributes } });
-    const { features } = (await get(made._id, 'qupath')).body as unknown as Collection;
+    await at.admin.ok('PUT', `/annotation/${annotation._id}`, { json: { name: 'n', attributes } });
+    const { features } = (await get(annotation._id, 'qupath')).body as unknown as Collection;
     expect(features.map(({ geometry: { type, coordinates } }) => [type, coordinates.length])).toEqual([
       ['MultiPolygon', 3000],
       ['MultiPolygon', 3000],

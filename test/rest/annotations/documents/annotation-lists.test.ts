@@ -19,15 +19,16 @@ describe('the routes of annotations', () => {
   afterAll(() => at?.close());
 
   const names = (body: unknown) => (body as { annotation: { name: string } }[]).map(({ annotation }) => annotation.name);
-  const find = (who: Client, query: Json = {}) => who.send('GET', '/annotation', { query: query as Record<string, string> });
+  const find = (client: Client, query: Json = {}) =>
+    client.send('GET', '/annotation', { query: query as Record<string, string> });
 
   it('find readable annotations by item, creator, name and words, sorted and in pages', async () => {
     expect(names((await find(at.admin)).body)).toEqual(['Alpha nuclei', 'Beta', 'Secret nuclei']);
-    const seen = await find(at.host.anonymous);
-    expect([names(seen.body), seen.headers.get('girder-total-count')]).toEqual([['Alpha nuclei', 'Beta'], '2']);
-    expect(seen.body[0]).toMatchObject({ _accessLevel: 0, _elementCount: 0 });
-    expect((seen.body[0] as Json).annotation).not.toHaveProperty('elements');
-    expect(seen.body[0]).not.toHaveProperty('access');
+    const listed = await find(at.host.anonymous);
+    expect([names(listed.body), listed.headers.get('girder-total-count')]).toEqual([['Alpha nuclei', 'Beta'], '2']);
+    expect(listed.body[0]).toMatchObject({ _accessLevel: 0, _elementCount: 0 });
+    expect((listed.body[0] as Json).annotation).not.toHaveProperty('elements');
+    expect(listed.body[0]).not.toHaveProperty('access');
     expect(names((await find(at.reader, { text: 'NUCLEI' })).body)).toEqual(['Alpha nuclei', 'Secret nuclei']);
     expect(names((await find(at.admin, { name: 'Beta' })).body)).toEqual(['Beta']);
     expect(names((await find(at.admin, { userId: at.writer.id })).body)).toEqual(['Secret nuclei']);
@@ -85,7 +86,7 @@ describe('the routes of annotations', () => {
   it('name the items that overlays of readable annotations show', async () => {
     const overlay = { type: 'image', girderId: at.item, transform: { xoffset: 5 } };
     const { _id } = await at.annotate({ name: 'overlay', elements: [overlay] }, { as: at.writer, on: at.privateItem });
-    const counts = (who: Client) => who.ok('GET', '/annotation/counts', { query: { items: at.item } });
+    const counts = (client: Client) => client.ok('GET', '/annotation/counts', { query: { items: at.item } });
     expect(await counts(at.reader)).toMatchObject({ referenced: { [at.item]: true } });
     expect(await counts(at.stranger)).not.toHaveProperty('referenced');
     const id = String(elementsOf(await at.writer.ok('GET', `/annotation/${_id}`))[0]!.id);
@@ -98,8 +99,8 @@ describe('the routes of annotations', () => {
   });
 
   it('list annotated items, by words of their names', async () => {
-    const images = async (who: Client, query: Json = {}) => {
-      const { body, headers } = await who.send('GET', '/annotation/images', { query: query as Record<string, string> });
+    const images = async (client: Client, query: Json = {}) => {
+      const { body, headers } = await client.send('GET', '/annotation/images', { query: query as Record<string, string> });
       return [(body as unknown as { name: string }[]).map(({ name }) => name), headers.get('girder-total-count')];
     };
     expect(await images(at.admin)).toEqual([['secret_slide.svs', 'slide one.svs'], '2']);
@@ -372,7 +373,7 @@ describe('the routes of annotations', () => {
       Promise.all(
         [ofWriter, ofReader, ofStranger].map(async (path) => {
           const { users } = (await at.admin.ok('GET', `${path}/access`)) as unknown as { users: { id: string; level: number }[] };
-          return [at.writer, at.reader, at.stranger].map(({ id }) => users.find((one) => one.id === id)?.level ?? -1);
+          return [at.writer, at.reader, at.stranger].map(({ id }) => users.find((user) => user.id === id)?.level ?? -1);
         }),
       );
 
@@ -405,16 +406,21 @@ describe('the routes of annotations', () => {
 
   it('copy and delete annotations with their item', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'goes' });
-    const made = await at.annotate({ name: 'goes', elements: [point(7)] }, { on: item });
+    const annotation = await at.annotate({ name: 'goes', elements: [point(7)] }, { on: item });
     const plain = await at.admin.ok('POST', `/item/${item}/copy`, { query: { copyAnnotations: 'FALSE' } });
     expect(await at.admin.ok('GET', `/annotation/item/${String(plain._id)}`)).toEqual([]);
     const copy = await at.admin.ok('POST', `/item/${item}/copy`, { query: { copyAnnotations: 'whatever' } });
     const [copied] = (await at.admin.ok('GET', `/annotation/item/${String(copy._id)}`)) as unknown as Json[];
-    expect(copied).toMatchObject({ creatorId: at.admin.id, created: made.created, updated: made.updated, public: true });
-    expect(elementsOf(copied)).toEqual(elementsOf(made));
-    expect([copied!._id, copied!._version]).not.toEqual([made._id, made._version]);
+    expect(copied).toMatchObject({
+      creatorId: at.admin.id,
+      created: annotation.created,
+      updated: annotation.updated,
+      public: true,
+    });
+    expect(elementsOf(copied)).toEqual(elementsOf(annotation));
+    expect([copied!._id, copied!._version]).not.toEqual([annotation._id, annotation._version]);
     await at.admin.ok('DELETE', `/item/${item}`);
-    expect((await at.admin.send('GET', `/annotation/${made._id}`)).status).toBe(404);
+    expect((await at.admin.send('GET', `/annotation/${annotation._id}`)).status).toBe(404);
     expect(elementsOf(await at.admin.ok('GET', `/annotation/${String(copied!._id)}`))).toHaveLength(1);
   });
 
@@ -428,9 +434,9 @@ describe('the routes of annotations', () => {
       type: string;
       data: Json;
     }[];
-    const own = notifications.filter(({ data }) => data._id === _id);
-    expect(own.length).toBeGreaterThan(0);
-    for (const { type, data } of own) {
+    const messages = notifications.filter(({ data }) => data._id === _id);
+    expect(messages.length).toBeGreaterThan(0);
+    for (const { type, data } of messages) {
       expect(type).toMatch(/^large_image_annotation\.(create|update|remove|revert)$/);
       expect(data).toEqual({ _id, itemId: at.privateItem });
     }

@@ -5,13 +5,13 @@ import { casesOf } from '../../../support/run/sample.js';
 const items = casesOf(3000, 1 / 5);
 const folders = 6;
 
-const note = (i: number) => `note ${String(i).padStart(4, '0')}`;
+const noteText = (i: number) => `note ${String(i).padStart(4, '0')}`;
 
 /** Length of the longest `$in` anywhere in a query. */
 function longestIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const own = '$in' in value && Array.isArray(value.$in) ? value.$in.length : 0;
-  return Math.max(own, ...Object.values(value).map(longestIn));
+  const length = '$in' in value && Array.isArray(value.$in) ? value.$in.length : 0;
+  return Math.max(length, ...Object.values(value).map(longestIn));
 }
 
 describe('annotations of thousands of items', () => {
@@ -42,8 +42,8 @@ describe('annotations of thousands of items', () => {
             ...head,
             _id: new ObjectId(),
             itemId: itemId.toHexString(),
-            name: note(i),
-            head: JSON.stringify({ name: note(i) }),
+            name: noteText(i),
+            head: JSON.stringify({ name: noteText(i) }),
             created: new Date(1e12 + i * 1000),
             updated: new Date(1e12 + ((i * 7919) % items) * 1000),
           },
@@ -70,9 +70,9 @@ describe('annotations of thousands of items', () => {
     const page = await at.admin.send('GET', inFolder(), { query: { recurse: true, limit: 3, offset: items / 3 } });
     expect(page.headers.get('girder-total-count')).toBe(String(items));
     const last = items - items / 3 - 1;
-    expect(names(page.body)).toEqual([last, last - 1, last - 2].map(note));
-    const all = await at.admin.ok('GET', inFolder(), { query: { recurse: true, limit: 0, sort: 'created', sortdir: 1 } });
-    expect(names(all)).toEqual(Array.from({ length: items }, (_, i) => note(i)));
+    expect(names(page.body)).toEqual([last, last - 1, last - 2].map(noteText));
+    const listed = await at.admin.ok('GET', inFolder(), { query: { recurse: true, limit: 0, sort: 'created', sortdir: 1 } });
+    expect(names(listed)).toEqual(Array.from({ length: items }, (_, i) => noteText(i)));
     expect(await at.admin.ok('GET', `${inFolder()}/present`)).toBe(true);
     expect(await at.stranger.ok('GET', `${inFolder()}/present`)).toBe(false);
   });

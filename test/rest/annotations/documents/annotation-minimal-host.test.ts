@@ -55,10 +55,10 @@ describe('annotations on a host without access lists, flags, users and groups', 
       groups: [],
     });
     const hidden = await create('editor', closed);
-    const seen = await Promise.all(
-      [null, 'stranger', 'keeper', 'editor', 'curator'].map((who) => send(who, 'GET', `/${hidden}`)),
+    const statuses = await Promise.all(
+      [null, 'stranger', 'keeper', 'editor', 'curator'].map((person) => send(person, 'GET', `/${hidden}`)),
     );
-    expect(seen.map(({ status }) => status)).toEqual([401, 403, 403, 200, 200]);
+    expect(statuses.map(({ status }) => status)).toEqual([401, 403, 403, 200, 200]);
     expect((await send('stranger', 'POST', `?itemId=${open}`, {})).status).toBe(403);
   });
 

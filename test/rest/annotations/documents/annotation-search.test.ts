@@ -18,8 +18,8 @@ describe('the search mode li_annotation_metadata', () => {
     await at.annotate({ name: 'd', attributes: { stain: 'secret eosin' } }, { as: at.writer, on: at.privateItem });
     const hidden = await at.annotate({ name: 'e', attributes: { hidden: 'treasure' } }, { on: second });
     await at.admin.ok('PUT', `/annotation/${hidden._id}/access`, { query: { access: '{}', public: false } });
-    const gone = await at.annotate({ name: 'f', attributes: { gone: 'vanished' } }, { on: second });
-    await at.admin.ok('DELETE', `/annotation/${gone._id}`);
+    const deleted = await at.annotate({ name: 'f', attributes: { gone: 'vanished' } }, { on: second });
+    await at.admin.ok('DELETE', `/annotation/${deleted._id}`);
     // A readable annotation on an item that is not readable.
     const open = await at.annotate({ name: 'g', attributes: { open: 'window' } }, { as: at.writer, on: at.privateItem });
     await at.admin.ok('PUT', `/annotation/${open._id}/access`, { query: { access: '{}', public: true } });
@@ -33,7 +33,7 @@ describe('the search mode li_annotation_metadata', () => {
     return (body as unknown as { item: { _id: string }[] }).item.map(({ _id }) => _id);
   };
 
-  it.each<[string, (now: Annotated) => string[]]>([
+  it.each<[string, (scene: Annotated) => string[]]>([
     ['eosin', ({ item, privateItem }) => [item, privateItem]],
     ['"hematoxylin AND eosin"', ({ item }) => [item]],
     ['eosin hematoxylin', ({ item }) => [item]],

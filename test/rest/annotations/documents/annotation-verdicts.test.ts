@@ -24,7 +24,7 @@ describe('every route that takes elements', () => {
   const send = (method: string, path: string, json: unknown, query: Record<string, string> = {}) =>
     at.admin.send(method, `/annotation${path}`, { json, query });
   type Way = { name: string; place: string; givesId?: boolean; send: (element: Json) => ReturnType<typeof send> };
-  const ways: Way[] = [
+  const requests: Way[] = [
     { name: 'create', place: 'elements[1]', send: (element) => send('POST', '', { elements: [point(1), element] }, item()) },
     {
       name: 'replace',
@@ -55,8 +55,8 @@ describe('every route that takes elements', () => {
     const differences: string[] = [];
     const verdicts = { accepted: 0, refused: 0 };
     let number = 0;
-    async function judge(type: string, { what, member, element }: Mutant): Promise<void> {
-      const way = ways[number % ways.length]!;
+    async function judge(type: string, { what: description, member, element }: Mutant): Promise<void> {
+      const way = requests[number % requests.length]!;
       number += 1;
       if (way.givesId === true && member === 'id') return;
       // Appended elements stay: ids must be new.
@@ -67,7 +67,7 @@ describe('every route that takes elements', () => {
       verdicts[expected ? 'accepted' : 'refused'] += 1;
       const message = String((body as Json | null)?.message);
       const isRight = expected ? status < 300 : status === 400 && message.includes(way.place);
-      if (!isRight) differences.push(`${way.name}: ${type}, ${what}: ${status} ${message}`);
+      if (!isRight) differences.push(`${way.name}: ${type}, ${description}: ${status} ${message}`);
     }
     for (const [type, full] of Object.entries(fullElements)) {
       const chosen = mutants(full, Object.keys(full)).filter((_, index) => index % step === 0);

@@ -13,18 +13,18 @@ describe('edits of single elements', () => {
   afterAll(() => at?.close());
 
   const make = async () => {
-    const made = await at.annotate({ name: 'edited', elements: [1, 2, 3].map((n) => point(n, { id: elementId(n) })) });
-    path = `/annotation/${made._id}`;
-    return made;
+    const annotation = await at.annotate({ name: 'edited', elements: [1, 2, 3].map((n) => point(n, { id: elementId(n) })) });
+    path = `/annotation/${annotation._id}`;
+    return annotation;
   };
   const ids = async () => elementsOf(await at.admin.ok('GET', path)).map(({ id }) => id);
 
   it('appends, replaces, merges and removes, and reports the result', async () => {
-    const made = await make();
+    const annotation = await make();
     const added = await at.admin.ok('POST', `${path}/elements`, { json: [point(4, { id: elementId(4), group: 'g' }), point(5)] });
     expect(added).toMatchObject({ added: 2, replaced: 0, removed: 0, _elementCount: 5, _detailsCount: 5, groups: ['g', null] });
     expect(added.ids).toEqual([elementId(4), expect.stringMatching(/^[0-9a-f]{24}$/)]);
-    expect(Number(added._version)).toBeGreaterThan(Number(made._version));
+    expect(Number(added._version)).toBeGreaterThan(Number(annotation._version));
     expect(await at.admin.ok('PUT', `${path}/elements/${elementId(2)}`, { json: point(22) })).toMatchObject({
       replaced: 1,
       added: 0,
@@ -50,7 +50,7 @@ describe('edits of single elements', () => {
   it('refuses bodies that are too large, and changes nothing', async () => {
     await make();
     const before = await at.admin.ok('GET', path);
-    const one = `${path}/elements/${elementId(1)}`;
+    const elementPath = `${path}/elements/${elementId(1)}`;
     const cases: [string, string, unknown, number, RegExp][] = [
       ['POST', `${path}/elements`, point(1, { id: elementId(1) }), 400, /Cannot add element 0*1 as it already exists/],
       ['POST', `${path}/elements`, [point(8), { type: 'circle' }], 400, /elements\[1\]/],
@@ -60,9 +60,9 @@ describe('edits of single elements', () => {
       ['PATCH', `${path}/elements`, { put: {} }, 400, /put must be a list/],
       ['PATCH', `${path}/elements`, { remove: [5] }, 400, /remove must be a list/],
       ['PATCH', `${path}/elements`, { remove: ['$where'] }, 400, /Invalid ObjectId/],
-      ['PUT', one, { type: 'nope' }, 400, /type: must be one of/],
-      ['PUT', one, [], 400, /must be a JSON object/],
-      ['PATCH', one, { center: null }, 400, /center: is required/],
+      ['PUT', elementPath, { type: 'nope' }, 400, /type: must be one of/],
+      ['PUT', elementPath, [], 400, /must be a JSON object/],
+      ['PATCH', elementPath, { center: null }, 400, /center: is required/],
       ['PATCH', `${path}/elements/${elementId(77)}`, {}, 404, /no element/],
       ['DELETE', `${path}/elements/${elementId(77)}`, undefined, 404, /no element/],
       ['GET', `${path}/elements/${elementId(77)}`, undefined, 404, /no element/],
@@ -73,23 +73,23 @@ describe('edits of single elements', () => {
       expect(answer, `${method} ${route}`).toMatchObject({ status, message: expect.stringMatching(message) });
     }
     const proto = '{"user":{"__proto__":{"a":1}}}';
-    expect(await at.admin.fails('PATCH', one, { body: proto })).toMatchObject({
+    expect(await at.admin.fails('PATCH', elementPath, { body: proto })).toMatchObject({
       status: 400,
       message: expect.stringMatching(/__proto__/),
     });
     const deep = `${'{"user":'.repeat(5000)}1${'}'.repeat(5000)}`;
-    expect(await at.admin.fails('PATCH', one, { body: deep })).toMatchObject({ status: 400 });
+    expect(await at.admin.fails('PATCH', elementPath, { body: deep })).toMatchObject({ status: 400 });
     expect(await at.admin.ok('GET', path)).toEqual(before);
   });
 
   it('changes only the version that If-Match names', async () => {
-    const made = await make();
+    const annotation = await make();
     const tag = (await at.admin.send('GET', path, { query: { limit: 1 } })).headers.get('etag')!;
     const send = (method: string, more: string, match: string, json?: unknown) =>
       at.admin.send(method, path + more, { headers: { 'If-Match': match }, ...(json !== undefined && { json }) });
     const first = await send('POST', '/elements', tag, point(10));
     expect(first.status).toBe(200);
-    for (const match of [tag, `"${String(made._version)}"`, '"nonsense"', `W/${first.headers.get('etag')}`]) {
+    for (const match of [tag, `"${String(annotation._version)}"`, '"nonsense"', `W/${first.headers.get('etag')}`]) {
       const refused = await Promise.all([
         send('POST', '/elements', match, point(11)),
         send('PATCH', '', match, [{ op: 'replace', path: 'name', value: 'lost' }]),
@@ -102,8 +102,8 @@ describe('edits of single elements', () => {
     }
     const second = await send('PATCH', '', `"0", ${first.headers.get('etag')}`, [{ op: 'replace', path: 'name', value: 'kept' }]);
     expect(second.status).toBe(204);
-    const now = await at.admin.ok('GET', path);
-    expect((await send('PUT', '', `"${String(now._version)}"`, { name: 'kept too' })).status).toBe(200);
+    const current = await at.admin.ok('GET', path);
+    expect((await send('PUT', '', `"${String(current._version)}"`, { name: 'kept too' })).status).toBe(200);
     expect((await send('DELETE', '', '*')).status).toBe(200);
   });
 
@@ -121,14 +121,14 @@ describe('edits of single elements', () => {
       for (const n of [1, 2]) await at.admin.ok('DELETE', `${path}/elements/${elementId(n)}`);
     };
     await Promise.all([...writers, renames(), removes()]);
-    const now = await at.admin.ok('GET', path);
+    const current = await at.admin.ok('GET', path);
     const expected = [3, ...[10, 20, 30, 40].flatMap((base) => [0, 1, 2, 3].map((i) => base + i))].map(elementId);
     expect(
-      elementsOf(now)
+      elementsOf(current)
         .map(({ id }) => String(id))
         .toSorted(),
     ).toEqual(expected.toSorted());
-    expect(now).toMatchObject({ _elementCount: 17, annotation: { name: 'c' } });
+    expect(current).toMatchObject({ _elementCount: 17, annotation: { name: 'c' } });
     const versions = (await at.admin.ok('GET', `${path}/history`)).map((entry) =>
       Number((entry as { _version: unknown })._version),
     );
@@ -138,9 +138,9 @@ describe('edits of single elements', () => {
 
   it('accepts one of two simultaneous replacements, and refuses the other', async () => {
     const { _id } = await make();
-    const taken: IncomingMessage[] = [];
+    const requests: IncomingMessage[] = [];
     // The messages of this channel are documented.
-    const take = (message: unknown) => void taken.push((message as { request: IncomingMessage }).request);
+    const recordRequest = (message: unknown) => void requests.push((message as { request: IncomingMessage }).request);
     // The server reads a body only after it has loaded the annotation.
     const isRead = ({ method, readableDidRead }: IncomingMessage) => method === 'PUT' && readableDidRead;
     const slow = (name: string) => {
@@ -149,7 +149,7 @@ describe('edits of single elements', () => {
       const body = new ReadableStream<Uint8Array>({
         async start(controller) {
           controller.enqueue(Buffer.from(text.slice(0, half)));
-          await until('both are under way', () => taken.filter(isRead).length === 2);
+          await until('both are under way', () => requests.filter(isRead).length === 2);
           controller.enqueue(Buffer.from(text.slice(half)));
           controller.close();
         },
@@ -159,9 +159,9 @@ describe('edits of single elements', () => {
       const init = { method: 'PUT', headers, body, duplex: 'half' } as RequestInit;
       return fetch(`${at.host.url}/api/v1/annotation/${_id}`, init);
     };
-    subscribe('http.server.request.start', take);
+    subscribe('http.server.request.start', recordRequest);
     const answers = await Promise.all([slow('one'), slow('two')]);
-    unsubscribe('http.server.request.start', take);
+    unsubscribe('http.server.request.start', recordRequest);
     expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', '409']);
     const winner = answers[0]!.status === 200 ? 'one' : 'two';
     for (const answer of answers) await answer.arrayBuffer();

@@ -95,7 +95,7 @@ const elementList = fc.uniqueArray(anyElement, {
 });
 
 /** A value as JSON transfers it. */
-function sent<T>(value: T): T {
+function asJson<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
@@ -109,11 +109,11 @@ async function expectSameAnswers(
   const reading = await store.read(stored, query);
   const elements = JSON.parse(`[${await textOf(reading.chunks)}]`) as (Stored & { _bbox?: unknown })[];
   const matching = query.bbox
-    ? expected.elements.map((element) => ({ ...element, _bbox: sent(boundingBox(element)) }))
+    ? expected.elements.map((element) => ({ ...element, _bbox: asJson(boundingBox(element)) }))
     : expected.elements;
   expect(elements).toEqual(matching);
   expect(reading.budget).toMatchObject({ returned: expected.budget.returned, details: expected.budget.details });
-  if (query.bbox) expect(sent(reading.box)).toEqual(sent(expected.box));
+  if (query.bbox) expect(asJson(reading.box)).toEqual(asJson(expected.box));
 
   const centroidQuery = { ...query, centroids: true, bbox: false };
   const chosen = selectNaively(model, centroidQuery).elements;
@@ -129,10 +129,10 @@ describe('stored elements', () => {
   it('answer every query like a scan of all of them', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, fc.array(queryParameters, { minLength: 3, maxLength: 6 }), async (list, queries) => {
-        const stored = await (await store.write(sent(list))).commit(publish);
+        const stored = await (await store.write(asJson(list))).commit(publish);
         const model = await readAll(stored);
         // Elements have their original order, and ids if they had none.
-        expect(model.map(({ id: _id, ...rest }) => rest)).toEqual(sent(list).map(({ id: _id, ...rest }) => rest));
+        expect(model.map(({ id: _id, ...rest }) => rest)).toEqual(asJson(list).map(({ id: _id, ...rest }) => rest));
         for (const [i, { id }] of list.entries()) if (id !== undefined) expect(model[i]!.id).toBe(id);
         expect(new Set(model.map(({ id }) => id)).size).toBe(list.length);
         expect(stored).toMatchObject({
@@ -148,7 +148,7 @@ describe('stored elements', () => {
   it('are the same when scanned, found by id, or read from their packs', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, queryParameters, async (list, parameters) => {
-        const stored = await (await store.write(sent(list))).commit(publish);
+        const stored = await (await store.write(asJson(list))).commit(publish);
         const model = await readAll(stored);
         const { conditions } = parseElementQuery(parameters);
         const matching = model.filter((element) => matchesConditions(boundingBox(element), conditions));
@@ -157,14 +157,14 @@ describe('stored elements', () => {
         for await (const entry of store.scan(stored, { conditions })) {
           expect(entry.order).toBeGreaterThan(order);
           order = entry.order;
-          expect(sent(entry.box)).toEqual(sent(boundingBox(entry.element)));
+          expect(asJson(entry.box)).toEqual(asJson(boundingBox(entry.element)));
           scanned.push(entry.element);
         }
         expect(scanned).toEqual(matching);
         const absent = 'f0f0f0f0f0f0f0f0f0f0f0f0';
-        const found = await store.find(stored, [...model.map(({ id }) => id), absent]);
-        expect(model.map(({ id }) => found.get(id))).toEqual(model);
-        expect(found.has(absent)).toBe(false);
+        const elements = await store.find(stored, [...model.map(({ id }) => id), absent]);
+        expect(model.map(({ id }) => elements.get(id))).toEqual(model);
+        expect(elements.has(absent)).toBe(false);
         const groups = new Set(model.map(({ group }) => group ?? null));
         expect(new Set(stored.groups)).toEqual(groups);
         const summaries = await store.summaries(stored);
@@ -172,7 +172,7 @@ describe('stored elements', () => {
         let marks = 0;
         for await (const pack of store.marks(stored)) {
           marks += pack.boxes.length / 4;
-          for (const look of pack.appearanceIndices) expect(groups).toContain(pack.appearances[look]!.group);
+          for (const index of pack.appearanceIndices) expect(groups).toContain(pack.appearances[index]!.group);
         }
         expect(marks).toBe(model.length);
       }),
@@ -183,7 +183,7 @@ describe('stored elements', () => {
   it('have orders for merging several requests, and are fetched once', async () => {
     // Two windows, one after the other: everything read from the first comes before everything read from the second.
     const list = Array.from({ length: 60 }, (_, index) => ({ type: 'point', center: [index % 8, index % 5, 0] }));
-    const stored = await (await store.write(sent(list))).commit(publish);
+    const stored = await (await store.write(asJson(list))).commit(publish);
     const model = await readAll(stored);
     const fetched = vi.spyOn(started.records, 'findPacks');
     const placed = new Map<number, string>();
@@ -208,13 +208,13 @@ describe('stored elements', () => {
   it('of a region in many windows are fetched with few queries', async () => {
     // Too many texts to be loaded before it is known which are in the region.
     const list = Array.from({ length: 700 }, (_, x) => ({ type: 'point', center: [x, x, 0], user: { text: 'x'.repeat(7000) } }));
-    const stored = await (await store.write(sent(list))).commit(publish);
+    const stored = await (await store.write(asJson(list))).commit(publish);
     expect(stored.windows).toHaveLength(70);
     const fetched = vi.spyOn(started.records, 'findPacks');
-    const found = await readAll(stored, parseElementQuery({ left: '1', right: '699' }));
+    const elements = await readAll(stored, parseElementQuery({ left: '1', right: '699' }));
     const { length } = fetched.mock.calls;
     fetched.mockRestore();
-    expect(found).toHaveLength(699);
+    expect(elements).toHaveLength(699);
     // A query loads at most 128 packs.
     expect(length).toBeLessThanOrEqual(2 * Math.ceil(700 / 128) + 2);
   });
@@ -231,17 +231,18 @@ describe('stored elements', () => {
         fc.array(edit, { minLength: 1, maxLength: 5 }),
         queryParameters,
         async (list, edits, parameters) => {
-          let stored = await (await store.write(sent(list))).commit(publish);
+          let stored = await (await store.write(asJson(list))).commit(publish);
           let model = await readAll(stored);
           for (const { replace, append, remove } of edits) {
             const pick = (n: number) => model[n % Math.max(1, model.length)];
             const put = new Map<string, Stored>();
             for (const [n, element] of replace) {
               const target = pick(n);
-              if (target !== undefined) put.set(target.id, { ...sent(element), id: target.id });
+              if (target !== undefined) put.set(target.id, { ...asJson(element), id: target.id });
             }
-            for (const element of append) if (element.id !== undefined) put.set(element.id, { ...sent(element), id: element.id });
-            const unnamed = append.filter(({ id }) => id === undefined).map(sent);
+            for (const element of append)
+              if (element.id !== undefined) put.set(element.id, { ...asJson(element), id: element.id });
+            const unnamed = append.filter(({ id }) => id === undefined).map(asJson);
             const removed = new Set(remove.flatMap((n) => pick(n)?.id ?? []));
             const before = { stored, elements: model };
             const write = await store.change(stored, { put: [...put.values(), ...unnamed], remove: removed });
@@ -250,10 +251,10 @@ describe('stored elements', () => {
               return Promise.resolve(changed);
             });
             const named = new Map(result.ids.map((id, i) => [id, { ...[...put.values(), ...unnamed][i]!, id } as Stored]));
-            const kept = model.filter(({ id }) => !removed.has(id));
-            const keptIds = new Set(kept.map(({ id }) => id));
+            const remaining = model.filter(({ id }) => !removed.has(id));
+            const keptIds = new Set(remaining.map(({ id }) => id));
             model = [
-              ...kept.map((element) => named.get(element.id) ?? element),
+              ...remaining.map((element) => named.get(element.id) ?? element),
               ...[...named.values()].filter(({ id }) => !keptIds.has(id)),
             ];
             stored = result.stored;
@@ -264,11 +265,11 @@ describe('stored elements', () => {
             expect(await readAll(before.stored)).toEqual(before.elements);
           }
           await expectSameAnswers(stored, model, parameters);
-          const found = await store.find(
+          const elements = await store.find(
             stored,
             model.map(({ id }) => id),
           );
-          expect(found.size).toBe(model.length);
+          expect(elements.size).toBe(model.length);
           // Elements that no version uses are removed; all others stay.
           documents.clear();
           documents.add(stored);

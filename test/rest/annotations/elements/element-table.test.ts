@@ -36,9 +36,9 @@ const names = ['id', 'type', 'group', 'area', 'x', 'ymax', '/n', '/t', '/mixed',
 /** The rows of a stored table in the order of the elements, and its number of parts. */
 async function rowsOf(stored: StoredElements) {
   const table = await tables.open(stored, signal);
-  const known = new Set(table.names.columns.map(({ name }) => name));
-  const columns = names.map((name) => (known.has(name) ? table.names.find(name) : null));
-  const found: { order: number; cells: Cell[] }[] = [];
+  const columnNames = new Set(table.names.columns.map(({ name }) => name));
+  const columns = names.map((name) => (columnNames.has(name) ? table.names.find(name) : null));
+  const result: { order: number; cells: Cell[] }[] = [];
   for (const source of table.blocks) {
     const { block: input } = await source.load(table.names.columns, signal);
     const block = new Block(input);
@@ -46,11 +46,11 @@ async function rowsOf(stored: StoredElements) {
     const cells = columns.map((column) => (column === null ? null : block.cells(column, rows)));
     const order = block.numbers('order');
     for (const [i, row] of rows.entries()) {
-      found.push({ order: order[row]!, cells: cells.map((values) => (values === null ? null : values[i]!)) });
+      result.push({ order: order[row]!, cells: cells.map((values) => (values === null ? null : values[i]!)) });
     }
   }
-  found.sort((a, b) => a.order - b.order);
-  return { rows: found.map(({ cells }) => cells), blocks: table.blocks.length };
+  result.sort((a, b) => a.order - b.order);
+  return { rows: result.map(({ cells }) => cells), blocks: table.blocks.length };
 }
 
 /** The same rows, computed from the elements. */

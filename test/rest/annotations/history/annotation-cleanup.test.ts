@@ -27,25 +27,27 @@ async function leaveBehind(at: Annotated): Promise<void> {
   const { _id } = await at.annotate({ name: 'pattern', elements: [point(1)] });
   await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'pattern 2' } });
   const connection = await mongoose.createConnection(at.host.databaseUri).asPromise();
-  const own = new OwnCollections(connection);
+  const ownCollections = new OwnCollections(connection);
   try {
     const store = new PackedElementStore({
-      records: new MongoElementRecords(own),
+      records: new MongoElementRecords(ownCollections),
       brand: 'girder',
       overlaySizes: () => Promise.resolve(null),
     });
     const lost = () => Promise.reject(new Error('connection lost'));
     await expect((await store.write([point(1)])).commit(lost)).rejects.toThrow('connection lost');
-    const { _id: versionId, ...version } = (await own.collection<Json>('annotation_version').findOne({ annotationId: _id }))!;
-    await own.collection<Json>('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
+    const { _id: versionId, ...version } = (await ownCollections
+      .collection<Json>('annotation_version')
+      .findOne({ annotationId: _id }))!;
+    await ownCollections.collection<Json>('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
     expect(versionId).toBeDefined();
-    const head = (await own.collection<Json>('annotation').findOne({ name: 'pattern 2' }))!;
+    const head = (await ownCollections.collection<Json>('annotation').findOne({ name: 'pattern 2' }))!;
     const { _id: headId, ...members } = head;
     expect(headId).toBeDefined();
     const unfinished = { ...members, name: 'half a list', batch: idOfAge(dayMs) };
-    await own.collection<Json>('annotation').insertOne(unfinished);
+    await ownCollections.collection<Json>('annotation').insertOne(unfinished);
     // A list that is being written is left alone.
-    await own.collection<Json>('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
+    await ownCollections.collection<Json>('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
   } finally {
     await connection.close();
   }
@@ -103,8 +105,8 @@ describe('cleaning up after annotations', () => {
     const { _id, ...former } = (await versions.findOne({ annotationId }))!;
     const updated = new Date(Date.now() - 40 * dayMs);
     // Versions before the current one; more than are read at a time.
-    const more = Array.from({ length: 1200 }, (_, i) => ({ ...former, updated, _version: -1 - i }));
-    await versions.insertMany(more);
+    const formers = Array.from({ length: 1200 }, (_, i) => ({ ...former, updated, _version: -1 - i }));
+    await versions.insertMany(formers);
     expect(_id).toBeDefined();
     const active = await at.admin.ok('GET', '/annotation/old');
     expect(active).toMatchObject({ oldVersions: 1191, abandonedVersions: 0 });
@@ -114,29 +116,29 @@ describe('cleaning up after annotations', () => {
     const wait = globalThis.setTimeout;
     const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
     let goOn = () => {};
-    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const waiting = new Promise<void>((resolve) => (goOn = resolve));
     const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
     const holding = vi.spyOn(AnnotationCleanup.prototype, 'abandoned').mockImplementationOnce(async () => {
-      await held;
+      await waiting;
       return 0;
     });
-    const asked = vi.spyOn(AnnotationCleanup.prototype, 'oldInTime');
+    const oldInTime = vi.spyOn(AnnotationCleanup.prototype, 'oldInTime');
     try {
       const started = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
       expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(started);
       timers.mockRestore();
       // A repeated request waits for the same work.
-      const again = at.admin.ok('DELETE', '/annotation/old');
-      await until('the other request', () => asked.mock.calls.length === 2);
+      const repeated = at.admin.ok('DELETE', '/annotation/old');
+      await until('the other request', () => oldInTime.mock.calls.length === 2);
       goOn();
-      const { complete, ...ended } = await again;
+      const { complete, ...ended } = await repeated;
       expect(ended).toMatchObject({ oldVersions: 1191, removedVersions: 1191 });
       expect(complete).toBeUndefined();
       expect(holding).toHaveBeenCalledTimes(1);
     } finally {
       timers.mockRestore();
       holding.mockRestore();
-      asked.mockRestore();
+      oldInTime.mockRestore();
       goOn();
     }
     const left = await versions.find({ annotationId }).toArray();
@@ -151,11 +153,11 @@ describe('cleaning up after annotations', () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'list' });
     const list = Array.from({ length: 1100 }, (_, i) => ({ name: `entry ${i}` }));
     const posting = at.admin.ok('POST', `/annotation/item/${item}`, { json: list });
-    const seen = await until('the list is seen', async () => {
+    const listed = await until('the list is seen', async () => {
       const { headers } = await at.admin.send('GET', '/annotation', { query: { itemId: item, limit: 1 } });
       return Number(headers.get('girder-total-count'));
     });
-    expect(seen).toBe(1100);
+    expect(listed).toBe(1100);
     expect(await posting).toBe(1100);
     const versions = (
       await annotations()
@@ -205,10 +207,10 @@ describe('the hourly cleanup', () => {
       const first = await claims(-1, 'a');
       // The cleanup is due again at once, so each process may do it, one after another.
       expect(first).toContain(true);
-      const taken = await claims(60_000, 'b');
-      expect(taken.filter(Boolean)).toHaveLength(1);
+      const outcomes = await claims(60_000, 'b');
+      expect(outcomes.filter(Boolean)).toHaveLength(1);
       expect(await claims(60_000, 'c')).not.toContain(true);
-      const owner = `b${taken.indexOf(true)}`;
+      const owner = `b${outcomes.indexOf(true)}`;
       expect(await schedules[0]!.renew('work', owner, new Date(Date.now() - 1))).toBe(true);
       expect(await schedules[0]!.renew('work', 'somebody', new Date())).toBe(false);
       expect((await claims(60_000, 'd')).filter(Boolean)).toHaveLength(1);

@@ -48,10 +48,10 @@ describe('versions of annotations', () => {
         .map(({ annotation }) => (annotation as { name: string }).name)
         .join();
     const orders = { '-1': 'v0,v3,v2,v1,v4', '1': 'v4,v1,v3,v2,v0' };
-    for (const [sortdir, all] of Object.entries(orders)) {
+    for (const [sortdir, expected] of Object.entries(orders)) {
       for (let offset = 0; offset <= counts.length; offset += 1) {
         for (const limit of [0, 1, 2, 5]) {
-          const page = all.split(',').slice(offset, limit === 0 ? undefined : offset + limit);
+          const page = expected.split(',').slice(offset, limit === 0 ? undefined : offset + limit);
           const query = { sort: '_elementCount', sortdir, offset, limit };
           expect([query, await names(query)]).toEqual([query, page.join()]);
         }
@@ -67,15 +67,15 @@ describe('versions of annotations', () => {
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'two' } });
     const path = `/annotation/${_id}/history`;
     const tag = (await at.admin.send('GET', path)).headers.get('etag')!;
-    const again = (headers: Record<string, string>, query = {}) => at.admin.send('GET', path, { headers, query });
+    const revalidate = (headers: Record<string, string>, query = {}) => at.admin.send('GET', path, { headers, query });
     for (const listed of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
-      const answer = await again({ 'If-None-Match': listed });
+      const answer = await revalidate({ 'If-None-Match': listed });
       expect([listed, answer.status, answer.bytes.length]).toEqual([listed, 304, 0]);
     }
-    expect((await again({ 'If-None-Match': tag }, { limit: 1 })).status).toBe(200);
-    expect((await again({ 'If-Match': '"other"' })).status).toBe(412);
+    expect((await revalidate({ 'If-None-Match': tag }, { limit: 1 })).status).toBe(200);
+    expect((await revalidate({ 'If-Match': '"other"' })).status).toBe(412);
     await at.admin.ok('PUT', `${path}/revert`);
-    expect((await again({ 'If-None-Match': tag })).status).toBe(200);
+    expect((await revalidate({ 'If-None-Match': tag })).status).toBe(200);
   });
 
   it('revert only the document, as a new version', async () => {
@@ -83,12 +83,12 @@ describe('versions of annotations', () => {
     const path = `/annotation/${_id}`;
     await at.admin.ok('PUT', path, { json: { name: 'two', elements: [] } });
     await at.admin.ok('PUT', `${path}/access`, { query: { access: '{}', public: false } });
-    const [, one] = await versionsOf(_id);
+    const [, former] = await versionsOf(_id);
     const reverted = await at.admin.ok('PUT', `${path}/history/revert`);
     expect(reverted).toMatchObject({ annotation: { name: 'one' }, public: false });
     expect(elementsOf(await at.admin.ok('GET', path))).toMatchObject([{ center: [1, 1, 0] }]);
     expect(await versionsOf(_id)).toHaveLength(3);
-    expect(await at.admin.ok('PUT', `${path}/history/revert`, { query: { version: one!._version } })).toMatchObject({
+    expect(await at.admin.ok('PUT', `${path}/history/revert`, { query: { version: former!._version } })).toMatchObject({
       annotation: { name: 'one' },
     });
     const message = 'Annotation history version not found.';
@@ -110,10 +110,10 @@ describe('versions of annotations', () => {
   it('are hidden from callers who cannot read, and require WRITE to revert', async () => {
     const { _id } = await at.annotate({ name: 'secret' }, { on: at.privateItem });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'secret 2' } });
-    const [now] = await versionsOf(_id);
+    const [current] = await versionsOf(_id);
     expect(await at.stranger.ok('GET', `/annotation/${_id}/history`)).toEqual([]);
-    expect((await at.stranger.send('GET', `/annotation/${_id}/history/${now!._version}`)).status).toBe(403);
-    expect((await at.reader.send('GET', `/annotation/${_id}/history/${now!._version}`)).status).toBe(200);
+    expect((await at.stranger.send('GET', `/annotation/${_id}/history/${current!._version}`)).status).toBe(403);
+    expect((await at.reader.send('GET', `/annotation/${_id}/history/${current!._version}`)).status).toBe(200);
     expect((await at.reader.send('PUT', `/annotation/${_id}/history/revert`)).status).toBe(403);
     expect((await at.host.anonymous.send('PUT', `/annotation/${_id}/history/revert`)).status).toBe(401);
     expect((await at.writer.send('PUT', `/annotation/${_id}/history/revert`)).status).toBe(200);
@@ -152,9 +152,9 @@ describe('versions of annotations', () => {
     expect(report).toMatchObject({ oldVersions: 2, fromDeletedItems: 1 });
     expect(report).not.toHaveProperty('removedVersions');
     expect(await at.admin.ok('DELETE', '/annotation/old', { query: { versions: 1 } })).toMatchObject({ removedVersions: 3 });
-    const kept = await versionsOf(_id);
-    expect(kept.map(({ annotation }) => (annotation as Json).name)).toEqual(['aged 4', 'aged 3']);
-    expect(elementsOf(await at.admin.ok('GET', `/annotation/${_id}/history/${kept[1]!._version}`))).toMatchObject([
+    const versions = await versionsOf(_id);
+    expect(versions.map(({ annotation }) => (annotation as Json).name)).toEqual(['aged 4', 'aged 3']);
+    expect(elementsOf(await at.admin.ok('GET', `/annotation/${_id}/history/${versions[1]!._version}`))).toMatchObject([
       { center: [3, 3, 0] },
     ]);
     expect(await at.admin.ok('GET', `/annotation/${lost._id}/history`)).toEqual([]);

@@ -126,12 +126,12 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
         { column: 'group', in: ['a', 'b'] },
       ],
     };
-    const taken = cells.filter((cell) => {
+    const covered = cells.filter((cell) => {
       const score = scoreOf(cell);
       return score !== undefined && score >= 300 && score <= 420 && cell.group !== undefined;
     });
-    expect(taken.length).toBeGreaterThan(200);
-    const alone = await annotate(taken);
+    expect(covered.length).toBeGreaterThan(200);
+    const alone = await annotate(covered);
     const filtered = await tile(z, { filter, gain: 1 });
     const expected = await tile(z, { gain: 1 }, { of: alone });
     let different = 0;
@@ -146,10 +146,10 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     ];
     const colorOf = (group: string | undefined) =>
       group === 'a' ? [0, 0, 255] : group === undefined ? [0, 255, 0] : groupColor(group).slice(0, 3);
-    const all = { column: '/score', gte: -1 };
+    const filter = { column: '/score', gte: -1 };
     for (const query of [
       { colorBy: 'group', colors },
-      { colorBy: 'group', colors, filter: all },
+      { colorBy: 'group', colors, filter },
     ]) {
       const { cell: pixelOf } = await tile(z, query);
       for (const { cell, i } of inFirst(z)) {
@@ -249,11 +249,11 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
   it('follow the annotation, and are revalidated by their own tags', async () => {
     const mine = await annotate(cells.map((cell) => ({ ...cell })));
     const query = { colorBy: '/score', low: 0, high: 999 };
-    const sent = async (more: Query, headers = {}) => {
-      const asked = Object.fromEntries(Object.entries({ ...query, ...more }).map(([name, value]) => [name, text(value)]));
-      return at.reader.send('GET', `/annotation/${mine}/tiles/zxy/1/0/0`, { query: asked, headers });
+    const sendQuery = async (more: Query, headers = {}) => {
+      const parameters = Object.fromEntries(Object.entries({ ...query, ...more }).map(([name, value]) => [name, text(value)]));
+      return at.reader.send('GET', `/annotation/${mine}/tiles/zxy/1/0/0`, { query: parameters, headers });
     };
-    const plain = await sent({});
+    const plain = await sendQuery({});
     const tags = new Set([plain.headers.get('etag')]);
     const others: Query[] = [
       { palette: 'magma' },
@@ -262,13 +262,13 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
       { filter: { column: 'area', gte: 1 } },
       { heat: 'mean' },
     ];
-    for (const more of others) tags.add((await sent(more)).headers.get('etag'));
+    for (const more of others) tags.add((await sendQuery(more)).headers.get('etag'));
     expect(tags.size).toBe(1 + others.length);
-    const again = () => sent({}, { 'If-None-Match': plain.headers.get('etag')! });
-    expect((await again()).status).toBe(304);
+    const revalidate = () => sendQuery({}, { 'If-None-Match': plain.headers.get('etag')! });
+    expect((await revalidate()).status).toBe(304);
     const changed = { ...cells[5]!, user: { score: 999 } };
     await at.admin.ok('PATCH', `/annotation/${mine}/elements`, { json: { put: [changed] } });
-    expect((await again()).status).toBe(200);
+    expect((await revalidate()).status).toBe(200);
     for (const z of Object.values(levels).filter((level) => level < levels.drawn)) {
       const { cell: pixelOf } = await tile(z, query, { of: mine });
       const expected = paletteColor(999, [0, 999]);
@@ -291,8 +291,8 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     }
     for (const z of [levels.counted, levels.coarsest]) {
       const { density } = await layers(z);
-      const taken = cells.filter((cell) => (scoreOf(cell) ?? -1) >= 500);
-      const inside = taken.filter(({ center }) => (center as number[]).every((value) => value < 256 * scaleOf(z)));
+      const matching = cells.filter((cell) => (scoreOf(cell) ?? -1) >= 500);
+      const inside = matching.filter(({ center }) => (center as number[]).every((value) => value < 256 * scaleOf(z)));
       const keyOf = ([x, y]: number[]) => [x, y].map((value) => Math.floor(value! / (8 * scaleOf(z)))).join();
       expect(density!.length).toBe(new Set(inside.map(({ center }) => keyOf(center as number[]))).size);
     }

@@ -23,7 +23,7 @@ function shapes(count: number): AnnotationElement[] {
   const random = randomNumbers(11);
   return Array.from({ length: count }, (_, i): AnnotationElement => {
     const center: [number, number, number] = [random() * side, random() * side, 0];
-    const look = {
+    const style = {
       fillColor: ['#ff0000', 'rgba(0, 0, 255, 0.5)'][i % 2]!,
       lineColor: '#00ff00',
       lineWidth: 2,
@@ -31,7 +31,7 @@ function shapes(count: number): AnnotationElement[] {
     };
     // Some shapes are drawn at every level.
     const size = i % 100 === 0 ? 2000 : 6 + 20 * random();
-    return { type: 'ellipse', center, width: size, height: size, ...look };
+    return { type: 'ellipse', center, width: size, height: size, ...style };
   });
 }
 
@@ -53,10 +53,10 @@ describe('the overlay of stored elements', () => {
   beforeAll(async () => {
     database = await startTestDatabase();
     connection = await mongoose.createConnection(database.uri).asPromise();
-    const own = new OwnCollections(connection);
-    records = new MongoElementRecords(own);
+    const ownCollections = new OwnCollections(connection);
+    records = new MongoElementRecords(ownCollections);
     store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
-    model = new AnnotationDensityModel(own);
+    model = new AnnotationDensityModel(ownCollections);
     await store.prepare();
     await model.createIndexes();
     elements = shapes(3 * countedAlways);
@@ -83,9 +83,9 @@ describe('the overlay of stored elements', () => {
         const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
         const part = await commitWrite(await store.write(of));
         const counted = await opacities(part, level);
-        const whole = await commitWrite(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
-        expect(whole.count).toBeGreaterThanOrEqual(countedAlways);
-        const drawn = await opacities(whole, level, 0, 0, new Set([group]));
+        const written = await commitWrite(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
+        expect(written.count).toBeGreaterThanOrEqual(countedAlways);
+        const drawn = await opacities(written, level, 0, 0, new Set([group]));
         let [worst, sum] = [0, 0];
         for (let at = 3; at < drawn.length; at += 4) {
           worst = Math.max(worst, Math.abs(drawn[at]! - counted[at]!));
@@ -101,16 +101,16 @@ describe('the overlay of stored elements', () => {
     const { densities } = overlayOf(model);
     const [summary] = await densities.summaries(stored);
     expect(summary?.levels).not.toBeNull();
-    const made = async (id: string) =>
+    const densityTimes = async (id: string) =>
       (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
-    const before = await made(stored.windows[0]!.id);
+    const before = await densityTimes(stored.windows[0]!.id);
     expect(before).toBeInstanceOf(Date);
     await overlayOf(model).densities.summaries(stored);
-    expect(await made(stored.windows[0]!.id)).toEqual(before);
+    expect(await densityTimes(stored.windows[0]!.id)).toEqual(before);
     const { stored: changed } = await commitWrite(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.summaries(changed);
-    expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
+    expect(await densityTimes(changed.windows[0]!.id)).toBeInstanceOf(Date);
     // Unreferenced data is removed.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;
@@ -120,13 +120,13 @@ describe('the overlay of stored elements', () => {
   });
 
   it('makes densities in the background only when nothing has been written for a while', async () => {
-    const made = await commitWrite(await store.write(shapes(countedAlways)));
+    const stored = await commitWrite(await store.write(shapes(countedAlways)));
     const { densities } = overlayOf(model);
-    const isThere = async () => (await model.summaries(made.windows.map(({ id }) => id))).length > 0;
+    const isThere = async () => (await model.summaries(stored.windows.map(({ id }) => id))).length > 0;
     // The clock of the store: it says that something was just written, until the test changes it.
     const idle = vi.spyOn(store, 'idleMs', 'get').mockReturnValue(0);
     try {
-      densities.prepare(made);
+      densities.prepare(stored);
       await until('it was asked twice', () => idle.mock.calls.length > 1);
       expect(await isThere()).toBe(false);
       idle.mockReturnValue(60_000);
@@ -141,11 +141,11 @@ describe('the overlay of stored elements', () => {
     const { overlay } = overlayOf(model);
     const view = { left: 0, top: 0, scale: 64, width: 256, height: 256 };
     const covered = (pixels: Float32Array) => pixels.filter((value, i) => i % 4 === 3 && value > 0.001).length;
-    const all = covered(await overlay.draw(stored, view, { ...style, gain: undefined }));
-    expect(all).toBeGreaterThan(5000);
-    const one = covered(await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) }));
-    expect(one).toBeLessThan(all);
-    expect(one).toBeGreaterThan(0);
+    const ofAllGroups = covered(await overlay.draw(stored, view, { ...style, gain: undefined }));
+    expect(ofAllGroups).toBeGreaterThan(5000);
+    const ofOneGroup = covered(await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) }));
+    expect(ofOneGroup).toBeLessThan(ofAllGroups);
+    expect(ofOneGroup).toBeGreaterThan(0);
     expect(covered(await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) }))).toBe(0);
     const png = await overlay.png(stored, view, style);
     expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
@@ -164,8 +164,8 @@ describe('the overlay of stored elements', () => {
         { type: 'point', center: [1, 1, 0], fillColor: '#0000ff' },
       ]),
     );
-    const own = Object.fromEntries(await overlay.groups(few));
-    expect(own).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
+    const groups = Object.fromEntries(await overlay.groups(few));
+    expect(groups).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
     const third = { color: '#00ff00', count: countedAlways };
     expect(Object.fromEntries(await overlay.groups(stored))).toEqual({ g0: third, g1: third, g2: third });
   });

@@ -63,8 +63,8 @@ describe('the route for plot data', () => {
   });
   afterAll(() => at?.close());
 
-  const all = JSON.stringify(['__all__']);
-  const path = (what: 'list' | 'data', item = at.item) => `/annotation/item/${item}/plot/${what}`;
+  const allAnnotations = JSON.stringify(['__all__']);
+  const path = (kind: 'list' | 'data', item = at.item) => `/annotation/item/${item}/plot/${kind}`;
   const list = async (form: Record<string, string>, as: Client = at.admin) =>
     (await as.ok('POST', path('list'), { form })) as unknown as Column[];
   const data = async (form: Record<string, string>, as: Client = at.admin) =>
@@ -72,7 +72,7 @@ describe('the route for plot data', () => {
   const keysOf = (columns: readonly { key: string }[]) => columns.map(({ key }) => key);
 
   it('lists the columns of folder, item, annotation, elements and files, in order', async () => {
-    const columns = await list({ annotations: all });
+    const columns = await list({ annotations: allAnnotations });
     expect(keysOf(columns)).toEqual([
       'item.description',
       'item.id',
@@ -126,14 +126,14 @@ describe('the route for plot data', () => {
   });
 
   it('shows no annotation that the caller cannot read', async () => {
-    for (const annotations of [all, JSON.stringify([secret]), JSON.stringify([open, secret])]) {
+    for (const annotations of [allAnnotations, JSON.stringify([secret]), JSON.stringify([open, secret])]) {
       const keys = keysOf(await list({ annotations }, at.stranger));
       expect(keys).not.toContain('data.hidden');
       expect(keys).not.toContain('data.leaked');
     }
-    const rows = await data({ annotations: all, keys: 'annotation.name,data.leaked' }, at.host.anonymous);
+    const rows = await data({ annotations: allAnnotations, keys: 'annotation.name,data.leaked' }, at.host.anonymous);
     expect(rows.data).toEqual([['nuclei']]);
-    expect(keysOf(await list({ annotations: all }))).toContain('data.leaked');
+    expect(keysOf(await list({ annotations: allAnnotations }))).toContain('data.leaked');
     expect(await at.stranger.fails('POST', path('list', at.privateItem))).toMatchObject({ status: 403 });
   });
 
@@ -173,7 +173,7 @@ describe('the route for plot data', () => {
   });
 
   it('uses only the requested sources, reads data files, and finds elements by their boxes', async () => {
-    const ofFiles = keysOf(await list({ annotations: all, sources: 'datafile' }));
+    const ofFiles = keysOf(await list({ annotations: allAnnotations, sources: 'datafile' }));
     expect(ofFiles).toEqual(['data.area.0', 'data.note.0', 'bbox.x1', 'bbox.y1', 'bbox.x0', 'bbox.y0']);
     expect(keysOf(await list({ sources: 'folder' }))).toEqual(['data.cohort', 'data.slides.0.grade']);
     const { data: rows } = await data({
@@ -196,11 +196,11 @@ describe('the route for plot data', () => {
     };
     const rows = async (adjacentItems: string) =>
       (await data({ ...form, adjacentItems })).data.map(([name, , area]) => [name, area]);
-    const own = [10, 20, -5].map((area) => ['slide one.svs', area]);
-    expect(await rows('false')).toEqual(own);
+    const ownRows = [10, 20, -5].map((area) => ['slide one.svs', area]);
+    expect(await rows('false')).toEqual(ownRows);
     // The other item is not a large image.
-    expect(await rows('true')).toEqual(own);
-    expect(await rows('__all__')).toEqual([...own, ['slide two.svs', 90]]);
+    expect(await rows('true')).toEqual(ownRows);
+    expect(await rows('__all__')).toEqual([...ownRows, ['slide two.svs', 90]]);
     const grades = await data({
       adjacentItems: '__all__',
       keys: 'item.name,data.slides.0.grade',
@@ -211,13 +211,13 @@ describe('the route for plot data', () => {
       ['slide two.svs', 4],
     ]);
     expect(
-      await at.admin.ok('POST', path('list', at.privateItem), { form: { adjacentItems: 'true', annotations: all } }),
+      await at.admin.ok('POST', path('list', at.privateItem), { form: { adjacentItems: 'true', annotations: allAnnotations } }),
     ).toBeInstanceOf(Array);
   });
 
   it('answers without computed columns, and null to a superseded request', async () => {
     const compute = JSON.stringify({ columns: ['bbox.x0', 'bbox.y0'], function: 'umap', params: {} });
-    const form = { annotations: all, keys: 'bbox.x0,compute.x', requiredKeys: 'compute.x,bbox.x0', compute };
+    const form = { annotations: allAnnotations, keys: 'bbox.x0,compute.x', requiredKeys: 'compute.x,bbox.x0', compute };
     expect(keysOf((await data(form)).columns)).toEqual(['bbox.x0']);
     const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => data({ ...form, uuid: 'view' })));
     expect(answers.filter((answer) => answer !== null).length).toBeGreaterThanOrEqual(1);

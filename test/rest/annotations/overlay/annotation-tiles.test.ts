@@ -77,11 +77,11 @@ describe('tiles of annotations', () => {
     const first = await at.reader.send('GET', path);
     const tag = first.headers.get('etag')!;
     expect(first.headers.get('cache-control')).toBe('private, no-cache');
-    const again = () => at.reader.send('GET', path, { headers: { 'If-None-Match': tag } });
-    expect((await again()).status).toBe(304);
+    const revalidate = () => at.reader.send('GET', path, { headers: { 'If-None-Match': tag } });
+    expect((await revalidate()).status).toBe(304);
     const point = { type: 'point', center: [900, 500, 0] };
     await at.admin.ok('POST', `/annotation/${id}/elements`, { json: point });
-    const changed = await again();
+    const changed = await revalidate();
     expect(changed.status).toBe(200);
     expect(changed.bytes.equals(first.bytes)).toBe(false);
   });

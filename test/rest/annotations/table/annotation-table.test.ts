@@ -92,15 +92,15 @@ const shapes = [
 ];
 
 describe('an annotation whose elements fill many packs', () => {
-  const many = 10_000;
+  const elementCount = 10_000;
   let at: Annotated;
   let id: string;
   /** Sides of the squares, which are all different and in no order. */
-  const sideOf = (i: number) => 1 + ((i * 7919) % many) / 100;
+  const sideOf = (i: number) => 1 + ((i * 7919) % elementCount) / 100;
   beforeAll(async () => {
     at = await startAnnotated({ checksAnswers: true });
     const mixed = (i: number) => (i % 3 === 0 ? i : i % 3 === 1 ? `t${i}` : null);
-    const squares = Array.from({ length: many }, (_, i) =>
+    const squares = Array.from({ length: elementCount }, (_, i) =>
       square((i % 100) * 200, Math.floor(i / 100) * 200, sideOf(i), {
         id: elementId(i + 1),
         ...(i % 2 === 0 && { group: `g${i % 7}` }),
@@ -119,15 +119,15 @@ describe('an annotation whose elements fill many packs', () => {
     const change = { ...square(1, 1, 500), id: elementId(18), user: { n: -1, mixed: 'new' } };
     await at.admin.ok('PUT', `/annotation/${id}/elements/${elementId(18)}`, { json: change });
     // Pages of 5000 rows need all packs.
-    const half = { sort: 'area', limit: many / 2 };
-    const all = [...(await rows(half)), ...(await rows({ ...half, offset: many / 2 }))];
-    expect(all).toHaveLength(many);
-    expect(all[0]!.slice(0, 4)).toEqual([elementId(1), 0, 'polyline', 'g0']);
-    expect(all.at(-1)!.slice(0, 2)).toEqual([elementId(18), 17]);
-    for (const offset of [0, 4000, many - 10]) {
-      expect(await rows({ sort: 'area', offset, limit: 10 })).toEqual(all.slice(offset, offset + 10));
+    const half = { sort: 'area', limit: elementCount / 2 };
+    const allRows = [...(await rows(half)), ...(await rows({ ...half, offset: elementCount / 2 }))];
+    expect(allRows).toHaveLength(elementCount);
+    expect(allRows[0]!.slice(0, 4)).toEqual([elementId(1), 0, 'polyline', 'g0']);
+    expect(allRows.at(-1)!.slice(0, 2)).toEqual([elementId(18), 17]);
+    for (const offset of [0, 4000, elementCount - 10]) {
+      expect(await rows({ sort: 'area', offset, limit: 10 })).toEqual(allRows.slice(offset, offset + 10));
     }
-    expect(await rows({ sort: 'area', sortdir: -1, limit: 10 })).toEqual(all.slice(-10).reverse());
+    expect(await rows({ sort: 'area', sortdir: -1, limit: 10 })).toEqual(allRows.slice(-10).reverse());
     const filter = { column: '/mixed', in: ['t1', 't9997', 'new'] };
     expect((await rows({ filter, sort: 'id' })).map(([element]) => element)).toEqual([
       elementId(2),
@@ -144,13 +144,13 @@ describe('an annotation whose elements fill many packs', () => {
       ['bbox', 'true'],
     ] as [string, string][];
     const { annotation } = await at.admin.ok('GET', `/annotation/${id}`, { query });
-    const expected = Array.from({ length: many }, (_, i) => i)
+    const expected = Array.from({ length: elementCount }, (_, i) => i)
       .filter((i) => i !== 17)
       .sort((a, b) => sideOf(b) - sideOf(a))
       .slice(0, 199);
-    const { elements: found } = annotation as { elements: (Json & { _bbox: Json; points: number[][] })[] };
-    expect(found.map((element) => element.id)).toEqual([elementId(18), ...expected.map((i) => elementId(i + 1))]);
-    for (const { _bbox: box, points } of found) expect([box.lowx, box.lowy]).toEqual(points[0]!.slice(0, 2));
+    const { elements: stored } = annotation as { elements: (Json & { _bbox: Json; points: number[][] })[] };
+    expect(stored.map((element) => element.id)).toEqual([elementId(18), ...expected.map((i) => elementId(i + 1))]);
+    for (const { _bbox: box, points } of stored) expect([box.lowx, box.lowy]).toEqual(points[0]!.slice(0, 2));
   });
 
   it('has areas without rounding errors of coordinates', async () => {
@@ -223,9 +223,9 @@ describe('the table of the elements of an annotation', () => {
   });
 
   it('measures each kind of shape', async () => {
-    const made = await at.annotate({ name: 'shapes', elements: shapes });
+    const annotation = await at.annotate({ name: 'shapes', elements: shapes });
     const columns = JSON.stringify(['type', 'area', 'length', 'x', 'y']);
-    const answer = await at.admin.ok('GET', `/annotation/${made._id}/table/rows`, { query: { columns } });
+    const answer = await at.admin.ok('GET', `/annotation/${annotation._id}/table/rows`, { query: { columns } });
     const rows = (answer.rows as (string | number | null)[][]).map((row) =>
       row.map((cell) => (typeof cell === 'number' ? Math.round(cell * 1000) / 1000 : cell)),
     );
@@ -242,7 +242,7 @@ describe('the table of the elements of an annotation', () => {
   });
 
   it('returns filtered rows', async () => {
-    const all = elements.map((_, i) => i);
+    const indexes = elements.map((_, i) => i);
     const cases: [unknown, (i: number) => boolean][] = [
       [undefined, () => true],
       [{ column: '/nucleus/area', gte: 10, lte: 20 }, (i) => i >= 40 && i <= 80],
@@ -289,7 +289,7 @@ describe('the table of the elements of an annotation', () => {
         (i) => i * 10.5 + 0.5 < 55,
       ],
     ];
-    for (const [filter, takes] of cases) expect(await rowsOf(filter), JSON.stringify(filter)).toEqual(all.filter(takes));
+    for (const [filter, takes] of cases) expect(await rowsOf(filter), JSON.stringify(filter)).toEqual(indexes.filter(takes));
   });
 
   it('returns pages in the order of any column, with elements without a value last', async () => {
@@ -307,8 +307,8 @@ describe('the table of the elements of an annotation', () => {
   });
 
   it('counts rows in bins of one or two columns, by category', async () => {
-    const one = await get('/histogram', { x: '/score', bins: 3, low: 0, high: 198 });
-    expect(one.categories).toEqual([{ value: null, counts: [33, 33, 34], nulls: 150, outside: 50 }]);
+    const histogram = await get('/histogram', { x: '/score', bins: 3, low: 0, high: 198 });
+    expect(histogram.categories).toEqual([{ value: null, counts: [33, 33, 34], nulls: 150, outside: 50 }]);
     const two = await get('/histogram', { x: 'order', low: 0, high: 299, y: '/nucleus/area', bins: 2, ybins: 3, by: 'group' });
     expect(two.categories).toEqual([
       { value: null, counts: [33, 17, 0, 0, 16, 34].map((n) => n), nulls: 0, outside: 0 },
@@ -378,9 +378,9 @@ describe('the table of the elements of an annotation', () => {
   it('returns Arrow streams and Parquet files of all rows or of filtered ones', async () => {
     const { bytes, headers } = await at.admin.send('GET', `${path}.arrow`);
     expect(headers.get('content-type')).toBe('application/vnd.apache.arrow.stream');
-    const all = tableFromIPC(bytes);
-    expect(all.numRows).toBe(count);
-    const first = all
+    const table = tableFromIPC(bytes);
+    expect(table.numRows).toBe(count);
+    const first = table
       .toArray()
       .find((row) => row!.id === elementId(8))!
       .toJSON() as Json;
@@ -421,20 +421,20 @@ describe('the table of the elements of an annotation', () => {
   });
 
   it('belongs to the newest version, and answers 304 to clients that have it', async () => {
-    const made = await at.annotate({ name: 'edited', elements: elements.slice(0, 20) });
-    const own = `/annotation/${made._id}`;
+    const annotation = await at.annotate({ name: 'edited', elements: elements.slice(0, 20) });
+    const path = `/annotation/${annotation._id}`;
     const scores = async () => {
-      const answer = await at.admin.send('GET', `${own}/table/rows`, { query: { columns: '["order","/score","group"]' } });
+      const answer = await at.admin.send('GET', `${path}/table/rows`, { query: { columns: '["order","/score","group"]' } });
       return { rows: answer.body.rows, etag: answer.headers.get('etag')! };
     };
     const { etag } = await scores();
-    const again = await at.admin.send('GET', `${own}/table/rows`, {
+    const again = await at.admin.send('GET', `${path}/table/rows`, {
       query: { columns: '["order","/score","group"]' },
       headers: { 'If-None-Match': etag },
     });
     expect(again.status).toBe(304);
     const changed = { ...elements[3], group: 'new', user: { score: 'high' } };
-    await at.admin.ok('PATCH', `${own}/elements`, {
+    await at.admin.ok('PATCH', `${path}/elements`, {
       json: { put: [changed, point(5, { user: { score: 5 } })], remove: [elementId(1)] },
     });
     const { rows } = await scores();
@@ -511,11 +511,11 @@ describe('the table of the elements of an annotation', () => {
   it('has columns for a thousand names, and says when there are more', async () => {
     const user = (from: number, to: number) =>
       Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`m${from + i}`, i]));
-    const made = await at.annotate({
+    const annotation = await at.annotate({
       name: 'wide',
       elements: [point(1, { user: user(0, 900) }), point(2, { user: user(900, 1200) })],
     });
-    const wide = await at.admin.ok('GET', `/annotation/${made._id}/table`);
+    const wide = await at.admin.ok('GET', `/annotation/${annotation._id}/table`);
     expect(wide.isCut).toBe(true);
     expect((wide.columns as unknown[]).length).toBe(1000);
     const odd = { deep: {}, huge: 'x'.repeat(5000), far: 1e308, empty: '', __proto: 1, 'with "quotes"': 1 };

@@ -73,9 +73,9 @@ describe('creating an annotation from a table of shapes', () => {
       fillColor: ['#ff0000', null, null, null, null],
     };
     for (const geo of [{ crs: null }, { crs: { type: 'EngineeringCRS', name: 'pixel' } }, null]) {
-      const made = await create(parquetType, geoParquet(shapes, columns, geo));
-      expect([made.status, made.headers.get('large-image-skipped-features')]).toEqual([200, '1']);
-      const elements = elementsOf(made.body).map(({ id: _id, ...element }) => element);
+      const created = await create(parquetType, geoParquet(shapes, columns, geo));
+      expect([created.status, created.headers.get('large-image-skipped-features')]).toEqual([200, '1']);
+      const elements = elementsOf(created.body).map(({ id: _id, ...element }) => element);
       const part = { type: 'polyline', closed: true, group: 'tumor', user: { id: 2, area: 1 } };
       expect(elements).toEqual([
         {
@@ -106,8 +106,8 @@ describe('creating an annotation from a table of shapes', () => {
   it('answers the route below the item with the number of annotations, and accepts a name', async () => {
     const headers = { 'Content-Type': parquetType };
     const sending = { query: { name: 'from "a" table' }, body: geoParquet([point, null]), headers };
-    const made = await at.admin.send('POST', `/annotation/item/${at.item}`, sending);
-    expect([made.body, made.headers.get('large-image-skipped-features')]).toEqual([1, '1']);
+    const created = await at.admin.send('POST', `/annotation/item/${at.item}`, sending);
+    expect([created.body, created.headers.get('large-image-skipped-features')]).toEqual([1, '1']);
     const named = await at.admin.ok('GET', '/annotation', { query: { itemId: at.item, name: sending.query.name } });
     expect(named).toHaveLength(1);
   });
@@ -130,8 +130,8 @@ describe('creating an annotation from a table of shapes', () => {
       score: vectorFromArray([1, 2, null], new Float64()),
       good: vectorFromArray([true, false, null], new Bool()),
     } as unknown as Record<string, number[]>);
-    const made = await create(arrowType, tableToIPC(table, 'stream'));
-    expect(elementsOf(made.body).map(({ id: _id, ...element }) => element)).toEqual([
+    const created = await create(arrowType, tableToIPC(table, 'stream'));
+    expect(elementsOf(created.body).map(({ id: _id, ...element }) => element)).toEqual([
       { type: 'point', center: [1, 2, 0], label: { value: 'a' }, user: { score: 1, good: true } },
       { type: 'polyline', closed: true, points: flat(square(0, 4)), label: { value: 'c' } },
     ]);
@@ -158,11 +158,11 @@ describe('creating an annotation from a table of shapes', () => {
       { type: 'polyline', points: flat(square(50, 9)), closed: true, holes: [] },
     ].map((element, i) => ({ id: elementId(100 - i), ...element }));
     const heatmap = { type: 'heatmap', points: [[0, 0, 0, 1]] };
-    const made = await at.annotate({ name: 'all', elements: [...elements, heatmap] });
-    const { bytes } = await at.admin.send('GET', `/annotation/${made._id}/table.parquet`);
-    const again = await create(parquetType, bytes);
-    expect([again.status, again.headers.get('large-image-skipped-features')]).toEqual([200, '1']);
-    expect(elementsOf(again.body)).toEqual(elements);
+    const exported = await at.annotate({ name: 'all', elements: [...elements, heatmap] });
+    const { bytes } = await at.admin.send('GET', `/annotation/${exported._id}/table.parquet`);
+    const imported = await create(parquetType, bytes);
+    expect([imported.status, imported.headers.get('large-image-skipped-features')]).toEqual([200, '1']);
+    expect(elementsOf(imported.body)).toEqual(elements);
   });
 
   it('refuses invalid shapes with a sentence, and creates nothing', async () => {
@@ -191,10 +191,10 @@ describe('creating an annotation from a table of shapes', () => {
       ['a bomb of rows', parquetType, bomb(), '10000000 rows'],
       ['JSON', parquetType, Buffer.from('{"name":"a"}'), 'not a Parquet file'],
     ];
-    for (const [what, type, body, says] of refusals) {
+    for (const [name, type, body, says] of refusals) {
       const { status, body: answer } = await create(type, body);
-      const expected = { what, status: what.startsWith('a bomb') ? 413 : 400, message: expect.stringContaining(says) };
-      expect({ what, status, message: answer.message }).toEqual(expected);
+      const expected = { what: name, status: name.startsWith('a bomb') ? 413 : 400, message: expect.stringContaining(says) };
+      expect({ what: name, status, message: answer.message }).toEqual(expected);
     }
     expect(await at.admin.ok('GET', '/annotation', { query: { itemId: at.item, limit: 0 } })).toHaveLength(before.length);
     expect((await create(parquetType, geoParquet([point]), at.reader, at.privateItem)).status).toBe(403);

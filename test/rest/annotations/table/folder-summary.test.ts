@@ -14,9 +14,9 @@ describe('the summary of the images of a folder', () => {
     await at.annotate({ name: 'a', elements: [scored(1, 'tumor'), scored(3, 'tumor'), scored(100)] });
     await at.annotate({ name: 'b', elements: [scored(5, 'tumor'), point(1)] });
     await at.annotate({ name: 'c', elements: [point(1, { group: 'stroma', user: { other: true } })] }, { on: second });
-    const made = await at.annotate({ name: 'hidden', elements: [scored(7)] }, { on: second });
+    const hidden = await at.annotate({ name: 'hidden', elements: [scored(7)] }, { on: second });
     const access = { users: [{ id: at.admin.id, level: 2 }], groups: [] };
-    await at.admin.ok('PUT', `/annotation/${made._id}/access`, { query: { access: JSON.stringify(access), public: false } });
+    await at.admin.ok('PUT', `/annotation/${hidden._id}/access`, { query: { access: JSON.stringify(access), public: false } });
     await at.annotate({ name: 'secret', elements: [point(1)] }, { on: at.privateItem });
   });
   afterAll(() => at?.close());
@@ -46,8 +46,8 @@ describe('the summary of the images of a folder', () => {
       ],
     });
     expect(images.get(second)).toMatchObject({ annotations: 2, count: 2 });
-    const seen = await summary(query, at.reader);
-    expect((seen.body.images as unknown as Json[]).find(({ itemId }) => itemId === second)).toMatchObject({
+    const visible = await summary(query, at.reader);
+    expect((visible.body.images as unknown as Json[]).find(({ itemId }) => itemId === second)).toMatchObject({
       annotations: 1,
       count: 1,
       categories: [{ value: 'stroma', count: 1, columns: { '/score': none } }],

@@ -66,12 +66,12 @@ describe('setting values of elements from a table', () => {
     ['parquet', parquet(twoRows)],
     ['arrow', arrow(twoRows)],
   ] as const)('puts known columns into their fields and others into user when it is %s', async (type, body) => {
-    const made = await annotate({ user: { nucleus: { area: 7 } } });
-    const before = elementsOf(made);
-    const answer = await patch(made._id, type, body as string);
+    const annotation = await annotate({ user: { nucleus: { area: 7 } } });
+    const before = elementsOf(annotation);
+    const answer = await patch(annotation._id, type, body as string);
     expect(answer.body).toEqual({ changed: 2, _version: expect.any(Number) });
-    expect(answer.body._version).toBeGreaterThan(made._version as unknown as number);
-    const after = await stored(made._id);
+    expect(answer.body._version).toBeGreaterThan(annotation._version as unknown as number);
+    const after = await stored(annotation._id);
     expect(after).toEqual([
       { ...before[0], user: { nucleus: { area: 7, mean: -2 } } },
       before[1],
@@ -83,20 +83,20 @@ describe('setting values of elements from a table', () => {
       },
       before[3],
     ]);
-    const versions = await at.admin.ok('GET', `/annotation/${String(made._id)}/history`);
+    const versions = await at.admin.ok('GET', `/annotation/${String(annotation._id)}/history`);
     expect(versions).toHaveLength(2);
   });
 
   it('keeps or removes values where cells are empty', async () => {
-    const made = await annotate({ group: 'g', user: { a: 1, list: [1, 2] } });
+    const annotation = await annotate({ group: 'g', user: { a: 1, list: [1, 2] } });
     const body = `id,group,label,a,/list/1,/list/2\n${ids[0]},,,,,3\n`;
-    await patch(made._id, 'csv', body);
+    await patch(annotation._id, 'csv', body);
     const label = { value: 'old', fontSize: 9 };
-    expect((await stored(made._id))[0]).toMatchObject({ group: 'g', label, user: { a: 1, list: [1, 2, 3] } });
-    await patch(made._id, 'csv', body.replace(',3\n', ',\n'), {}, { empty: 'remove' });
-    expect((await stored(made._id))[0]).toEqual({ ...point(0), id: ids[0], user: { list: [1, null, null] } });
-    await patch(made._id, 'csv', `id,label\n${ids[1]},new\n${ids[0]},"1"\n`);
-    expect((await stored(made._id)).map(({ label: found }) => found)).toEqual([
+    expect((await stored(annotation._id))[0]).toMatchObject({ group: 'g', label, user: { a: 1, list: [1, 2, 3] } });
+    await patch(annotation._id, 'csv', body.replace(',3\n', ',\n'), {}, { empty: 'remove' });
+    expect((await stored(annotation._id))[0]).toEqual({ ...point(0), id: ids[0], user: { list: [1, null, null] } });
+    await patch(annotation._id, 'csv', `id,label\n${ids[1]},new\n${ids[0]},"1"\n`);
+    expect((await stored(annotation._id)).map(({ label: found }) => found)).toEqual([
       { value: '1' },
       { value: 'new' },
       undefined,
@@ -107,12 +107,12 @@ describe('setting values of elements from a table', () => {
   it('restores the types of values when a table that was sent comes back', async () => {
     const users = [{ mixed: 1.5 }, { mixed: 'x' }, { code: '007', list: [1, 'b'] }, { code: '12', flag: false, empty: '' }];
     const json = { name: 'cells', elements: ids.map((id, i) => point(i, { id, user: users[i] })) };
-    const made = await at.annotate(json);
+    const annotation = await at.annotate(json);
     const columns = ['id', '/mixed', '/mixed#number', '/code', '/flag', '/empty', '/list/0', '/list/1'];
     const bare = await at.annotate({ ...json, elements: json.elements.map(({ user: _user, ...element }) => element as Json) });
     for (const type of ['csv', 'arrow'] as const) {
       const query = { columns: JSON.stringify(columns) };
-      const { bytes } = await at.admin.send('GET', `/annotation/${made._id}/table.${type}`, { query });
+      const { bytes } = await at.admin.send('GET', `/annotation/${annotation._id}/table.${type}`, { query });
       expect((await patch(bare._id, type, bytes)).status).toBe(200);
       expect((await stored(bare._id)).map(({ user }) => user)).toEqual(users);
     }
@@ -149,59 +149,59 @@ describe('setting values of elements from a table', () => {
   ];
 
   it('refuses invalid tables with a sentence, and changes nothing', async () => {
-    const made = await annotate();
-    for (const [what, type, body, says] of refusals) {
-      const { status, body: answer } = await patch(made._id, type, body);
-      expect({ what, status, message: answer.message }).toEqual({
-        what,
+    const annotation = await annotate();
+    for (const [name, type, body, says] of refusals) {
+      const { status, body: answer } = await patch(annotation._id, type, body);
+      expect({ what: name, status, message: answer.message }).toEqual({
+        what: name,
         status: 400,
         message: expect.stringMatching(asPattern(says)),
       });
     }
-    expect(await stored(made._id)).toEqual(elementsOf(made));
-    const unsupported = await at.admin.send('PATCH', `/annotation/${String(made._id)}/table`, { body: 'id,a' });
+    expect(await stored(annotation._id)).toEqual(elementsOf(annotation));
+    const unsupported = await at.admin.send('PATCH', `/annotation/${String(annotation._id)}/table`, { body: 'id,a' });
     expect(unsupported.status).toBe(415);
   });
 
   it('reads batches compressed with ZSTD and refuses LZ4 by name', async () => {
-    const made = await annotate();
+    const annotation = await annotate();
     const { compress } = await newZstd();
     compressionRegistry.set(CompressionType.ZSTD, { encode: (bytes) => compress(bytes, 3) });
     const lz4 = Uint8Array.from([4, 0x22, 0x4d, 0x18, 0x40, 0x40, 0, 0, 0, 0, 0]);
     compressionRegistry.set(CompressionType.LZ4_FRAME, { encode: () => lz4 });
     const score = Array.from({ length: 4 }, () => 2.5);
     const table = tableFromArrays({ id: vectorFromArray(ids, new Utf8()), score: score } as unknown as Record<string, number[]>);
-    const zstd = await patch(made._id, 'arrow', tableToIPC(table, 'stream', CompressionType.ZSTD));
+    const zstd = await patch(annotation._id, 'arrow', tableToIPC(table, 'stream', CompressionType.ZSTD));
     expect(zstd.body).toMatchObject({ changed: 4 });
-    expect((await stored(made._id)).map(({ user }) => user)).toEqual(score.map((value) => ({ score: value })));
-    const refused = await patch(made._id, 'arrow', tableToIPC(table, 'stream', CompressionType.LZ4_FRAME));
+    expect((await stored(annotation._id)).map(({ user }) => user)).toEqual(score.map((value) => ({ score: value })));
+    const refused = await patch(annotation._id, 'arrow', tableToIPC(table, 'stream', CompressionType.LZ4_FRAME));
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('LZ4')]);
   });
 
   it('requires permission to change the annotation, and the version that If-Match names', async () => {
-    const made = await annotate();
+    const annotation = await annotate();
     const body = `id,a\n${ids[0]},1\n`;
     const as = (client: Annotated['admin']) =>
-      client.send('PATCH', `/annotation/${String(made._id)}/table`, { body, headers: { 'Content-Type': 'text/csv' } });
+      client.send('PATCH', `/annotation/${String(annotation._id)}/table`, { body, headers: { 'Content-Type': 'text/csv' } });
     expect((await as(at.stranger)).status).toBe(403);
-    const version = `"${String(made._version)}"`;
-    expect((await patch(made._id, 'csv', body, { 'If-Match': version })).status).toBe(200);
-    expect((await patch(made._id, 'csv', body, { 'If-Match': version })).status).toBe(412);
+    const version = `"${String(annotation._version)}"`;
+    expect((await patch(annotation._id, 'csv', body, { 'If-Match': version })).status).toBe(200);
+    expect((await patch(annotation._id, 'csv', body, { 'If-Match': version })).status).toBe(412);
   });
 
   it('makes one version even when it changes enough elements to rewrite packs', async () => {
     const count = 2500;
     const elements = Array.from({ length: count }, (_, i) => point(i, { id: elementId(i + 1), user: { i } }));
-    const made = await at.annotate({ name: 'many', elements });
+    const annotation = await at.annotate({ name: 'many', elements });
     const shuffled = Array.from({ length: count - 200 }, (_, i) => (i * 7919) % (count - 200));
     const lines = shuffled.map((i) => `${elementId(i + 1)},${i * 2}`);
-    const bad = await patch(made._id, 'csv', `id,twice\n${lines.join('\n')}\n${elementId(count + 5)},1\n`);
+    const bad = await patch(annotation._id, 'csv', `id,twice\n${lines.join('\n')}\n${elementId(count + 5)},1\n`);
     expect([bad.status, bad.body.message]).toEqual([400, expect.stringContaining(elementId(count + 5))]);
-    const answer = await patch(made._id, 'csv', `id,twice\n${lines.join('\n')}\n`);
+    const answer = await patch(annotation._id, 'csv', `id,twice\n${lines.join('\n')}\n`);
     expect(answer.body).toMatchObject({ changed: count - 200 });
-    const after = await stored(made._id);
+    const after = await stored(annotation._id);
     expect(after).toEqual(elements.map((element, i) => ({ ...element, user: i < count - 200 ? { i, twice: i * 2 } : { i } })));
-    expect(await at.admin.ok('GET', `/annotation/${made._id}/history`)).toHaveLength(2);
+    expect(await at.admin.ok('GET', `/annotation/${annotation._id}/history`)).toHaveLength(2);
   });
 });
 

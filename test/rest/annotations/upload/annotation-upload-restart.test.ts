@@ -66,11 +66,11 @@ describe('uploads that wait for others across a restart of the server', () => {
       .toBuffer();
     const reference = { identifier: 'late', uuid: 'found' };
     const image = await upload(admin, picture, reference, { parentType: 'folder', parentId: at.publicFolder });
-    const made = await until('the annotation', async () => {
+    const annotation = await until('the annotation', async () => {
       const listed = (await admin.ok('GET', `/annotation/item/${items.found}`)) as unknown[];
       return listed.length === 1 && listed[0];
     });
-    expect(elementsOf(made)).toMatchObject([{ girderId: image.itemId }]);
+    expect(elementsOf(annotation)).toMatchObject([{ girderId: image.itemId }]);
     await until('the file to go', async () => (await admin.send('GET', `/file/${files.found}`)).status === 400);
   });
 
@@ -112,8 +112,10 @@ it('an upload is read although its annotation is already stored by a late write 
     });
     expect(late).toHaveBeenCalled();
     expect(job.status).toBe(3);
-    const made = (await at.admin.ok('GET', `/annotation/item/${at.item}`)) as unknown as { annotation: { name: string } }[];
-    expect(made.map(({ annotation }) => annotation.name)).toEqual(['a']);
+    const annotations = (await at.admin.ok('GET', `/annotation/item/${at.item}`)) as unknown as {
+      annotation: { name: string };
+    }[];
+    expect(annotations.map(({ annotation }) => annotation.name)).toEqual(['a']);
   } finally {
     await at.close();
   }

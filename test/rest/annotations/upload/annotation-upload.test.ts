@@ -48,10 +48,10 @@ describe('the job that reads uploaded annotations', () => {
     return until(`${count} jobs of file ${file._id} to end`, async () => {
       const query = { userId: 'None', types: '["large_image_annotation_upload"]', limit: 0 };
       const jobs = (await at.admin.ok('GET', '/job/all', { query })) as unknown as Json[];
-      const own = jobs.filter(({ kwargs }) => (kwargs as Json).fileId === file._id);
-      if (own.length < count || own.some(({ status }) => queued.includes(Number(status)))) return null;
-      own.sort((a, b) => String(a._id).localeCompare(String(b._id)));
-      return at.admin.ok('GET', `/job/${String(own[count - 1]!._id)}`) as unknown as Promise<Json>;
+      const jobsOfFile = jobs.filter(({ kwargs }) => (kwargs as Json).fileId === file._id);
+      if (jobsOfFile.length < count || jobsOfFile.some(({ status }) => queued.includes(Number(status)))) return null;
+      jobsOfFile.sort((a, b) => String(a._id).localeCompare(String(b._id)));
+      return at.admin.ok('GET', `/job/${String(jobsOfFile[count - 1]!._id)}`) as unknown as Promise<Json>;
     });
   }
 
@@ -73,9 +73,9 @@ describe('the job that reads uploaded annotations', () => {
       title: 'Create annotations from an uploaded file.',
       log: [expect.stringContaining('Reading annotation.json'), expect.stringContaining('Created 1 annotation')],
     });
-    const [made, ...others] = await annotationsOf(item);
+    const [annotation, ...others] = await annotationsOf(item);
     expect(others).toEqual([]);
-    expect(made).toMatchObject({ creatorId: at.admin.id, _elementCount: 2, annotation: { name: 'nuclei' } });
+    expect(annotation).toMatchObject({ creatorId: at.admin.id, _elementCount: 2, annotation: { name: 'nuclei' } });
     expect(await exists(file)).toBe(false);
   });
 
@@ -96,8 +96,8 @@ describe('the job that reads uploaded annotations', () => {
 
   it('is restarted when the database was too busy to remove the file, and creates nothing twice', async () => {
     const { file, job } = await removedWhileBusy(false);
-    const again = 'The database was too busy for a part of the work; the job is restarted.\n';
-    expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([again]) });
+    const restartMessage = 'The database was too busy for a part of the work; the job is restarted.\n';
+    expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([restartMessage]) });
     expect(await exists(file)).toBe(false);
   });
 
@@ -137,14 +137,14 @@ describe('the job that reads uploaded annotations', () => {
     ['a byte order mark', `\ufeff${JSON.stringify({ name: 'f' })}`, [{ name: 'f' }]],
   ];
   it('reads lists, records, GeoJSON, also of QuPath, and lists of features', async () => {
-    const sent = forms.map(async ([what, content, expected]) => {
-      const item = await newItem(what);
+    const sent = forms.map(async ([name, content, expected]) => {
+      const item = await newItem(name);
       const job = await ended(await upload(content, target(item)));
-      expect(job, what).toMatchObject({ status: 3 });
-      const made = await annotationsOf(item);
+      expect(job, name).toMatchObject({ status: 3 });
+      const annotations = await annotationsOf(item);
       expect(
-        made.map(({ annotation }) => annotation),
-        what,
+        annotations.map(({ annotation }) => annotation),
+        name,
       ).toMatchObject(expected);
     });
     await Promise.all(sent);
@@ -178,24 +178,24 @@ describe('the job that reads uploaded annotations', () => {
     ['nothing', '{', ''],
   ];
   it('refuses invalid files: reports the reason, stores nothing, keeps the file', async () => {
-    const sent = refusals.map(async ([what, content, text]) => {
-      const item = await newItem(`refused ${what}`);
+    const sent = refusals.map(async ([name, content, text]) => {
+      const item = await newItem(`refused ${name}`);
       const file = await upload(content, target(item));
       const job = await ended(file);
-      expect(job, what).toMatchObject({ status: 4 });
-      expect(String(job.log), what).toContain(text);
+      expect(job, name).toMatchObject({ status: 4 });
+      expect(String(job.log), name).toContain(text);
       const notifications = (await at.admin.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
       expect(
         notifications.filter(({ data }) => data.fileId === file._id),
-        what,
+        name,
       ).toMatchObject([
         {
           type: 'large_image_annotation.upload_failed',
           data: { itemId: item, jobId: job._id, message: expect.stringContaining(text) as string },
         },
       ]);
-      expect(await annotationsOf(item), what).toEqual([]);
-      expect(await exists(file), what).toBe(true);
+      expect(await annotationsOf(item), name).toEqual([]);
+      expect(await exists(file), name).toBe(true);
     });
     await Promise.all(sent);
   });
@@ -209,14 +209,14 @@ describe('the job that reads uploaded annotations', () => {
       ['f'.repeat(24), at.stranger, 'Invalid item id'],
       ['x', at.stranger, 'Invalid ObjectId'],
     ] as const;
-    const sent = cases.map(async ([itemId, who, message], at) => {
-      const parent = { parentType: 'user', parentId: who.id!, name: `own ${at}` };
-      const to = { parentType: 'folder', parentId: await who.create('/folder', parent) };
-      const file = await upload({ name: 'forged' }, { reference: { ...claims, itemId }, as: who, to });
+    const sent = cases.map(async ([itemId, client, message], at) => {
+      const parent = { parentType: 'user', parentId: client.id!, name: `own ${at}` };
+      const to = { parentType: 'folder', parentId: await client.create('/folder', parent) };
+      const file = await upload({ name: 'forged' }, { reference: { ...claims, itemId }, as: client, to });
       const job = await ended(file);
       expect(job, message).toMatchObject({ status: 4, log: [expect.stringContaining(message)] });
-      expect((await who.ok('GET', `/job/${String(job._id)}`)).title).toBe(job.title);
-      const notifications = (await who.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
+      expect((await client.ok('GET', `/job/${String(job._id)}`)).title).toBe(job.title);
+      const notifications = (await client.ok('GET', '/notification')) as unknown as { type: string; data: Json }[];
       expect(notifications.some(({ type, data }) => type.endsWith('upload_failed') && data.fileId === file._id)).toBe(true);
     });
     await Promise.all(sent);
@@ -263,14 +263,14 @@ describe('the job that reads uploaded annotations', () => {
         target(item, { uuid }),
       );
       expect(await ended(file)).toMatchObject({ status: 3 });
-      const [made] = await annotationsOf(item);
-      expect(elementsOf(made)).toMatchObject([
+      const [annotation] = await annotationsOf(item);
+      expect(elementsOf(annotation)).toMatchObject([
         { user: { girderId: 'first' } },
         { girderId: image.itemId },
         { girderId: at.item },
       ]);
       expect(await at.admin.ok('GET', `/item/${image.itemId}`)).toMatchObject({ largeImage: { sourceName: expect.any(String) } });
-      const boxed = await at.admin.ok('GET', `/annotation/${made!._id}`, { query: { bbox: true } });
+      const boxed = await at.admin.ok('GET', `/annotation/${annotation!._id}`, { query: { bbox: true } });
       expect(elementsOf(boxed)[1]).toMatchObject({ _bbox: { lowx: 5, highx: 45, highy: 30 } });
     });
 
@@ -282,15 +282,19 @@ describe('the job that reads uploaded annotations', () => {
       expect(parked).toMatchObject({ status: 3 });
       expect(String(parked.log)).toContain('Waiting for other uploads. No item is known for "late", "later".');
       expect(await exists(file)).toBe(true);
-      const own = await at.stranger.create('/folder', { parentType: 'user', parentId: at.stranger.id!, name: 'theirs' });
-      const theirs = { as: at.stranger, to: { parentType: 'folder', parentId: own } };
+      const strangersFolder = await at.stranger.create('/folder', {
+        parentType: 'user',
+        parentId: at.stranger.id!,
+        name: 'theirs',
+      });
+      const theirs = { as: at.stranger, to: { parentType: 'folder', parentId: strangersFolder } };
       for (const name of ['late', 'later']) await upload('x', { reference: { identifier: name, uuid }, name, ...theirs });
       const late = await upload(await picture(), { reference: { identifier: 'late', uuid }, to: folder(), name: 'late.png' });
       expect(await annotationsOf(item)).toEqual([]);
       const later = await upload(await picture(), { reference: { identifier: 'later', uuid }, to: folder(), name: 'later.png' });
       expect(await ended(file, 2)).toMatchObject({ status: 3 });
-      const [made] = await annotationsOf(item);
-      expect(elementsOf(made)).toMatchObject([{ girderId: late.itemId }, { girderId: later.itemId }]);
+      const [annotation] = await annotationsOf(item);
+      expect(elementsOf(annotation)).toMatchObject([{ girderId: late.itemId }, { girderId: later.itemId }]);
       expect(await exists(file)).toBe(false);
     });
   });
