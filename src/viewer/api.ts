@@ -122,8 +122,8 @@ export const errorHeader = 'Large-Image-Error';
  */
 function humanSentence(message: string, code: string, field: unknown) {
   const [kind = '', level = ''] = code.split('; level=');
-  const needs = token() === null ? accountTexts.signInTo[level] : accountTexts.mayNot[level];
-  if (needs) return needs;
+  const permissionText = token() === null ? accountTexts.signInTo[level] : accountTexts.mayNot[level];
+  if (permissionText) return permissionText;
   const isGone = kind === 'unknown-id' || (kind === 'invalid' && field === 'id');
   if (isGone) return accountTexts.gone;
   return accountTexts.errors[kind] ?? message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));

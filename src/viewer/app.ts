@@ -76,7 +76,7 @@ function isInUse() {
 }
 
 /** Refreshes the view when others have changed it, or access to it, while the page is visible. */
-async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
+async function followChanges(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
   await whenTrue(async () => !isInUse() && (await hasChanged()) && !isInUse(), signal);
   if (!signal.aborted) await show({ focus: false, rebuild: true });
 }
@@ -113,46 +113,46 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
     const view = (shown.view = await build(route, context));
     if (leave.signal.aborted) return;
-    const entitle = () => {
+    const showTitle = () => {
       if (!leave.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
     };
-    entitle();
+    showTitle();
     if (focus) {
       main.focus({ preventScroll: true });
       restoreScroll();
       announce(document.title);
     } else if (focused && document.activeElement === document.body) {
       const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select, summary')].find(
-        (one) => keyOf(one) === focused,
+        (candidate) => keyOf(candidate) === focused,
       );
       control?.focus({ preventScroll: true });
     }
     const { hasChanged } = view;
-    if (hasChanged) void follow(() => hasChanged().finally(entitle).catch(isLost), leave.signal);
+    if (hasChanged) void followChanges(() => hasChanged().finally(showTitle).catch(isLost), leave.signal);
   } catch (error) {
     if (leave.signal.aborted) return;
-    const [title, notice] = await explain(error);
+    const [title, notice] = await explainError(error);
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
-    const page = h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error));
+    const page = h('div.page.page-narrow.column', h('h1', title), notice, ...exitLinks(error));
     // Showing the same page again would take the focus from the user.
     if (main.innerHTML !== page.outerHTML) fill(main, page);
-    if (mayPass(error)) void follow(async () => true, leave.signal);
+    if (mayPass(error)) void followChanges(async () => true, leave.signal);
   } finally {
     if (current === shown) main.removeAttribute('aria-busy');
   }
 }
 
-async function explain(error: unknown): Promise<[title: string, notice: HTMLElement]> {
+async function explainError(error: unknown): Promise<[title: string, notice: HTMLElement]> {
   if (!(error instanceof ApiError)) return [accountTexts.cannotBeShown, errorNotice(error)];
-  if (error.status === 403) return [accountTexts.noAccess, await whomToAsk(error)];
+  if (error.status === 403) return [accountTexts.noAccess, await noticeOfDenial(error)];
   if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
   if (!hasEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
   return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
 /** The person to ask for access, if the user can know them. */
-async function whomToAsk(error: ApiError) {
+async function noticeOfDenial(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
   const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
@@ -160,7 +160,7 @@ async function whomToAsk(error: ApiError) {
   return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, who);
 }
 
-function waysOut(error: unknown) {
+function exitLinks(error: unknown) {
   const links: HTMLElement[] = isLinked() ? [] : [h('a.button', { href: '#' }, accountTexts.allCollections)];
   if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
     links.unshift(button(commonTexts.tryAgain, () => void show({ focus: false, rebuild: true })));

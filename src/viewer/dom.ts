@@ -169,9 +169,9 @@ export interface ButtonOptions {
 /** A button with words, a picture, or both. */
 export function button(label: string, onclick: () => void, { picture, kind = '', name, hint, isPressed }: ButtonOptions = {}) {
   const title = label === '' ? [name, hint].filter(Boolean).join(': ') : null;
-  const look = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind}`;
+  const classes = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind}`;
   const pressed = isPressed === undefined ? null : String(isPressed);
-  const attributes = { class: look, title, 'aria-label': name, 'aria-pressed': pressed, onclick };
+  const attributes = { class: classes, title, 'aria-label': name, 'aria-pressed': pressed, onclick };
   return h('button', attributes, picture && icon(picture), label);
 }
 
@@ -253,10 +253,10 @@ const toldWithActionMs = 20_000;
 
 let telling: ReturnType<typeof setTimeout> | undefined;
 
-function say(message: string, look: string, action?: HTMLElement) {
+function say(message: string, classes: string, action?: HTMLElement) {
   const announcer = (surface ?? document).querySelector('#announcer');
   if (!announcer) return;
-  announcer.className = look;
+  announcer.className = classes;
   announcer.textContent = message;
   if (action) announcer.append(' ', action);
 }

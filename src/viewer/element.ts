@@ -56,11 +56,11 @@ export class LargeImageViewer extends BrowserElement {
   #leave: AbortController | null = null;
   #image: { stage: Stage; update: (view: URLSearchParams) => void } | null = null;
   /** The view in the last event. */
-  #told = '';
+  #lastEventView = '';
   /** The view of an image that is drawn again. */
   #lastView: { item: string | null; view: string } | null = null;
-  #isAsked = false;
-  #refused: string | null = null;
+  #isScheduled = false;
+  #refusedToken: string | null = null;
 
   /** Path or address of the REST API; default `/api/v1`. */
   declare apiRoot: string;
@@ -83,7 +83,7 @@ export class LargeImageViewer extends BrowserElement {
       if (name === 'lang') continue;
       Object.defineProperty(this.prototype, name === 'api-root' ? 'apiRoot' : name, {
         get(this: LargeImageViewer) {
-          return (name === 'view' && this.#told) || (this.getAttribute(name) ?? defaults[name] ?? null);
+          return (name === 'view' && this.#lastEventView) || (this.getAttribute(name) ?? defaults[name] ?? null);
         },
         set(this: LargeImageViewer, value: string | null | undefined) {
           // Frameworks set `undefined` for attributes that are left out.
@@ -110,7 +110,7 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   connectedCallback(): void {
-    this.#ask();
+    this.#openSoon();
   }
 
   disconnectedCallback(): void {
@@ -121,32 +121,32 @@ export class LargeImageViewer extends BrowserElement {
     // The cookie with the same name may have another value.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
     if (name === 'view') this.#lastView = null;
-    if (name === 'theme') this.#dress();
+    if (name === 'theme') this.#applyTheme();
     else if (name === 'lang') this.redraw();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
-    else this.#ask();
+    else this.#openSoon();
   }
 
   #tell<K extends keyof LargeImageViewerEvents>(name: K, detail: LargeImageViewerEvents[K]) {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
-  #dress() {
+  #applyTheme() {
     this.style.colorScheme = this.theme === 'light' || this.theme === 'dark' ? this.theme : '';
   }
 
   /** Opens the image once after several attributes are set at the same time. */
-  #ask() {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
+  #openSoon() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isAsked = false;
+      this.#isScheduled = false;
       if (this.isConnected) void this.#open();
     });
   }
 
   /** The language of the closest element with the attribute `lang`, which may be this one. */
-  #wantedLanguage() {
+  #languageTag() {
     return this.closest('[lang]')?.getAttribute('lang') ?? document.documentElement.lang;
   }
 
@@ -154,13 +154,13 @@ export class LargeImageViewer extends BrowserElement {
   redraw(): void {
     // While the image is being opened, the last view is still the one to show.
     if (this.#image) this.#lastView = { item: this.item, view: this.view };
-    this.#ask();
+    this.#openSoon();
   }
 
-  #givenToken(): string | null {
+  #currentToken(): string | null {
     const name = `${this.cookie ?? ''}=`;
-    const found = document.cookie.split('; ').find((pair) => pair.startsWith(name));
-    return this.token ?? (found === undefined ? null : decodeURIComponent(found.slice(name.length)));
+    const pair = document.cookie.split('; ').find((pair) => pair.startsWith(name));
+    return this.token ?? (pair === undefined ? null : decodeURIComponent(pair.slice(name.length)));
   }
 
   #close() {
@@ -171,11 +171,11 @@ export class LargeImageViewer extends BrowserElement {
   async #open(): Promise<void> {
     const lastView = this.#lastView;
     this.#close();
-    this.#told = '';
+    this.#lastEventView = '';
     const leave = new AbortController();
     this.#leave = leave;
     const { signal } = leave;
-    await useLanguage(this.#wantedLanguage());
+    await useLanguage(this.#languageTag());
     if (signal.aborted) return;
     const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
     const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
@@ -184,11 +184,11 @@ export class LargeImageViewer extends BrowserElement {
     this.#root.adoptedStyleSheets = styleSheets();
     // The element may have a language for which there are no texts.
     fill(this.#root, h('div.viewer', { lang: currentLanguage() }, stage, panel), announcer);
-    this.#dress();
+    this.#applyTheme();
     const { item: id } = this;
     if (id === null) return;
     try {
-      useServer({ apiRoot: this.apiRoot, token: this.#givenToken() });
+      useServer({ apiRoot: this.apiRoot, token: this.#currentToken() });
       useSurface(this.#root);
       const { item, metadata } = await requestImage(id, signal);
       const image = await openImage({
@@ -196,9 +196,9 @@ export class LargeImageViewer extends BrowserElement {
         item,
         metadata,
         query: new URLSearchParams(lastView?.item === id ? lastView.view : (this.getAttribute('view') ?? '')),
-        onAddress: (query) => this.#seen(query),
+        onAddress: (query) => this.#viewChanged(query),
         onProblem: (message) => this.#tell('problem', { message }),
-        onRetry: () => this.#ask(),
+        onRetry: () => this.#openSoon(),
         signal,
       });
       signal.throwIfAborted();
@@ -216,22 +216,22 @@ export class LargeImageViewer extends BrowserElement {
       this.#tell('problem', { message: messageOf(error) });
       if (!mayPass(error)) return;
       await whenTrue(() => requestImage(id, signal).then(Boolean, (next) => !mayPass(next)), signal);
-      if (!signal.aborted) this.#ask();
+      if (!signal.aborted) this.#openSoon();
     }
   }
 
-  #seen(query: ViewQuery): void {
+  #viewChanged(query: ViewQuery): void {
     const view = routeHash('', '', query).replace(/^#\??/, '');
-    if (view === this.#told) return;
-    this.#told = view;
+    if (view === this.#lastEventView) return;
+    this.#lastEventView = view;
     this.#tell('view-change', { view });
   }
 
   /** Tells the page, once for each token, that the server has refused it. */
   tokenRefused(): void {
-    const token = this.#givenToken();
-    if (token === null || token === this.#refused) return;
-    this.#refused = token;
+    const token = this.#currentToken();
+    if (token === null || token === this.#refusedToken) return;
+    this.#refusedToken = token;
     this.#tell('session-end', {});
   }
 }

@@ -40,7 +40,7 @@ export function checkbox(label: string, attributes: Record<string, unknown> = {}
   return { input, element: h('label.row', input, ` ${label}`) };
 }
 
-function question({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
+function controlOf({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
   if (type === 'checkbox') {
     const box = checkbox(label, { name, checked: value === true, ...attributes });
     return [box.input, box.element];
@@ -72,9 +72,9 @@ export interface FormOptions {
 export function form({ fields = [], content = [], action, kind = 'primary', send, others = [] }: FormOptions) {
   const message = h('p.form-error', { role: 'alert' });
   const button = h('button', { class: `button ${kind}`, type: 'submit' }, action);
-  const questions = fields.map(question);
-  const inputs = questions.map(([input]) => input);
-  const rows = questions.map(([, element]) => element);
+  const controls = fields.map(controlOf);
+  const inputs = controls.map(([input]) => input);
+  const rows = controls.map(([, element]) => element);
   return h('form.stack.column', { onsubmit: submit }, ...rows, ...content, message, actions(...others, button));
 
   async function submit(event: SubmitEvent) {

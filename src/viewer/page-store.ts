@@ -20,18 +20,18 @@ let formerName: string | null = null;
 
 const locks = () => (globalThis.navigator as Navigator | undefined)?.locks;
 
-let holding: Promise<void> | undefined;
+let locking: Promise<void> | undefined;
 
 /** Takes the lock of this page. It must have it before it keeps anything. */
 export function lockPage(): Promise<void> {
-  holding ??= new Promise((resolve) => {
+  locking ??= new Promise((resolve) => {
     formerName = tabStorage.get(storageKey);
     tabStorage.set(storageKey, pageName);
     const lockHeld = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
     if (lockHeld) lockHeld.catch(() => resolve());
     else resolve();
   });
-  return holding;
+  return locking;
 }
 
 /** How long a page waits for the one that it replaces in its tab to end. A copy of a tab has the name of one that does not end. */
@@ -44,12 +44,12 @@ const formerMs = 2000;
  */
 export async function withPages<T>(take: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
   await lockPage();
-  const all = locks();
-  if (!all) return take((page) => page === pageName, formerName);
+  const lockManager = locks();
+  if (!lockManager) return take((page) => page === pageName, formerName);
   const ends = { signal: AbortSignal.timeout(formerMs) };
-  if (formerName) await all.request(lockOf(formerName), ends, () => undefined).catch(() => undefined);
-  return all.request('large-image-taking-over', async () => {
-    const open = new Set((await all.query()).held?.map(({ name }) => name));
+  if (formerName) await lockManager.request(lockOf(formerName), ends, () => undefined).catch(() => undefined);
+  return lockManager.request('large-image-taking-over', async () => {
+    const open = new Set((await lockManager.query()).held?.map(({ name }) => name));
     return take((page) => open.has(lockOf(page)), formerName);
   });
 }

@@ -4,7 +4,7 @@ import type { Documents } from './answers.js';
 export type User = Documents['User'];
 
 let user: User | null = null;
-let former: User | null = null;
+let formerUser: User | null = null;
 
 let isEnded = false;
 let isChecking = false;
@@ -18,7 +18,7 @@ export function currentUser() {
 
 /** The signed-in user, or the one whose session was ended by the server or in another tab. `null` after the user has signed out here. */
 export function lastUser() {
-  return user ?? former;
+  return user ?? formerUser;
 }
 
 /** The name of a user to display. */
@@ -41,10 +41,10 @@ export function onSession(listener: () => void) {
   listeners.add(listener);
 }
 
-function become(next: User | null) {
+function setUser(next: User | null) {
   user = next;
   if (next !== null) {
-    former = next;
+    formerUser = next;
     isEnded = false;
   }
   for (const listener of listeners) listener();
@@ -54,7 +54,7 @@ function become(next: User | null) {
 export async function resumeSession() {
   const user = token() === null ? null : await request('GET', 'user/me');
   if (user === null) setToken(null);
-  become(user);
+  setUser(user);
 }
 
 /**
@@ -70,7 +70,7 @@ export async function checkSession() {
     if (user !== null || token() !== usedToken) return;
     isEnded = true;
     setToken(null);
-    become(null);
+    setUser(null);
   } catch {
     // The server cannot be reached, which other requests report.
   } finally {
@@ -100,7 +100,7 @@ export async function signIn(login: string, password: string) {
     headers: { Authorization: `Basic ${credentials}` },
   });
   setToken(answer.authToken.token);
-  become(answer.user);
+  setUser(answer.user);
 }
 
 /** Signs in with the link that the server printed when it started. */
@@ -109,7 +109,7 @@ export async function enterByLink(link: string) {
     form: { link },
   });
   setToken(answer.authToken.token);
-  become(answer.user);
+  setUser(answer.user);
 }
 
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
@@ -117,7 +117,7 @@ export async function register(fields: { login: string; email: string; firstName
   // The server gives no token if the email address must be verified or an administrator must approve the account.
   if (!authToken) return null;
   setToken(authToken.token);
-  become(created);
+  setUser(created);
   return user;
 }
 
@@ -127,7 +127,7 @@ export async function signOut() {
     await request('DELETE', 'user/authentication');
   } finally {
     setToken(null);
-    former = null;
-    become(null);
+    formerUser = null;
+    setUser(null);
   }
 }

@@ -13,7 +13,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
       showNumbers();
       onInput();
     },
-    onscroll: follow,
+    onscroll: scrollNumbers,
   });
   const element = h('div.editor', numbers, area);
   return { element, mark, setText, goTo, text: () => area.value };
@@ -29,7 +29,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     if (count !== numbers.childElementCount)
       fill(numbers, ...Array.from({ length: count }, (_none, index) => h('div', index + 1)));
     mark([]);
-    follow();
+    scrollNumbers();
   }
 
   /** Marks lines, counted from 0. */
@@ -42,14 +42,14 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     area.setAttribute('aria-invalid', String(marked.size > 0));
   }
 
-  function follow() {
+  function scrollNumbers() {
     numbers.scrollTop = area.scrollTop;
   }
 
   /** Puts the cursor on a line. */
   function goTo(line: number) {
     const lines = area.value.split('\n');
-    const start = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0);
+    const start = lines.slice(0, line).reduce((sum, text) => sum + text.length + 1, 0);
     area.focus();
     area.setSelectionRange(start, start + (lines[line]?.length ?? 0));
     area.scrollTop = Math.max(0, (line / lines.length) * area.scrollHeight - area.clientHeight / 2);

@@ -23,7 +23,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     disabled: !file.canRestart,
   });
   const checkSoon = debounced(() => signal.aborted || void check().catch(notice.bad));
-  const begin = newestOnly();
+  const beginCheck = newestOnly();
   editor.setText(file.text);
   facts.show(file);
   await check();
@@ -47,10 +47,10 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   /** @returns whether the text is valid */
   async function check(): Promise<boolean> {
-    const isNewest = begin();
-    const found = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
-    if (isNewest()) problems.show(found);
-    return found.length === 0;
+    const isNewest = beginCheck();
+    const reported = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
+    if (isNewest()) problems.show(reported);
+    return reported.length === 0;
   }
 
   async function checkAndReport() {
@@ -84,27 +84,27 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   async function replace() {
     await requireValid();
-    const isRestart = restart.input.checked;
-    const started = isRestart ? (await request('GET', 'system/version')).serverStartDate : '';
-    const query = { restart: isRestart, expected: file.version };
-    const former = file.backups;
-    const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
+    const isRestarting = restart.input.checked;
+    const formerStart = isRestarting ? (await request('GET', 'system/version')).serverStartDate : '';
+    const query = { restart: isRestarting, expected: file.version };
+    const formerBackups = file.backups;
+    const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explainConflict);
     if (answer.status === 'no change') return notice.good(adminTexts.noChange);
     if (answer.restarted) {
       notice.good(adminTexts.restarting);
-      await untilRestarted(started, signal);
+      await untilRestarted(formerStart, signal);
     }
     await readFile();
-    const fresh = file.backups.find((name) => !former.includes(name));
-    const backupText = fresh ? ` ${adminTexts.kept(fresh)}` : '';
+    const newBackup = file.backups.find((name) => !formerBackups.includes(name));
+    const backupText = newBackup ? ` ${adminTexts.kept(newBackup)}` : '';
     notice.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${backupText}`);
   }
 
-  async function explain(error: unknown): Promise<never> {
+  async function explainConflict(error: unknown): Promise<never> {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    const read = file.version;
+    const knownVersion = file.version;
     await readFile();
-    if (file.version === read) throw error;
+    if (file.version === knownVersion) throw error;
     throw new Error(adminTexts.changedMeanwhile);
   }
 }

@@ -1,7 +1,7 @@
 import { list, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
-import { personSearch, type Found } from '../browse/person-search.js';
+import { personSearch, type PersonOrGroup } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
 import { ask, checkbox } from '../forms.js';
@@ -40,7 +40,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     ];
   }
 
-  async function done(text: string) {
+  async function showResult(text: string) {
     notice.good(text);
     await show();
     return text;
@@ -59,7 +59,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
       async send(form) {
         if (group) await request('PUT', `group/${group._id}`, { form });
         else await request('POST', 'group', { form });
-        await done(commonTexts.saved);
+        await showResult(commonTexts.saved);
       },
     });
   }
@@ -68,7 +68,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(name),
       text: adminTexts.deleteGroupText,
-      remove: async () => done(await removeAt(`group/${_id}`)),
+      remove: async () => showResult(await removeAt(`group/${_id}`)),
     });
   }
 }
@@ -78,11 +78,11 @@ function membersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
   const notice = h('div');
   const invite = checkbox(adminTexts.inviteOnly);
-  const search = personSearch((found) => void act(() => add(found)), ['user']);
+  const search = personSearch((person) => void changeAndShow(() => add(person)), ['user']);
   plainDialog(adminTexts.membersOf(name), search, invite.element, notice, people);
-  void act(async () => {});
+  void changeAndShow(async () => {});
 
-  async function act(change: () => Promise<unknown>) {
+  async function changeAndShow(change: () => Promise<unknown>) {
     fill(notice);
     try {
       await change();
@@ -94,7 +94,7 @@ function membersDialog({ _id: id, name }: Group) {
       ]);
       fill(
         people,
-        ...requests.map((one) => row(one.id, one.name, adminTexts.asks)),
+        ...requests.map((applicant) => row(applicant.id, applicant.name, adminTexts.asks)),
         ...invited.entries.map((user) => row(user._id, nameOf(user), adminTexts.invited)),
         ...members.entries.map((user) => row(user._id, nameOf(user), '')),
       );
@@ -103,13 +103,13 @@ function membersDialog({ _id: id, name }: Group) {
     }
   }
 
-  function add({ id: userId }: Pick<Found, 'id'>, force = !invite.input.checked) {
+  function add({ id: userId }: Pick<PersonOrGroup, 'id'>, force = !invite.input.checked) {
     return request('POST', `group/${id}/invitation`, { query: { userId, force } });
   }
 
   function row(userId: string, label: string, note: string) {
-    const leave = () => void act(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
-    const admit = () => void act(() => add({ id: userId }, true));
+    const leave = () => void changeAndShow(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
+    const admit = () => void changeAndShow(() => add({ id: userId }, true));
     return h(
       'li.row.wrap',
       icon('person'),

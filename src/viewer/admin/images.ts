@@ -28,9 +28,9 @@ function refusedPanel(signal: AbortSignal) {
 
   async function load() {
     const query = { query: { limit: maxRefused }, signal };
-    const found = await request('GET', 'large_image/tiles/refused', query);
-    const rows = found.map(({ itemId, name, reason }) => {
-      const run = async () => {
+    const failedItems = await request('GET', 'large_image/tiles/refused', query);
+    const rows = failedItems.map(({ itemId, name, reason }) => {
+      const retry = async () => {
         try {
           await request('POST', `item/${itemId}/tiles`);
           notice.good(browseTexts.triedAgain(1));
@@ -38,10 +38,10 @@ function refusedPanel(signal: AbortSignal) {
           await load();
         }
       };
-      const again = notice.button(commonTexts.tryAgain, run, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
-      return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), again];
+      const retryButton = notice.button(commonTexts.tryAgain, retry, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
+      return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), retryButton];
     });
-    const more = found.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
+    const more = failedItems.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
     if (rows.length === 0) fill(place, h('p.quiet-text', commonTexts.none));
     else fill(place, table(adminTexts.refusedColumns, rows, adminTexts.refused), more);
   }

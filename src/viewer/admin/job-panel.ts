@@ -37,16 +37,16 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const notice = outcome();
-  const cancelJob = async () => take(await request('PUT', `job/${job._id}/cancel`));
+  const cancelJob = async () => showJob(await request('PUT', `job/${job._id}/cancel`));
   const cancel = notice.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
   const heading = h('header.job-heading.row.wrap', h('h3', job.title), status, creationTime(job), cancel);
   const state = h('div.job-state.row', bar, message);
   const element = h('article.job.column', { 'data-job': job._id }, heading, state, notice.element, log);
-  take(job);
-  follow();
+  showJob(job);
+  followEvents();
   return element;
 
-  function take(document: Job) {
+  function showJob(document: Job) {
     showStatus(status, document.status);
     cancel.hidden = isFinished(document.status) || document.status === 824;
     if (document.progress) showProgress(document.progress);
@@ -70,7 +70,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
 
-  function follow() {
+  function followEvents() {
     const events = new EventSource(apiUrl(`job/${job._id}/events`), { withCredentials: true });
     signal.addEventListener('abort', () => events.close(), { once: true });
     if (signal.aborted) events.close();
@@ -87,7 +87,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
         cancel.hidden = true;
         notice.good(adminTexts.jobRemoved);
       } else if (type === 'job_status') {
-        take(data);
+        showJob(data);
         if (isFinished(data.status)) events.close();
       }
     });

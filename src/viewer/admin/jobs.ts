@@ -17,16 +17,16 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   const notice = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: Row[] = [];
-  const more = notice.button(adminTexts.olderJobs, () => load(entries.children.length));
+  const moreButton = notice.button(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
   const timer = setInterval(() => void refresh().catch(notice.bad), refreshMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  const again = notice.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
-  return [panel(adminTexts.jobs, notice.element, entries, actions(again, more))];
+  const refreshButton = notice.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
+  return [panel(adminTexts.jobs, notice.element, entries, actions(refreshButton, moreButton))];
 
   async function load(offset: number) {
     const jobs = await newest(pageSize, offset);
-    more.hidden = jobs.length < pageSize;
+    moreButton.hidden = jobs.length < pageSize;
     const loaded = jobs.map((job) => row(job, signal));
     const elements = loaded.map(({ element }) => element);
     if (offset === 0) fill(entries, ...elements, loaded.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
@@ -38,8 +38,8 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   async function refresh() {
     const last = rows.findLastIndex(({ status }) => !isFinished(status));
     if (last < 0 || document.hidden) return;
-    const now = new Map((await newest(last + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
-    for (const each of rows) each.show(now.get(each.id) ?? each.status);
+    const statusById = new Map((await newest(last + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
+    for (const listed of rows) listed.show(statusById.get(listed.id) ?? listed.status);
   }
 
   async function newest(limit: number, offset: number): Promise<Job[]> {
@@ -51,9 +51,9 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
 function row(job: Job, signal: AbortSignal): Row {
   const tag = statusTag(job.status);
   const summary = h('summary.row.wrap', h('span.job-title.strong.break', job.title), tag, creationTime(job));
-  const details = h('details.job-row', { ontoggle: toggled }, summary);
-  let leaving: AbortController | null = null;
-  signal.addEventListener('abort', () => leaving?.abort(), { once: true });
+  const details = h('details.job-row', { ontoggle: followWhileOpen }, summary);
+  let following: AbortController | null = null;
+  signal.addEventListener('abort', () => following?.abort(), { once: true });
   const self: Row = { id: job._id, element: h('li', details), status: job.status, show };
   return self;
 
@@ -63,12 +63,12 @@ function row(job: Job, signal: AbortSignal): Row {
   }
 
   // A job is followed only while it is open, because browsers allow few connections.
-  function toggled() {
-    leaving?.abort();
-    leaving = null;
+  function followWhileOpen() {
+    following?.abort();
+    following = null;
     details.querySelector('.job')?.remove();
     if (!details.open || signal.aborted) return;
-    leaving = new AbortController();
-    details.append(jobPanel({ ...job, status: self.status as Job['status'] }, { signal: leaving.signal, onStatus: show }));
+    following = new AbortController();
+    details.append(jobPanel({ ...job, status: self.status as Job['status'] }, { signal: following.signal, onStatus: show }));
   }
 }

@@ -45,7 +45,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     return [name, user.login, user.email, state, edit];
   }
 
-  async function done(text: string) {
+  async function showResult(text: string) {
     notice.good(text);
     await show();
     return text;
@@ -55,30 +55,30 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     ask({
       title: adminTexts.newUser,
       action: accountTexts.createAccount,
-      fields: [...registerFields().map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
+      fields: [...registerFields().map((field) => ({ ...field, autocomplete: 'off' })), adminField(false)],
       async send(values) {
         // `register` would sign the new user in instead of the administrator.
         await request('POST', 'user', { form: values });
-        await done(adminTexts.made(values.login ?? ''));
+        await showResult(adminTexts.made(values.login ?? ''));
       },
     });
   }
 
   function editUser(user: User) {
     const name = nameOf(user);
-    const other = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
+    const nextButton = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
     const isSelf = user._id === currentUser()?._id;
     const dialog = ask({
       title: browseTexts.editNamed(name),
       action: commonTexts.save,
       fields: [...personFields(user), ...(isSelf ? [] : rightsFields(user))],
       others: [
-        other(adminTexts.resetPassword, () => resetPassword(user)),
-        ...(isSelf ? [] : [other(commonTexts.delete, () => removeUser(user))]),
+        nextButton(adminTexts.resetPassword, () => resetPassword(user)),
+        ...(isSelf ? [] : [nextButton(commonTexts.delete, () => removeUser(user))]),
       ],
       async send(form) {
         await request('PUT', `user/${user._id}`, { form });
-        await done(commonTexts.saved);
+        await showResult(commonTexts.saved);
       },
     });
   }
@@ -92,7 +92,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
       fields: [password],
       async send(form) {
         await request('PUT', `user/${user._id}/password`, { form });
-        await done(adminTexts.passwordSet(nameOf(user)));
+        await showResult(adminTexts.passwordSet(nameOf(user)));
       },
     });
   }
@@ -101,7 +101,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(user)),
       text: adminTexts.deleteUserText,
-      remove: async () => done(await removeAt(`user/${user._id}`)),
+      remove: async () => showResult(await removeAt(`user/${user._id}`)),
     });
   }
 }

@@ -1,7 +1,7 @@
 import { ApiError, pause, request } from '../api.js';
 import { adminTexts } from '../admin-texts.js';
 
-const patienceMs = 60_000;
+const maxWaitMs = 60_000;
 const pollMs = 500;
 
 /**
@@ -11,7 +11,7 @@ const pollMs = 500;
  * @throws if that takes too long
  */
 export async function untilRestarted(formerStart: string, signal: AbortSignal) {
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + maxWaitMs;
   while (Date.now() < deadline) {
     await pause(pollMs, signal);
     signal.throwIfAborted();

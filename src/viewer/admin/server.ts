@@ -51,8 +51,8 @@ async function cachePanel(signal: AbortSignal) {
   const clear = async () => {
     const reports = await request('PUT', 'large_image/cache/clear');
     const moments = ['before', 'after'] as const;
-    const titled = (one: (typeof moments)[number]) =>
-      h('div', h('h3', adminTexts[one]), reportTable(reports[one], adminTexts[one]));
+    const titled = (moment: (typeof moments)[number]) =>
+      h('div', h('h3', adminTexts[moment]), reportTable(reports[moment], adminTexts[moment]));
     fill(output, ...moments.map(titled));
     notice.good(adminTexts.cachesCleared);
   };

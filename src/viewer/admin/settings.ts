@@ -25,13 +25,13 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   const rows = definitions.map(settingRow);
   const notice = outcome();
   const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
-  const starts = Object.keys(adminTexts.settingGroups);
-  const groups = starts.flatMap((start, index) => {
-    const own = rows.filter(({ key }) => starts.find((one) => key.startsWith(one)) === start);
-    const heading = h('summary', h('h2', adminTexts.settingGroups[start] ?? ''));
+  const prefixes = Object.keys(adminTexts.settingGroups);
+  const groups = prefixes.flatMap((prefix, index) => {
+    const groupRows = rows.filter(({ key }) => prefixes.find((candidate) => key.startsWith(candidate)) === prefix);
+    const heading = h('summary', h('h2', adminTexts.settingGroups[prefix] ?? ''));
     const attributes = { open: index === 0 };
-    const element = h('details.panel.surface.raised.stack.column', attributes, heading, ...own.map((row) => row.element));
-    return own.length === 0 ? [] : [{ rows: own, element }];
+    const element = h('details.panel.surface.raised.stack.column', attributes, heading, ...groupRows.map((row) => row.element));
+    return groupRows.length === 0 ? [] : [{ rows: groupRows, element }];
   });
   const find = h('input', {
     type: 'search',
@@ -41,21 +41,21 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     // Enter searches, and does not save.
     onkeydown: (event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault(),
   });
-  const none = h('p.quiet-text', { role: 'status' });
+  const noMatch = h('p.quiet-text', { role: 'status' });
   const elements = groups.map(({ element }) => element);
   const end = h('div.settings-end.row', notice.element, save);
-  return [h('form.stack.column', { onsubmit: submit, novalidate: true }, find, none, ...elements, end)];
+  return [h('form.stack.column', { onsubmit: submit, novalidate: true }, find, noMatch, ...elements, end)];
 
   /** Shows the settings whose names, keys or descriptions contain all typed words. */
   function search() {
     const words = find.value.toLowerCase().split(/\s+/);
-    for (const { rows: own, element } of groups) {
-      for (const row of own) row.element.hidden = !words.every((word) => row.text.includes(word));
-      const isFound = own.some((row) => !row.element.hidden);
+    for (const { rows: groupRows, element } of groups) {
+      for (const row of groupRows) row.element.hidden = !words.every((word) => row.text.includes(word));
+      const isFound = groupRows.some((row) => !row.element.hidden);
       element.hidden = !isFound;
       element.open = find.value === '' ? element === elements[0] : isFound;
     }
-    none.textContent = elements.every(({ hidden }) => hidden) ? adminTexts.noSetting : '';
+    noMatch.textContent = elements.every(({ hidden }) => hidden) ? adminTexts.noSetting : '';
   }
 
   function submit(event: SubmitEvent) {
@@ -86,11 +86,11 @@ function settingRow(definition: Definition) {
   const id = `setting-${key.replaceAll('.', '-')}`;
   const name = nameOf(definition);
   const box = isSwitch(definition) ? checkbox(name, { id }) : null;
-  const input = box?.input ?? control(definition, id);
+  const input = box?.input ?? createInput(definition, id);
   let shown = textOf(definition.value);
-  put(shown);
+  showValue(shown);
   const message = h('p.form-error', { role: 'alert' });
-  const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
+  const reset = linkButton(adminTexts.byDefault, () => showValue(textOf(byDefault)), adminTexts.defaultOf(name));
   const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
   const labeled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labeled, h('div.setting-actions.row', reset), message);
@@ -109,7 +109,7 @@ function settingRow(definition: Definition) {
     return box ? String(box.input.checked) : input.value;
   }
 
-  function put(text: string) {
+  function showValue(text: string) {
     if (box) box.input.checked = text === 'true';
     else input.value = text;
   }
@@ -123,7 +123,7 @@ function settingRow(definition: Definition) {
       else await request('PUT', 'system/setting', { form: { key, value: sent } });
       // The server may have stored the value in a different form.
       shown = textOf(await request('GET', 'system/setting', { query: { key } }));
-      put(shown);
+      showValue(shown);
       return true;
     } catch (error) {
       input.setAttribute('aria-invalid', 'true');
@@ -137,7 +137,7 @@ function isSwitch({ schema }: Definition) {
   return schema.type === 'boolean' && schema.enum === undefined;
 }
 
-function control({ schema }: Definition, id: string) {
+function createInput({ schema }: Definition, id: string) {
   const values = schema.enum?.map(textOf) ?? [];
   if (values.length > 1)
     return choice(Object.fromEntries(values.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });

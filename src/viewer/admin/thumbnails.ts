@@ -28,7 +28,7 @@ export async function thumbnailsSection({ signal }: Parameters<Section>[0]): Ret
     const onStatus = (status: number) => void (isFinished(status) && cachedFiles.count().catch(() => undefined));
     fill(list, jobPanel(job, { signal, onStatus }), ...list.children);
   };
-  const cachedFiles = await keptFilesPanel(signal);
+  const cachedFiles = await cachedFilesPanel(signal);
   return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), cachedFiles.element];
 }
 
@@ -46,7 +46,11 @@ function createPanel(onStarted: (job: Job) => void) {
       if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
       const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
       const spec = readSizes(sizes.value).flatMap((size) =>
-        chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name === '' ? ofLists(size) : { imageKey: name }) })),
+        chosen.map(({ input: { name } }) => ({
+          ...size,
+          ...encoding,
+          ...(name === '' ? listOptions(size) : { imageKey: name }),
+        })),
       );
       onStarted(await request('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
@@ -55,7 +59,7 @@ function createPanel(onStarted: (job: Job) => void) {
 }
 
 /** The pictures in lists of the page are composites of their channels. */
-function ofLists({ width, height }: { width: number; height: number }) {
+function listOptions({ width, height }: { width: number; height: number }) {
   return width === thumbnailSize && height === thumbnailSize ? { composite: true } : {};
 }
 
@@ -68,12 +72,12 @@ function readSizes(text: string) {
   });
 }
 
-async function keptFilesPanel(signal: AbortSignal) {
+async function cachedFilesPanel(signal: AbortSignal) {
   const notice = outcome();
   const counts = kinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const count = async () => {
-    const found = await Promise.all(kinds.map((path) => request('GET', `large_image/${path}`, { signal })));
-    for (const [index, number] of found.entries()) fill(counts[index] as HTMLElement, formatCount(number));
+    const numbers = await Promise.all(kinds.map((path) => request('GET', `large_image/${path}`, { signal })));
+    for (const [index, number] of numbers.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
   await count();
   const rows = kinds.map((path, index) => {

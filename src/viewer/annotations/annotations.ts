@@ -9,7 +9,7 @@ import { polygonOf } from './drawing/polygons.js';
 import { AnnotationPanel } from './panel/panel.js';
 import { OpenObjects } from './objects/open-objects.js';
 import { onPointer } from './pointer.js';
-import { PointedShapes, type FoundShape } from './pointed-shapes.js';
+import { PointedShapes, type ShapeOnSheet } from './pointed-shapes.js';
 import { Sheets } from './sheets.js';
 import { SmallAnnotations } from './small-annotations.js';
 import { Toolbox } from './toolbox.js';
@@ -89,26 +89,26 @@ export class ImageAnnotations {
   }
 
   /** Shows these colors and filters, and no others. */
-  color(next: ReadonlyMap<string, Coloring>) {
-    this.#sheets.color(next);
+  setColorings(next: ReadonlyMap<string, Coloring>) {
+    this.#sheets.setColorings(next);
     this.#panel.refresh();
   }
 
   /** The topmost shape at a point of the stage. */
   shapeAt(at: Point) {
-    return idsOf(this.#pointed.at(at));
+    return idsOf(this.#pointed.shapeAt(at));
   }
 
   /** The selected shape, or the one whose card was opened. */
   get selectedShape() {
-    const { sheet, toolContext } = this.#toolbox.work;
+    const { sheet, toolContext } = this.#toolbox.edited;
     const shape = toolContext.selected();
     return idsOf(sheet && shape ? { sheet, shape } : this.#pointed.opened);
   }
 
   /** Must be called after the address was updated with the hidden annotations. */
-  tell() {
-    this.#sheets.tell();
+  rememberAddress() {
+    this.#sheets.rememberAddress();
   }
 
   /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
@@ -127,7 +127,7 @@ export class ImageAnnotations {
       container,
       mayBegin: () => this.#mayBegin,
       begin: () => this.#panel.begin(),
-      onSelect: (shape) => this.#objects.reveal(this.#toolbox.work.sheet, shape),
+      onSelect: (shape) => this.#objects.reveal(this.#toolbox.edited.sheet, shape),
       onInspect: (at) => this.#inspect(at),
       onSaved: (record) => this.#panel.update(record),
       unpin: () => this.#pointed.closeCard(),
@@ -150,7 +150,7 @@ export class ImageAnnotations {
       redraw: () => this.#layer.redraw(),
       onMore: () => this.#layer.redrawMore(),
       onError: (error) => signal.aborted || this.#report(messageOf(error)),
-      onGone: (sheet) => this.#toolbox.work.sheet === sheet && this.#edit(null),
+      onGone: (sheet) => this.#toolbox.edited.sheet === sheet && this.#edit(null),
     });
   }
 
@@ -164,7 +164,7 @@ export class ImageAnnotations {
       outline: () => this.#outline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
       onMarks: () => this.#layer.redrawLive(),
-      onMade: () => this.#panel.reload(),
+      onCreated: () => this.#panel.reload(),
       onFilter: (id, filter) => {
         const sheet = this.#sheets.get(id);
         if (sheet) this.#sheets.show(id, { coloring: { ...sheet.display.coloring, filter } });
@@ -175,7 +175,7 @@ export class ImageAnnotations {
 
   #makeLayer() {
     const { stage, drawing } = this.options;
-    const { tools, work } = this.#toolbox;
+    const { tools, edited } = this.#toolbox;
     const sheets = this.#sheets;
     return drawingLayer(stage, drawing, {
       overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
@@ -183,11 +183,11 @@ export class ImageAnnotations {
       shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
       labeled: () => sheets.visible.flatMap((sheet) => sheet.labeled()),
       covers: (box) => sheets.covers(box),
-      live: () => (work.visible ? tools.live : []),
+      live: () => (edited.visible ? tools.live : []),
       hovered: () => this.#pointed.hovered,
       above: (painter) => {
         const isMarked = this.#objects.mark(painter);
-        const { isAny, measured } = paintMarks(painter, tools, work.visible?.selection.shapes ?? null);
+        const { isAny, measured } = paintMarks(painter, tools, edited.visible?.selection.shapes ?? null);
         this.#pointed.showFacts(measured);
         return isMarked || isAny;
       },
@@ -196,7 +196,7 @@ export class ImageAnnotations {
 
   #makePanel() {
     const { item, container, onRefused, signal } = this.options;
-    const { tools, work } = this.#toolbox;
+    const { tools, edited } = this.#toolbox;
     return new AnnotationPanel({
       item,
       image: container,
@@ -214,8 +214,8 @@ export class ImageAnnotations {
       finishDrawing: () => tools.finish(),
       onEdit: (id) => this.#edit(id),
       onTable: (id, mayCreate) => this.#objects.toggle(id, mayCreate),
-      onRenamed: async () => work.editor?.reload(),
-      onConflict: async (reason) => (await work.editor?.takeOver()) ?? reason,
+      onRenamed: async () => edited.editor?.reload(),
+      onConflict: async (reason) => (await edited.editor?.takeOver()) ?? reason,
       onRefused,
     });
   }
@@ -243,15 +243,15 @@ export class ImageAnnotations {
 
   /** The area that was measured last, or the selected one. */
   #outline(): Point[] | null {
-    const { tools, work } = this.#toolbox;
-    const selected = tools.measured?.closed ? tools.measured : work.toolContext.selected();
+    const { tools, edited } = this.#toolbox;
+    const selected = tools.measured?.closed ? tools.measured : edited.toolContext.selected();
     const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
   #inspect(at: Point) {
-    const found = this.#pointed.click(at);
-    if (found) this.#objects.reveal(found.sheet, found.shape);
+    const clicked = this.#pointed.click(at);
+    if (clicked) this.#objects.reveal(clicked.sheet, clicked.shape);
   }
 
   #hover(at: Point, isPressed: boolean) {
@@ -264,8 +264,8 @@ export class ImageAnnotations {
 }
 
 /** A shape as comments name it. */
-function idsOf(found: FoundShape | null) {
-  return found && { annotationId: found.sheet.record._id, elementId: found.shape.id };
+function idsOf(target: ShapeOnSheet | null) {
+  return target && { annotationId: target.sheet.record._id, elementId: target.shape.id };
 }
 
 /** Calls at most once per interval, and once more at the end. */

@@ -93,8 +93,8 @@ export function editAnnotation(options: EditorOptions) {
     commit(...deleted.map((before) => ({ before, after: null })));
   }
 
-  function step(way: 'undo' | 'redo') {
-    edits[way]();
+  function step(direction: 'undo' | 'redo') {
+    edits[direction]();
     followColors();
     selection.dropGone();
     showAll();
@@ -112,11 +112,11 @@ export function editAnnotation(options: EditorOptions) {
 
   /** After a step, groups have the colors that their shapes have again. */
   function followColors() {
-    if (sheet.isWhole) groups.follow(sheet.all());
+    if (sheet.isWhole) groups.adoptColors(sheet.all());
   }
 
   function recolor(group: string | null, color: string) {
-    groups.paint(group, color);
+    groups.setColor(group, color);
     if (!sheet.isWhole) return false;
     const shapes = [...sheet.all()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
     commit(...shapes.map((before) => ({ before, after: inColor(before, color) })));

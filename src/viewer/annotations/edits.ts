@@ -1,4 +1,4 @@
-import { keep, ownerOfEdits, reasonNotKept, takeKept, type KeptEdits } from './kept-edits.js';
+import { storeEdits, ownerOfEdits, reasonNotKept, takeStoredEdits, type StoredEdits } from './stored-edits.js';
 import { loadElement, sendChanges } from './requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
@@ -18,9 +18,9 @@ const maxSteps = 200;
 export class Edits {
   /** in the order of the first change */
   #edits: Map<string, Edit> = new Map();
-  #former: Map<string, Edit>[] = [];
+  #undoSteps: Map<string, Edit>[] = [];
   /** Undone steps, newest last. */
-  #later: Map<string, Edit>[] = [];
+  #redoSteps: Map<string, Edit>[] = [];
   /** The version of the annotation that contains all `before`. */
   #version: number | null = null;
   #itemId = '';
@@ -29,10 +29,10 @@ export class Edits {
   /** A shape that is only half drawn. */
   #draft: Element | null = null;
   /** Number of changes, by which a stored state is told from the current one. */
-  #changes = 0;
-  #keeping: Promise<void> | null = null;
+  #revision = 0;
+  #storing: Promise<void> | null = null;
   /** Whether the browser has stored the current changes. */
-  #isKept = true;
+  #isStored = true;
 
   constructor(private readonly annotationId: string) {}
 
@@ -41,17 +41,17 @@ export class Edits {
    *
    * @returns whether they are stored again
    */
-  async resume({ version, itemId, edits, draft }: KeptEdits): Promise<boolean> {
-    const isBoth = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
-    if (this.unsaved > 0 && (isBoth || version !== this.#version)) return false;
+  async resume({ version, itemId, edits, draft }: StoredEdits): Promise<boolean> {
+    const areConflicting = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
+    if (this.unsaved > 0 && (areConflicting || version !== this.#version)) return false;
     this.#edits = new Map([...this.#edits, ...edits]);
     this.#draft ??= draft;
     this.#version = version;
     this.#itemId = itemId;
     this.#owner = ownerOfEdits();
-    this.#keep();
-    await this.#keeping;
-    return this.#isKept;
+    this.#store();
+    await this.#storing;
+    return this.#isStored;
   }
 
   /** The shape that is only half drawn. It is kept like changes, but not saved. */
@@ -61,30 +61,30 @@ export class Edits {
 
   keepDraft(draft: Element | null, { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (draft === this.#draft) return;
-    if (this.unsaved === 0) this.#begins(_version);
+    if (this.unsaved === 0) this.#startFrom(_version);
     this.#itemId = itemId;
     this.#draft = draft;
-    this.#keep();
+    this.#store();
   }
 
   /** Whether the changes would be lost with the page. */
   get isAtRisk() {
-    return this.unsaved > 0 && !this.#isKept;
+    return this.unsaved > 0 && !this.#isStored;
   }
 
   /** Stores the changes in the browser, one state after the other. */
-  #keep() {
-    this.#isKept = false;
-    this.#changes += 1;
+  #store() {
+    this.#isStored = false;
+    this.#revision += 1;
     tellListeners();
-    this.#keeping ??= this.#keepNow().finally(() => (this.#keeping = null));
+    this.#storing ??= this.#storeNow().finally(() => (this.#storing = null));
   }
 
-  async #keepNow() {
+  async #storeNow() {
     // A finished shape is no longer a draft and becomes a change immediately: both are stored together.
     await Promise.resolve();
-    for (let stored = -1; stored !== this.#changes;) {
-      stored = this.#changes;
+    for (let stored = -1; stored !== this.#revision;) {
+      stored = this.#revision;
       const { annotationId } = this;
       const unsaved = {
         annotationId,
@@ -93,7 +93,7 @@ export class Edits {
         edits: [...this.#edits],
         draft: this.#draft,
       };
-      this.#isKept = (await keep(this.#owner, unsaved)) && stored === this.#changes;
+      this.#isStored = (await storeEdits(this.#owner, unsaved)) && stored === this.#revision;
     }
     tellListeners();
   }
@@ -107,7 +107,7 @@ export class Edits {
     return this.size + Number(this.#draft !== null);
   }
 
-  #begins(version: number) {
+  #startFrom(version: number) {
     this.#version = version;
     this.#owner = ownerOfEdits();
   }
@@ -133,11 +133,11 @@ export class Edits {
   }
 
   get canUndo() {
-    return this.#former.length > 0;
+    return this.#undoSteps.length > 0;
   }
 
   get canRedo() {
-    return this.#later.length > 0;
+    return this.#redoSteps.length > 0;
   }
 
   /**
@@ -147,7 +147,7 @@ export class Edits {
    */
   changeAll(changes: readonly Edit[], { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (changes.length === 0) return;
-    if (this.#edits.size === 0) this.#begins(_version);
+    if (this.#edits.size === 0) this.#startFrom(_version);
     this.#itemId = itemId;
     const edits = new Map(this.#edits);
     for (const { before, after } of changes) {
@@ -157,24 +157,24 @@ export class Edits {
       if (stored === null && after === null) edits.delete(id);
       else edits.set(id, { before: stored, after });
     }
-    this.#begin(edits);
+    this.#addStep(edits);
   }
 
   /** Makes a step that can be undone. */
-  #begin(edits: Map<string, Edit>) {
-    this.#former.push(this.#edits);
-    if (this.#former.length > maxSteps) this.#former.shift();
-    this.#later = [];
+  #addStep(edits: Map<string, Edit>) {
+    this.#undoSteps.push(this.#edits);
+    if (this.#undoSteps.length > maxSteps) this.#undoSteps.shift();
+    this.#redoSteps = [];
     this.#edits = edits;
-    this.#keep();
+    this.#store();
   }
 
   undo() {
-    this.#step(this.#former, this.#later);
+    this.#step(this.#undoSteps, this.#redoSteps);
   }
 
   redo() {
-    this.#step(this.#later, this.#former);
+    this.#step(this.#redoSteps, this.#undoSteps);
   }
 
   #step(from: Map<string, Edit>[], to: Map<string, Edit>[]) {
@@ -182,12 +182,12 @@ export class Edits {
     if (!edits) return;
     to.push(this.#edits);
     this.#edits = edits;
-    this.#keep();
+    this.#store();
   }
 
   /** Discards the changes. This can be undone like any other step. */
   discard() {
-    if (this.size > 0) this.#begin(new Map());
+    if (this.size > 0) this.#addStep(new Map());
   }
 
   /** Forgets the changes, also in the browser. */
@@ -195,12 +195,12 @@ export class Edits {
     this.#edits = new Map();
     this.#draft = null;
     this.#forgetSteps();
-    this.#keep();
+    this.#store();
   }
 
   #forgetSteps() {
-    this.#former = [];
-    this.#later = [];
+    this.#undoSteps = [];
+    this.#redoSteps = [];
   }
 
   /** The stored elements with the changes applied: changed ones at their position, new ones last. */
@@ -229,9 +229,9 @@ export class Edits {
     // Changes made during the request stay unsaved, and apply to the new version. Steps are undone across saves, as further changes.
     const sent = new Map(entries);
     this.#edits = onTopOf(sent, this.#edits);
-    this.#former = this.#former.map((edits) => onTopOf(sent, edits));
-    this.#later = this.#later.map((edits) => onTopOf(sent, edits));
-    this.#keep();
+    this.#undoSteps = this.#undoSteps.map((edits) => onTopOf(sent, edits));
+    this.#redoSteps = this.#redoSteps.map((edits) => onTopOf(sent, edits));
+    this.#store();
     return report;
   }
 
@@ -246,7 +246,7 @@ export class Edits {
     if (this.#version === record._version) return conflicts;
     const rebased = this.#edits;
     // Steps may restore elements that are not checked here, because they have no unsaved changes now.
-    let isChanged = [...this.#former, ...this.#later].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
+    let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
       const now = await loadElement(record, id);
@@ -270,7 +270,7 @@ export class Edits {
     // Earlier steps would restore elements that are no longer stored in this form.
     if (isChanged) this.#forgetSteps();
     if (this.#edits === rebased) this.#edits = new Map(rebased);
-    this.#keep();
+    this.#store();
     return conflicts;
   }
 }
@@ -289,7 +289,7 @@ function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Ed
 }
 
 /** By user and annotation. */
-const drafts: Map<string, Edits> = new Map();
+const editsByKey: Map<string, Edits> = new Map();
 
 /** The beginning of the keys of the changes that the page shows. Others who sign in on the page do not see them, nor does anybody after the user has signed out. */
 const shownKeys = () => `${lastUser()?._id ?? ''} `;
@@ -297,10 +297,10 @@ const shownKeys = () => `${lastUser()?._id ?? ''} `;
 /** The unsaved changes of an annotation. They are kept even if the user leaves the image, and by the browser even if the page is closed. */
 export function editsOf(annotationId: string) {
   const key = shownKeys() + annotationId;
-  let edits = drafts.get(key);
+  let edits = editsByKey.get(key);
   if (!edits) {
     edits = new Edits(annotationId);
-    drafts.set(key, edits);
+    editsByKey.set(key, edits);
   }
   return edits;
 }
@@ -308,8 +308,8 @@ export function editsOf(annotationId: string) {
 /** Discards the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
   const key = shownKeys() + annotationId;
-  drafts.get(key)?.forget();
-  drafts.delete(key);
+  editsByKey.get(key)?.forget();
+  editsByKey.delete(key);
   tellListeners();
 }
 
@@ -321,7 +321,7 @@ export function forgetEdits(annotationId: string) {
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
   let itemId: string | null = null;
   let count = 0;
-  const elsewhere = await takeKept(async (keptEdits) => {
+  const elsewhere = await takeStoredEdits(async (keptEdits) => {
     const isResumed = await editsOf(keptEdits.annotationId).resume(keptEdits);
     if (isResumed) {
       itemId = keptEdits.itemId;
@@ -339,8 +339,8 @@ export function whyAtRisk(edits: Edits) {
 
 /** Number of unsaved changes that the user has made, in all annotations. */
 export function unsavedChanges() {
-  const own = shownKeys();
-  return [...drafts].reduce((sum, [key, { unsaved }]) => sum + (key.startsWith(own) ? unsaved : 0), 0);
+  const prefix = shownKeys();
+  return [...editsByKey].reduce((sum, [key, { unsaved }]) => sum + (key.startsWith(prefix) ? unsaved : 0), 0);
 }
 
 const listeners: Set<() => void> = new Set();
@@ -357,5 +357,5 @@ function tellListeners() {
 
 // The browser asks before the page is closed with unsaved changes that it has not stored.
 globalThis.addEventListener?.('beforeunload', (event) => {
-  if ([...drafts.values()].some(({ isAtRisk }) => isAtRisk)) event.preventDefault();
+  if ([...editsByKey.values()].some(({ isAtRisk }) => isAtRisk)) event.preventDefault();
 });

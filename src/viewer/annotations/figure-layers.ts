@@ -32,17 +32,17 @@ export async function figureLayers(
 ): Promise<FigureLayer[]> {
   return Promise.all(
     sheets.map(async (sheet) => {
-      const found = await sheet.shapesIn(box, signal);
+      const part = await sheet.shapesIn(box, signal);
       const overlays = await Promise.all(
-        found.overlays.map(async (element) => ({ element, picture: await pictures.loaded(element) })),
+        part.overlays.map(async (element) => ({ element, picture: await pictures.loaded(element) })),
       );
       return {
         name: nameOf(sheet.record),
         opacity: sheet.display.opacity,
-        shapes: found.shapes,
+        shapes: part.shapes,
         overlays: overlays.flatMap(({ element, picture }) => (picture ? [{ element, picture }] : [])),
-        tiles: found.tiles,
-        legend: await legendOf(sheet, found, signal),
+        tiles: part.tiles,
+        legend: await legendOf(sheet, part, signal),
       };
     }),
   );

@@ -45,9 +45,9 @@ export class Groups {
   }
 
   /** The groups to offer. If there are many, only some of them, and always `kept`. */
-  offered(...kept: (string | null)[]) {
-    const found = [...this.#colors.keys()];
-    return found.length <= maxOffered ? found : [...new Set([...kept, null, ...found.slice(0, maxOffered)])];
+  offered(...alwaysOffered: (string | null)[]) {
+    const names = [...this.#colors.keys()];
+    return names.length <= maxOffered ? names : [...new Set([...alwaysOffered, null, ...names.slice(0, maxOffered)])];
   }
 
   add(group: string | null, color?: string | null) {
@@ -65,24 +65,24 @@ export class Groups {
     return { ...members, ...style, ...(group !== null && { group }), id: newId() };
   }
 
-  paint(group: string | null, color: string) {
+  setColor(group: string | null, color: string) {
     this.#colors.set(group, color);
   }
 
   /** Gives groups the colors of their shapes. */
-  follow(shapes: Iterable<Element>) {
+  adoptColors(shapes: Iterable<Element>) {
     const colors = new Map<string | null, string>();
     for (const shape of shapes) {
       const group = shape.group ?? null;
       const color = isOverlay(shape) || colors.has(group) ? null : colorOf(shape);
       if (color !== null) colors.set(group, color);
     }
-    for (const [group, color] of colors) this.paint(group, color);
+    for (const [group, color] of colors) this.setColor(group, color);
   }
 
-  /** Adds groups with their colors as the server reports them. @param isFirst whether these replace known ones */
-  learn(seen: { name: string | null; color: string }[], isFirst: boolean) {
-    for (const { name, color } of seen) if (isFirst || !this.#colors.has(name)) this.#colors.set(name, color);
+  /** Adds groups with their colors as the server reports them. @param replaces whether these replace known ones */
+  learn(groups: { name: string | null; color: string }[], replaces: boolean) {
+    for (const { name, color } of groups) if (replaces || !this.#colors.has(name)) this.#colors.set(name, color);
   }
 }
 

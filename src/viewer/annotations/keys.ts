@@ -20,7 +20,7 @@ interface KeyUsers {
 
 /** Follows the keys that are pressed anywhere on the page. */
 export function followKeys(root: Node, { signal, ...users }: KeyUsers) {
-  const onKeyDown = (event: Event) => act(event as KeyboardEvent, users) && event.preventDefault();
+  const onKeyDown = (event: Event) => handleKey(event as KeyboardEvent, users) && event.preventDefault();
   root.addEventListener('keydown', onKeyDown, { signal });
   // Before the library that draws the image sees the key: it has a use for R.
   const onToolKey = (event: Event) => chooseTool(event as KeyboardEvent, users) && event.stopPropagation();
@@ -40,7 +40,7 @@ function chooseTool(
 }
 
 /** Does what a key is for while something is drawn or edited. @returns whether it is for anything */
-function act(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'signal'>) {
+function handleKey(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'signal'>) {
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
@@ -52,8 +52,8 @@ function act(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'sig
     return true;
   }
   // In these controls, Ctrl-Z has no other meaning.
-  const isStep = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
-  if (!isStep && target.closest('input, textarea, select, dialog')) return false;
+  const isUndoableControl = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
+  if (!isUndoableControl && target.closest('input, textarea, select, dialog')) return false;
   if (key === 'Escape') unpin();
   if (!edited && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;

@@ -1,5 +1,5 @@
 import { formatCount, formatLength, formatNumber } from '../format.js';
-import { cornersOf, isArea, remembered, rotated } from './drawing/shapes.js';
+import { cornersOf, isArea, memoized, rotated } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
@@ -39,7 +39,7 @@ export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMeta
 }
 
 /** Area, length or perimeter, and centroid in full-resolution pixels, by the rules of the server's tables. */
-export const sizeOf = remembered(measure);
+export const sizeOf = memoized(measure);
 
 function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0 } = element;
@@ -60,16 +60,16 @@ function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number
 /** Area of a ring, and its centroid multiplied by the area. */
 function momentsOf(ring: readonly (readonly [number, number])[]) {
   const [originX, originY] = ring[0] ?? [0, 0];
-  let [twice, momentX, momentY] = [0, 0, 0];
+  let [doubleArea, momentX, momentY] = [0, 0, 0];
   for (const [index, [x, y]] of ring.entries()) {
     const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
     const cross = (fromX - originX) * (y - originY) - (x - originX) * (fromY - originY);
-    twice += cross;
+    doubleArea += cross;
     momentX += (fromX + x - 2 * originX) * cross;
     momentY += (fromY + y - 2 * originY) * cross;
   }
-  const area = Math.abs(twice) / 2;
-  const sign = Math.sign(twice);
+  const area = Math.abs(doubleArea) / 2;
+  const sign = Math.sign(doubleArea);
   return { area, x: originX * area + (sign * momentX) / 6, y: originY * area + (sign * momentY) / 6 };
 }
 
@@ -99,11 +99,11 @@ function lengthOf(ring: readonly (readonly [number, number])[], isClosed: boolea
 
 function areaOf(ring: readonly (readonly [number, number])[]) {
   const [originX, originY] = ring[0] ?? [0, 0];
-  const twice = ring.reduce((sum, [x, y], index) => {
+  const doubleArea = ring.reduce((sum, [x, y], index) => {
     const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
     return sum + (fromX - originX) * (y - originY) - (x - originX) * (fromY - originY);
   }, 0);
-  return Math.abs(twice) / 2;
+  return Math.abs(doubleArea) / 2;
 }
 
 function formatArea(mm2: number) {

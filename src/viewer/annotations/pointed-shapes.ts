@@ -5,7 +5,7 @@ import type { Tools } from './drawing/tools.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
 /** A shape, and the annotation to which it belongs. */
-export interface FoundShape {
+export interface ShapeOnSheet {
   sheet: Sheet;
   shape: Element;
 }
@@ -13,7 +13,7 @@ export interface FoundShape {
 /** The shape under the pointer, and the one that was clicked while nothing was edited. Their facts are on a card. */
 export class PointedShapes {
   hovered: Element | null = null;
-  #clicked: FoundShape | null = null;
+  #clicked: ShapeOnSheet | null = null;
   readonly #card: ReturnType<typeof shapeCard>;
 
   constructor(
@@ -29,7 +29,7 @@ export class PointedShapes {
   }
 
   /** The topmost shape at a point of the stage, of any annotation. */
-  at(at: Point): FoundShape | null {
+  shapeAt(at: Point): ShapeOnSheet | null {
     for (const sheet of this.visibleSheets().toReversed()) {
       const shape = this.tools.topmost(sheet.elements(), at);
       if (shape) return { sheet, shape };
@@ -40,13 +40,13 @@ export class PointedShapes {
   /** @returns whether another shape is under the pointer now */
   hover(at: Point) {
     const former = this.hovered;
-    this.hovered = this.at(at)?.shape ?? null;
+    this.hovered = this.shapeAt(at)?.shape ?? null;
     return this.hovered !== former;
   }
 
   /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */
   click(at: Point) {
-    this.#clicked = this.at(at);
+    this.#clicked = this.shapeAt(at);
     this.#card.pin(this.#clicked?.shape ?? null);
     return this.#clicked;
   }

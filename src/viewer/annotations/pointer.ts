@@ -3,7 +3,7 @@ import type { Point } from './model.js';
 /** Calls with the position of the pointer on the image, at most once per frame of the screen. */
 export function onPointer(drawing: HTMLElement, call: (at: Point, isPressed: boolean) => void, signal: AbortSignal) {
   let last: PointerEvent | null = null;
-  const run = () => {
+  const report = () => {
     const { clientX, clientY, buttons } = last as PointerEvent;
     last = null;
     if (signal.aborted) return;
@@ -11,7 +11,7 @@ export function onPointer(drawing: HTMLElement, call: (at: Point, isPressed: boo
     call({ x: clientX - left, y: clientY - top }, buttons !== 0);
   };
   drawing.addEventListener('pointermove', (event) => {
-    if (!last) requestAnimationFrame(run);
+    if (!last) requestAnimationFrame(report);
     last = event;
   });
 }

@@ -51,8 +51,13 @@ export function followChanges(itemId: string, { signal, onEvent }: { signal: Abo
 
 /** Whether a state matches a list of annotations. */
 export function isStateOf({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
-  const [may1, may2] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
-  return total === records.length && (total === 0 || version === newestOf(records)) && writable === may1 && administered === may2;
+  const [mayWrite, mayAdminister] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
+  return (
+    total === records.length &&
+    (total === 0 || version === newestOf(records)) &&
+    writable === mayWrite &&
+    administered === mayAdminister
+  );
 }
 
 /** Versions are counted over all annotations. */
@@ -104,18 +109,18 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
 
 /** An annotation without its elements. */
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
-  const found = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
-  const { elements: _left, ...annotation } = found.annotation;
-  return asRecord({ ...found, annotation });
+  const loaded = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
+  const { elements: _left, ...annotation } = loaded.annotation;
+  return asRecord({ ...loaded, annotation });
 }
 
 export async function renameAnnotation(record: AnnotationRecord, { name, description }: { name: string; description: string }) {
   const json: { op: string; path: string; value?: string }[] = [
     { op: record.annotation.name ? 'replace' : 'add', path: 'name', value: name },
   ];
-  const had = record.annotation.description;
-  if (description !== '') json.push({ op: had ? 'replace' : 'add', path: 'description', value: description });
-  else if (had !== undefined) json.push({ op: 'remove', path: 'description' });
+  const formerDescription = record.annotation.description;
+  if (description !== '') json.push({ op: formerDescription ? 'replace' : 'add', path: 'description', value: description });
+  else if (formerDescription !== undefined) json.push({ op: 'remove', path: 'description' });
   await request('PATCH', `annotation/${record._id}`, { json, headers: ifMatch(record) });
 }
 
@@ -156,9 +161,9 @@ export async function loadAllElements(
   signal: AbortSignal,
 ): Promise<Map<string, { elements: Element[]; orders: number[] }>> {
   const query = { ids: JSON.stringify(records.map(({ _id }) => _id)) };
-  const found = await request('GET', `annotation/item/${itemId}`, { query, signal });
+  const loaded = await request('GET', `annotation/item/${itemId}`, { query, signal });
   const versions = new Map(records.map(({ _id, _version }) => [_id, _version]));
-  const current = found.filter(({ _id, _version }) => versions.get(_id) === _version);
+  const current = loaded.filter(({ _id, _version }) => versions.get(_id) === _version);
   return new Map(
     current.map(({ _id, annotation }) => {
       const elements = asElements(annotation.elements);
@@ -181,8 +186,8 @@ export async function loadOverlays(record: AnnotationRecord, signal: AbortSignal
   const filter = JSON.stringify({ column: 'type', in: ['image', 'pixelmap'] });
   const query = { filter, columns: '["id"]', limit: maxOverlays, _: record._version };
   const { rows } = await request('GET', `annotation/${record._id}/table/rows`, { query, signal });
-  const found = await Promise.all(rows.map(([id]) => loadElement(record, String(id))));
-  return found.filter((element) => element !== null);
+  const overlays = await Promise.all(rows.map(([id]) => loadElement(record, String(id))));
+  return overlays.filter((element) => element !== null);
 }
 
 /** One stored element; `null` if it no longer exists. */
@@ -209,12 +214,12 @@ const maxFilter = 4000;
 
 /** The query for tiles with hidden groups. It lists the hidden groups, or the visible ones if that is shorter. `null` if both lists are too long. */
 export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
-  const without = groups.filter((name) => hidden.has(name));
-  if (without.length === 0) return {};
-  const [left, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(without)];
-  const isShort = left.length < hiddenGroups.length;
-  if ((isShort ? left : hiddenGroups).length > maxFilter) return null;
-  return isShort ? { groups: left } : { without: hiddenGroups };
+  const hiddenNames = groups.filter((name) => hidden.has(name));
+  if (hiddenNames.length === 0) return {};
+  const [visibleGroups, hiddenGroups] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(hiddenNames)];
+  const isShort = visibleGroups.length < hiddenGroups.length;
+  if ((isShort ? visibleGroups : hiddenGroups).length > maxFilter) return null;
+  return isShort ? { groups: visibleGroups } : { without: hiddenGroups };
 }
 
 export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: number, x: number, y: number) {

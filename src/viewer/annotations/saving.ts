@@ -81,11 +81,11 @@ async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Con
     }
     if (edits.size === 0) return undefined;
     // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
-    const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
+    const drawnShapes = sheet.hasShapes ? [...sheet.all()] : undefined;
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
-      sheet.update(record, seen);
+      sheet.update(record, drawnShapes);
       onSaved();
       return undefined;
     } catch (error) {

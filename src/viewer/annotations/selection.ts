@@ -44,9 +44,9 @@ export class Selection {
       tell(annotationTexts.pickZoom);
       return;
     }
-    const found = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
-    if (found.length === 0) tell(annotationTexts.pickedNone);
-    const ids = found.map(({ id }) => id);
+    const enclosed = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
+    if (enclosed.length === 0) tell(annotationTexts.pickedNone);
+    const ids = enclosed.map(({ id }) => id);
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
   }
 

@@ -28,9 +28,9 @@ export function shapeCard(metadata: ImageMetadata) {
     close.hidden = pinned === null;
     if (next === shown || next === null) return;
     shown = next;
-    const { rows, rest } = fieldsOf(next.user ?? {});
-    const count = Object.keys(rest).length;
-    const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(rest));
+    const { rows, nested } = fieldsOf(next.user ?? {});
+    const count = Object.keys(nested).length;
+    const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(nested));
     fill(content, factList(factsOf(next, rows)), folded);
   }
 
@@ -57,16 +57,16 @@ const digits = 6;
 /** Measurements and other values of `user` as rows, also those that are in an object there. The rest is nested deeper, or too much. */
 function fieldsOf(user: Record<string, unknown>) {
   const rows: [string, string][] = [];
-  const rest: Record<string, unknown> = {};
+  const nested: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(user)) {
     const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
-    const entries = isNested ? Object.entries(value).map(([inner, one]) => [`${name} / ${inner}`, one]) : [[name, value]];
-    const texts = entries.map(([label, one]) => [label, textOf(one)]);
+    const entries = isNested ? Object.entries(value).map(([inner, member]) => [`${name} / ${inner}`, member]) : [[name, value]];
+    const texts = entries.map(([label, member]) => [label, textOf(member)]);
     const areRows = texts.every((row): row is [string, string] => row[1] !== null);
     if (areRows && rows.length + texts.length <= maxFields) rows.push(...texts);
-    else rest[name] = value;
+    else nested[name] = value;
   }
-  return { rows, rest };
+  return { rows, nested };
 }
 
 /** A value as text; `null` if it has parts. */

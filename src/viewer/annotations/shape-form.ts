@@ -27,7 +27,7 @@ export function shapeForm(options: {
     const isOne = shapes.length === 1;
     const isAnyLocked = shapes.some(isLocked);
     const hasHoles = shapes.some(({ holes = [] }) => holes.length > 0);
-    const hasVertices = shapes.some((one) => one.type === 'polyline' && !isLocked(one));
+    const hasVertices = shapes.some((shape) => shape.type === 'polyline' && !isLocked(shape));
     fill(
       element,
       !isOne && h('p', { role: 'status' }, annotationTexts.selectedShapes(shapes.length)),
@@ -37,7 +37,7 @@ export function shapeForm(options: {
       actions(
         isAnyLocked && button(annotationTexts.unlock, unlock),
         hasHoles && !isAnyLocked && button(annotationTexts.fillHoles, fillHoles),
-        shapes.filter((one) => isArea(one) && !isLocked(one)).length > 1 && button(annotationTexts.merge, merge),
+        shapes.filter((shape) => isArea(shape) && !isLocked(shape)).length > 1 && button(annotationTexts.merge, merge),
         hasVertices && button(annotationTexts.simplify, simplify),
         button(isOne ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { picture: 'trash' }),
       ),
@@ -52,15 +52,15 @@ export function shapeForm(options: {
 
   /** Offers groups for the selected shapes. If there are many, the group of new shapes, which is found in the legend, is among them. */
   function offerGroups() {
-    const own = [...new Set(selection().map(({ group = null }) => group))];
-    const isOne = own.length < 2;
-    const names = groups.offered(...own.slice(0, 2), groups.chosen);
+    const shapeGroups = [...new Set(selection().map(({ group = null }) => group))];
+    const isOne = shapeGroups.length < 2;
+    const names = groups.offered(...shapeGroups.slice(0, 2), groups.chosen);
     fill(
       groupSelect,
       !isOne && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),
       ...names.map((name) => h('option', { value: JSON.stringify([name]) }, annotationTexts.groupName(name))),
     );
-    groupSelect.value = isOne ? JSON.stringify([own[0] ?? null]) : '""';
+    groupSelect.value = isOne ? JSON.stringify([shapeGroups[0] ?? null]) : '""';
   }
 
   /** Changes shapes in one step. */

@@ -1,12 +1,12 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { coloringQuery, isPlain, needsLegend } from './coloring/coloring.js';
-import { nameOfPainting, Painting } from './coloring/painting.js';
+import { paintingKey, Painting } from './coloring/painting.js';
 import { legendOf, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
 import { groupFilter, loadElements, loadOverlays, overlayTileUrl } from './requests.js';
-import { everywhere, Patches, without } from './drawing/patches.js';
+import { everywhere, Patches, partsOutside } from './drawing/patches.js';
 import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import { Reach, regionOf } from './drawing/reach.js';
@@ -74,19 +74,19 @@ export class Sheet {
   #dense: boolean | null = null;
   #patches = new Patches();
   /** running requests */
-  #asking: { box: Box; end: AbortController }[] = [];
+  #requests: { box: Box; end: AbortController }[] = [];
   /** The box of a view with too many shapes, and its share of the image. */
   #refused: { covers: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
   /** Version and groups that the tiles show. */
   #tilesOf: { shown: string; url: TileUrl } | null = null;
-  #whileOpen = new AbortController();
+  #end = new AbortController();
   #shown = 'none';
   #reach = new Reach();
   /** The filter and the colors of shapes, when the server has sent them. */
   #painting: Painting | null = null;
   /** The last request for `#painting`. */
-  #wantsPainting = '';
+  #paintingKey = '';
   #newPainting = new AbortController();
   record: AnnotationRecord;
   readonly edits: Edits;
@@ -147,9 +147,9 @@ export class Sheet {
   /** Requests the colors of another coloring or another version. Until they have arrived, the former ones stay. */
   #repaint() {
     const { display, record, options } = this;
-    const name = nameOfPainting(record._version, display.coloring);
-    if (name === this.#wantsPainting) return;
-    this.#wantsPainting = name;
+    const name = paintingKey(record._version, display.coloring);
+    if (name === this.#paintingKey) return;
+    this.#paintingKey = name;
     this.#newPainting.abort();
     this.#newPainting = new AbortController();
     const { signal } = this.#newPainting;
@@ -189,7 +189,9 @@ export class Sheet {
   /** The overlays of visible groups, with the opacity of the annotation. */
   #asShown(overlays: readonly Element[]): Element[] {
     const { hidden, opacity } = this.display;
-    return overlays.flatMap((one) => (hidden.has(one.group ?? null) ? [] : [{ ...one, opacity: (one.opacity ?? 1) * opacity }]));
+    return overlays.flatMap((overlay) =>
+      hidden.has(overlay.group ?? null) ? [] : [{ ...overlay, opacity: (overlay.opacity ?? 1) * opacity }],
+    );
   }
 
   /** Whether all shapes in a box are loaded, or tiles are shown. */
@@ -238,13 +240,13 @@ export class Sheet {
   async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
     const { record, edits } = this;
     const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
-    const found = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
-    const isDrawn = found?.elements.every((element) => isOverlay(element) || isOutlined(element)) ?? false;
-    const stored = isDrawn ? (found?.elements ?? []) : [];
+    const loaded = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
+    const isDrawn = loaded?.elements.every((element) => isOverlay(element) || isOutlined(element)) ?? false;
+    const stored = isDrawn ? (loaded?.elements ?? []) : [];
     const shapes = [...this.#drawn(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
     return {
       shapes: shapes.map((element) => this.#painting?.paint(element) ?? element),
-      overlays: this.#asShown(found ? found.elements.filter(isOverlay) : await loadOverlays(record, signal)),
+      overlays: this.#asShown(loaded ? loaded.elements.filter(isOverlay) : await loadOverlays(record, signal)),
       tiles: isDrawn ? null : this.#tileUrl(),
       legend: this.#painting?.legend ?? null,
     };
@@ -252,7 +254,7 @@ export class Sheet {
 
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
-    if (this.#whileOpen.signal.aborted) return;
+    if (this.#end.signal.aborted) return;
     this.#repaint();
     const view = this.options.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
@@ -264,15 +266,15 @@ export class Sheet {
       this.#present(this.visible ? 'shapes' : 'none');
       return;
     }
-    const { region, soon, around } = this.#reach.look(view);
+    const { region, soon, around } = this.#reach.update(view);
     const isCovered = this.#has(view);
     // Edited elements are drawn like nearby ones, but can also be grasped.
     const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
     if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
     if (isCovered) this.#present(this.#isDense ? 'tiles' : 'shapes');
-    for (const { box, end } of this.#asking) if (!overlaps(box, region)) end.abort();
-    this.#asking = this.#asking.filter(({ end }) => !end.signal.aborted);
-    if (without(this.#patches.missing(soon), this.#asking).length === 0) return;
+    for (const { box, end } of this.#requests) if (!overlaps(box, region)) end.abort();
+    this.#requests = this.#requests.filter(({ end }) => !end.signal.aborted);
+    if (partsOutside(this.#patches.missing(soon), this.#requests).length === 0) return;
     const share = this.#shareOf(view);
     if (!this.#isTooMuch(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
@@ -282,7 +284,7 @@ export class Sheet {
   }
 
   close() {
-    this.#whileOpen.abort();
+    this.#end.abort();
     this.#stop();
     this.#newPainting.abort();
     this.#present('none');
@@ -320,8 +322,8 @@ export class Sheet {
   }
 
   #stop() {
-    for (const { end } of this.#asking) end.abort();
-    this.#asking = [];
+    for (const { end } of this.#requests) end.abort();
+    this.#requests = [];
   }
 
   /** Fetches the missing parts of a region. */
@@ -329,14 +331,14 @@ export class Sheet {
     const view = this.options.stage.view();
     // Until the shapes have arrived, tiles are better than shapes of another region.
     if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#present('tiles');
-    const parts = without(this.#patches.missing(region), this.#asking);
-    for (const box of parts.length > maxParts ? [this.#region] : parts) void this.#ask(box, share);
+    const parts = partsOutside(this.#patches.missing(region), this.#requests);
+    for (const box of parts.length > maxParts ? [this.#region] : parts) void this.#request(box, share);
   }
 
-  async #ask(box: Box, share: number) {
-    const pending = { box, end: new AbortController() };
-    const { signal } = pending.end;
-    this.#asking.push(pending);
+  async #request(box: Box, share: number) {
+    const running = { box, end: new AbortController() };
+    const { signal } = running.end;
+    this.#requests.push(running);
     try {
       const { record } = this;
       const loaded = await (box === everywhere
@@ -356,7 +358,7 @@ export class Sheet {
     } catch (error) {
       if (!signal.aborted) this.options.onError(error);
     } finally {
-      this.#asking = this.#asking.filter((other) => other !== pending);
+      this.#requests = this.#requests.filter((other) => other !== running);
     }
   }
 
@@ -372,7 +374,7 @@ export class Sheet {
   #gather() {
     this.#near = this.#region;
     this.#gathered = this.#dense = null;
-    this.#patches.keep(this.#near);
+    this.#patches.trim(this.#near);
     this.#overlays = [...this.#patches.within(this.#near, isOverlay).values()];
     this.options.onMore();
   }
@@ -407,12 +409,12 @@ export class Sheet {
     if (this.#allOverlays.of === record._version) return;
     this.#allOverlays.of = record._version;
     try {
-      const elements = await loadOverlays(record, this.#whileOpen.signal);
+      const elements = await loadOverlays(record, this.#end.signal);
       if (this.#allOverlays.of !== record._version) return;
       this.#allOverlays.elements = elements;
       options.redraw();
     } catch (error) {
-      if (!this.#whileOpen.signal.aborted) options.onError(error);
+      if (!this.#end.signal.aborted) options.onError(error);
     }
   }
 }

@@ -20,10 +20,10 @@ export class Sheets {
   readonly #sheets: Map<string, Sheet> = new Map();
   #isListed = false;
   /** Ids of hidden annotations in the last known address. */
-  #told: string[];
+  #hiddenInAddress: string[];
 
   constructor(private readonly options: SheetsOptions) {
-    this.#told = options.hide;
+    this.#hiddenInAddress = options.hide;
     for (const id of options.hide) displayOf(id).visible = false;
     for (const [id, coloring] of options.colorings) displayOf(id).coloring = coloring;
   }
@@ -87,13 +87,13 @@ export class Sheets {
   }
 
   /** Shows these colors and filters, and no others. */
-  color(colorings: ReadonlyMap<string, Coloring>) {
+  setColorings(colorings: ReadonlyMap<string, Coloring>) {
     for (const [id, sheet] of this.#sheets) sheet.show({ coloring: colorings.get(id) ?? plain });
   }
 
   /** Must be called after the address was updated with the hidden annotations. */
-  tell() {
-    this.#told = this.hidden;
+  rememberAddress() {
+    this.#hiddenInAddress = this.hidden;
   }
 
   /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
@@ -101,7 +101,7 @@ export class Sheets {
     if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
     for (const [id, sheet] of this.#sheets)
       if (ids.includes(id)) sheet.show({ visible: false });
-      else if (this.#told.includes(id)) sheet.show({ visible: true });
+      else if (this.#hiddenInAddress.includes(id)) sheet.show({ visible: true });
   }
 
   /** Updates the visible shapes or tiles after the view has moved. */

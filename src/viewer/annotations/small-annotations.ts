@@ -6,14 +6,14 @@ const limits = { annotations: 100, elements: 20_000, details: 500_000 };
 
 type Elements = { elements: Element[]; orders: number[] };
 
-interface Waiting {
+interface PendingLoad {
   record: AnnotationRecord;
   resolve: (loaded: Promise<Elements | null>) => void;
 }
 
 /** Loads annotations that are fetched completely. Simultaneous calls are loaded together, because there may be hundreds. */
 export class SmallAnnotations {
-  #waiting: Waiting[] = [];
+  #pending: PendingLoad[] = [];
 
   constructor(
     private readonly itemId: string,
@@ -23,32 +23,32 @@ export class SmallAnnotations {
   /** The elements of an annotation, with their order. */
   load(record: AnnotationRecord): Promise<Elements | null> {
     return new Promise((resolve) => {
-      if (this.#waiting.length === 0) setTimeout(() => this.#send());
-      this.#waiting.push({ record, resolve });
+      if (this.#pending.length === 0) setTimeout(() => this.#send());
+      this.#pending.push({ record, resolve });
     });
   }
 
   #send() {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    let batch: Waiting[] = [];
+    const pendingLoads = this.#pending;
+    this.#pending = [];
+    let batch: PendingLoad[] = [];
     let [elements, details] = [0, 0];
-    for (const one of waiting) {
-      const { _elementCount, _detailsCount } = one.record;
+    for (const pending of pendingLoads) {
+      const { _elementCount, _detailsCount } = pending.record;
       const isFull = elements + _elementCount > limits.elements || details + _detailsCount > limits.details;
       if (batch.length > 0 && (isFull || batch.length === limits.annotations)) {
         this.#sendBatch(batch);
         batch = [];
         [elements, details] = [0, 0];
       }
-      batch.push(one);
+      batch.push(pending);
       elements += _elementCount;
       details += _detailsCount;
     }
     this.#sendBatch(batch);
   }
 
-  #sendBatch(batch: Waiting[]) {
+  #sendBatch(batch: PendingLoad[]) {
     const alone = (record: AnnotationRecord) =>
       loadElements(record, { region: null, limit: limits.elements, maxDetails: limits.details, signal: this.signal });
     if (batch.length === 1) {
@@ -59,8 +59,8 @@ export class SmallAnnotations {
     const loaded = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
       // An annotation with a different version is about to be loaded again, or is no longer shown.
-      const found = loaded.then((all) => all.get(record._id) ?? alone(record));
-      resolve(found);
+      const elements = loaded.then((loadedById) => loadedById.get(record._id) ?? alone(record));
+      resolve(elements);
     }
   }
 }

@@ -2,7 +2,7 @@ import { messageOf, tell } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Stage } from '../stage/contract.js';
 import { addKeyboardCross } from './drawing/keyboard-cross.js';
-import { drawsFirst, isOffered, type OfferedTools, type Tool } from './drawing/tool-names.js';
+import { firstShapeTools, isOffered, type OfferedTools, type Tool } from './drawing/tool-names.js';
 import { Tools } from './drawing/tools.js';
 import { followKeys } from './keys.js';
 import type { AnnotationRecord, Element, Point } from './model.js';
@@ -38,15 +38,15 @@ interface ToolboxOptions {
 /** The tools with their buttons and keys, and the annotation that they change, if one is edited. */
 export class Toolbox {
   readonly tools: Tools;
-  readonly work: EditedAnnotation;
+  readonly edited: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
   /** The tool that was chosen last, which may still wait for an annotation. */
   #chosen: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {
     const { stage, drawing, container, onSelect, onInspect, redraw, redrawLive, report, signal } = options;
-    this.work = new EditedAnnotation({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
-    const { toolContext } = this.work;
+    this.edited = new EditedAnnotation({ redraw, zoom: stage.zoom, report, onSaved: options.onSaved });
+    const { toolContext } = this.edited;
     this.tools = new Tools({
       ...toolContext,
       stage,
@@ -67,9 +67,9 @@ export class Toolbox {
     addKeyboardCross(stage, drawing, this.tools, signal);
     followKeys(container.getRootNode(), {
       tools: this.tools,
-      editor: () => this.work.editor,
+      editor: () => this.edited.editor,
       isOffered: (tool) => isOffered(tool, this.#offered),
-      use: (tool) => void this.#use(tool),
+      use: (tool) => void this.#useTool(tool),
       canvas: stage.canvas,
       unpin: options.unpin,
       signal,
@@ -84,13 +84,13 @@ export class Toolbox {
   edit(sheet: Sheet | null) {
     // An unfinished shape is kept as an unsaved change.
     this.tools.leave();
-    this.work.end();
+    this.edited.end();
     this.tools.use('select');
     const draft = sheet?.edits.draft;
-    if (sheet) this.work.begin(sheet);
+    if (sheet) this.edited.begin(sheet);
     if (draft) this.tools.resume(draft);
     this.offer();
-    return this.work.editor;
+    return this.edited.editor;
   }
 
   /** Offers the tools that can be used now. */
@@ -101,37 +101,37 @@ export class Toolbox {
   /** Keeps an unfinished shape as an unsaved change, and ends editing. */
   close() {
     this.tools.leave();
-    this.work.end();
+    this.edited.end();
   }
 
   get #offered(): OfferedTools {
-    if (this.work.editor) return 'all';
+    if (this.edited.editor) return 'all';
     return this.options.mayBegin() ? 'first' : 'measure';
   }
 
   #clicked(tool: Tool) {
     const { container, stage } = this.options;
-    void this.#use(tool === this.tools.tool ? 'select' : tool);
+    void this.#useTool(tool === this.tools.tool ? 'select' : tool);
     // After a click, the keys of tools work; keyboard users stay on the button.
     if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
   }
 
-  async #use(tool: Tool) {
+  async #useTool(tool: Tool) {
     const { begin, report, signal } = this.options;
     this.#chosen = tool;
     let isReady = true;
-    if (!this.work.editor && drawsFirst.has(tool)) {
-      this.tools.hold();
+    if (!this.edited.editor && firstShapeTools.has(tool)) {
+      this.tools.delayGestures();
       try {
         await begin();
       } catch (error) {
         report(messageOf(error));
       }
       if (this.#chosen !== tool) return;
-      isReady = this.work.editor !== null && !signal.aborted;
+      isReady = this.edited.editor !== null && !signal.aborted;
     }
     if (isReady) this.tools.use(tool);
-    this.tools.letGo(isReady && drawsFirst.has(tool));
+    this.tools.endDelay(isReady && firstShapeTools.has(tool));
     if (!isReady) return;
     // A hole needs a selected polygon.
     if (this.tools.tool !== tool) tell(annotationTexts.tools[tool][1]);

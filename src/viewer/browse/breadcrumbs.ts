@@ -7,13 +7,13 @@ import type { PathStep } from './model.js';
  * Links from the start page to the current page.
  *
  * @param path from the root
- * @param here name of the current page
+ * @param currentName name of the current page
  */
-export function breadcrumbs(path: PathStep[], here: string) {
+export function breadcrumbs(path: PathStep[], currentName: string) {
   const steps = [
     h('a', { href: '#' }, browseTexts.collections),
     ...path.map(link),
-    h('span', { 'aria-current': 'page', title: here }, nameText(here)),
+    h('span', { 'aria-current': 'page', title: currentName }, nameText(currentName)),
   ];
   return h(
     'nav.breadcrumbs.small.quiet-text',

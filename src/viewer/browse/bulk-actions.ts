@@ -18,26 +18,26 @@ type Context = { refresh: () => Promise<void>; signal: AbortSignal };
 const maxReasons = 3;
 
 /** The actions that the user can perform on the selected entries. */
-export function bulkActions(all: Entry[], context: Context): Action[] {
+export function bulkActions(entries: Entry[], context: Context): Action[] {
   const { refresh } = context;
-  const lowestLevel = Math.min(...all.map(({ level }) => level));
-  const only = all.length === 1 && lowestLevel >= 1 ? all[0] : undefined;
+  const lowestLevel = Math.min(...entries.map(({ level }) => level));
+  const only = entries.length === 1 && lowestLevel >= 1 ? entries[0] : undefined;
   const shared = only && only.type !== 'item' && lowestLevel >= 2 && only;
-  const failedItems = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
-  const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
-  const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
-  const mayTag = lowestLevel >= 1 && all.every(({ type }) => type !== 'collection');
-  const isAllItems = all.every(({ type }) => type === 'item');
+  const failedItems = entries.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
+  const mayRemove = entries.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
+  const mayCopy = currentUser() !== null && entries.every(({ type }) => type !== 'collection');
+  const mayTag = lowestLevel >= 1 && entries.every(({ type }) => type !== 'collection');
+  const isAllItems = entries.every(({ type }) => type === 'item');
   const mayRetry = failedItems.length > 0 && lowestLevel >= 1;
   const copyLabel = lowestLevel >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
     only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
     shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
-    mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(all, refresh) },
-    mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(all, refresh) },
-    mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(all, context) },
-    mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, lowestLevel >= 1, context) },
-    mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all, context) },
+    mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(entries, refresh) },
+    mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(entries, refresh) },
+    mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(entries, context) },
+    mayCopy && { label: copyLabel, picture: 'folder', run: () => void moveOrCopy(entries, lowestLevel >= 1, context) },
+    mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => removeEntries(entries, context) },
   ];
   return offered.flatMap((action) => action || []);
 }
@@ -67,46 +67,49 @@ async function forAll(
     if (done > 0) await refresh();
   }
   if (reasons.length === 0) return tell(doneText(done));
-  const rest = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
-  throw new Error([...(done > 0 ? [doneText(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
+  const moreReasons = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
+  throw new Error([...(done > 0 ? [doneText(done)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
 }
 
-function remove(all: Entry[], context: Context) {
-  const trashable = all.flatMap((one): Trashable[] => (one.type === 'collection' ? [] : [{ type: one.type, doc: one.doc }]));
+function removeEntries(entries: Entry[], context: Context) {
+  const trashable = entries.flatMap((entry): Trashable[] =>
+    entry.type === 'collection' ? [] : [{ type: entry.type, doc: entry.doc }],
+  );
   // Collections have no trash.
-  if (trashable.length === all.length) return void moveToTrash(trashable, context.refresh);
-  const title = all.length === 1 ? browseTexts.deleteNamed(all[0]?.doc.name ?? '') : browseTexts.deleteSeveral(all.length);
+  if (trashable.length === entries.length) return void moveToTrash(trashable, context.refresh);
+  const title =
+    entries.length === 1 ? browseTexts.deleteNamed(entries[0]?.doc.name ?? '') : browseTexts.deleteSeveral(entries.length);
   const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
-  const send = () => forAll(all, { act, doneText: browseTexts.deleted, ...context });
+  const send = () => forAll(entries, { act, doneText: browseTexts.deleted, ...context });
   ask({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
-function tryAgain(all: Entry[], context: Context) {
-  const refusedItems = all.filter(({ doc }) => 'largeImageRefused' in doc);
+function tryAgain(entries: Entry[], context: Context) {
+  const refusedItems = entries.filter(({ doc }) => 'largeImageRefused' in doc);
   const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
   const send = () => forAll(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
   ask({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
-async function place(all: Entry[], mayMove: boolean, context: Context) {
+async function moveOrCopy(entries: Entry[], mayMove: boolean, context: Context) {
   const picker = await folderPicker(context.signal);
   let isCopy = !mayMove;
   const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopy = true) }, browseTexts.copyHere);
   ask({
-    title: browseTexts.moveOrCopyTitle(all.length),
+    title: browseTexts.moveOrCopyTitle(entries.length),
     content: [picker.element],
     action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
     others: mayMove ? [copyButton] : [],
     async send() {
       const copies = isCopy;
       isCopy = !mayMove;
-      const { type: parentType, _id: id } = picker.chosen(all.every(({ type }) => type === 'folder'));
+      const { type: parentType, _id: id } = picker.chosen(entries.every(({ type }) => type === 'folder'));
       const act = ({ type, doc }: Entry) => {
         const query = type === 'item' ? { folderId: id } : { parentType, parentId: id };
         return copies ? request('POST', `${type}/${doc._id}/copy`, { query }) : request('PUT', `${type}/${doc._id}`, { query });
       };
-      await forAll(all, { act, doneText: copies ? browseTexts.copied : browseTexts.moved, ...context });
+      await forAll(entries, { act, doneText: copies ? browseTexts.copied : browseTexts.moved, ...context });
     },
   });
 }

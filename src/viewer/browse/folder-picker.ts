@@ -8,7 +8,7 @@ import { accountTexts, browseTexts } from '../texts.js';
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
 
 /** Number of folders that are offered at once. */
-const shown = 200;
+const maxOffered = 200;
 
 /** Lets the user select a folder, starting with the collections. The last part of the path is the selected one. */
 export async function folderPicker(signal: AbortSignal) {
@@ -16,7 +16,7 @@ export async function folderPicker(signal: AbortSignal) {
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
   const notice = outcome();
-  await go([]);
+  await showPath([]);
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
     /**
@@ -30,7 +30,7 @@ export async function folderPicker(signal: AbortSignal) {
     },
   };
 
-  async function go(next: Container[]) {
+  async function showPath(next: Container[]) {
     const { containers, total } = await childrenOf(next.at(-1), signal);
     path = next;
     const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
@@ -39,25 +39,25 @@ export async function folderPicker(signal: AbortSignal) {
       choices,
       ...containers.map((container) => h('li', pickButton(container))),
       containers.length === 0 && h('li.quiet-text', browseTexts.noFoldersInHere),
-      total > containers.length && h('li.quiet-text', browseTexts.theFirst(shown, total)),
+      total > containers.length && h('li.quiet-text', browseTexts.theFirst(maxOffered, total)),
     );
   }
 
   function stepButton(step: Container[]) {
     const isLast = step.length === path.length;
     const name = step.at(-1)?.name ?? accountTexts.allCollections;
-    return h('button.step.row', { 'aria-current': isLast ? 'true' : null, onclick: () => open(step) }, name);
+    return h('button.step.row', { 'aria-current': isLast ? 'true' : null, onclick: () => openPath(step) }, name);
   }
 
   function pickButton(container: Container) {
     const symbol = container.type === 'collection' ? 'collection' : container.type === 'user' ? 'person' : 'folder';
-    return h('button.pick.row', { onclick: () => open([...path, container]) }, icon(symbol), container.name);
+    return h('button.pick.row', { onclick: () => openPath([...path, container]) }, icon(symbol), container.name);
   }
 
-  async function open(next: Container[]) {
+  async function openPath(next: Container[]) {
     notice.clear();
     try {
-      await go(next);
+      await showPath(next);
     } catch (error) {
       if (!signal.aborted) notice.bad(error);
     }
@@ -68,10 +68,10 @@ export async function folderPicker(signal: AbortSignal) {
 async function childrenOf(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };
-  const query = { ...parent, limit: shown, sort: naturalOrder };
+  const query = { ...parent, limit: maxOffered, sort: naturalOrder };
   const { entries, total } = await list(type, { query, signal });
   const user = container ? null : currentUser();
-  const own: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
-  const found = entries.map(({ _id, name }): Container => ({ type, _id, name }));
-  return { containers: [...found, ...own], total: total + own.length };
+  const ownFolders: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
+  const children = entries.map(({ _id, name }): Container => ({ type, _id, name }));
+  return { containers: [...children, ...ownFolders], total: total + ownFolders.length };
 }

@@ -28,7 +28,7 @@ export function itemCard(
       ? browseTexts.preparingShort
       : [formatBytes(item.size ?? 0), stateOf(item), ...tagsOf(item)].filter(Boolean).join(' · ');
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
-  const onRefused = (why: string) => below.replaceWith(refusal(why));
+  const onRefused = (reason: string) => below.replaceWith(refusal(reason));
   const picture = itemPicture(item, onRefused);
   const name = h('span.card-name.break.strong', { title: item.name }, nameText(item.name));
   const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, below);
@@ -54,14 +54,14 @@ function thumbnailUrl(item: Item, style: object = {}) {
  * The latest request of {@link refusalOf}. Requests are sent one after another, because each may take long, and thumbnails have few
  * connections.
  */
-let asking: Promise<unknown> = Promise.resolve();
+let latestRequest: Promise<unknown> = Promise.resolve();
 
 /** The reason why an item cannot be shown as an image, or not completely; `undefined` if it can, or if the reason may pass. */
 export async function refusalOf(item: Item) {
   if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
   try {
-    asking = asking.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
-    await asking;
+    latestRequest = latestRequest.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
+    await latestRequest;
   } catch (error) {
     if (error instanceof ApiError && [400, 422].includes(error.status)) return error.message;
   }

@@ -40,15 +40,15 @@ export function itemList(options: ItemListOptions) {
     placeholder: browseTexts.filter,
     'aria-label': browseTexts.filter,
     title: browseTexts.filterHint,
-    oninput: debounced(() => void typed()),
+    oninput: debounced(() => void onTyped()),
   });
   filter.value = address.get('find') ?? '';
   const order = h('span');
   const states = h('span');
-  const choose = button(browseTexts.columns, () =>
+  const chooseColumns = button(browseTexts.columns, () =>
     askColumns({ folderId: folder._id, items: shown.entries, shown: columns, onChosen }),
   );
-  const tools = h('div.list-tools.row.wrap', filter, states, order, choose);
+  const tools = h('div.list-tools.row.wrap', filter, states, order, chooseColumns);
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
@@ -71,7 +71,7 @@ export function itemList(options: ItemListOptions) {
     return list('item', { query: { folderId: folder._id, find, ...page().query, ...ordered }, signal });
   }
 
-  async function typed() {
+  async function onTyped() {
     if (signal.aborted) return;
     const { sort } = listAddress(address);
     if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
@@ -81,7 +81,7 @@ export function itemList(options: ItemListOptions) {
 
   function onFind(find: string) {
     filter.value = find;
-    void typed();
+    void onTyped();
   }
 
   function onChosen(next: string[]) {
@@ -91,35 +91,35 @@ export function itemList(options: ItemListOptions) {
 
   async function show() {
     const isNewest = begin();
-    const found = await load();
+    const loaded = await load();
     signal.throwIfAborted();
     if (!isNewest()) return;
-    shown = found;
+    shown = loaded;
     draw();
   }
 
   function draw() {
     const { entries, total } = shown;
-    const here = listAddress(address);
-    heading.hidden = total === 0 && here.find === null;
+    const currentAddress = listAddress(address);
+    heading.hidden = total === 0 && currentAddress.find === null;
     count.textContent = browseTexts.items(total);
     fill(
       order,
       orderChoice({
-        sort: here.sort,
+        sort: currentAddress.sort,
         byDefault: configured.sort === null ? 'name' : '',
         columns,
-        onChoose: (sort) => goTo(routeHash('folder', folder._id, { sort, find: here.find })),
+        onChoose: (sort) => goTo(routeHash('folder', folder._id, { sort, find: currentAddress.find })),
       }),
     );
-    fill(states, stateFilter({ items: entries, find: here.find ?? '', onFind }));
-    if (total === 0) return fill(body, noItems(here.find, mayWrite));
+    fill(states, stateFilter({ items: entries, find: currentAddress.find ?? '', onFind }));
+    if (total === 0) return fill(body, noItems(currentAddress.find, mayWrite));
     const box = (item: Item) => chosen.box({ type: 'item', doc: item, level: folder._accessLevel });
     // The server knows the order of the folder, but not the order by name that this page has by default.
-    const link = { ...here, sort: here.sort ?? (configured.sort === null ? 'name' : null) };
+    const link = { ...currentAddress, sort: currentAddress.sort ?? (configured.sort === null ? 'name' : null) };
     const items =
       columns.length > 0
-        ? itemTable(entries, { folderId: folder._id, columns, address: here, link, box })
+        ? itemTable(entries, { folderId: folder._id, columns, address: currentAddress, link, box })
         : h('ul.cards', ...entries.map((item) => itemCard(item, { box: box(item), link })));
     fill(body, items, page().links(total));
     chosen.show();
@@ -152,8 +152,8 @@ function orderChoice(options: {
     ...Object.fromEntries(fields),
   };
   const current = sort ?? byDefault;
-  const all = current in columnTitles ? columnTitles : { ...columnTitles, [current]: columnTitle(current.replace(/^-/, '')) };
-  const select = choice(all, current, {
+  const orders = current in columnTitles ? columnTitles : { ...columnTitles, [current]: columnTitle(current.replace(/^-/, '')) };
+  const select = choice(orders, current, {
     'aria-label': browseTexts.sortBy,
     onchange: () => onChoose(select.value === byDefault ? null : select.value),
   });

@@ -34,14 +34,16 @@ export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partia
 }
 
 /** Whether two responses of the API are equal. */
-export function isSame(one: unknown, other: unknown, { but }: { but?: string } = {}) {
-  const [former, now] = [one, other].map((value) => JSON.stringify(value, (key, part) => (key === but ? undefined : part)));
-  return former === now;
+export function isSame(left: unknown, right: unknown, { but }: { but?: string } = {}) {
+  const [leftText, rightText] = [left, right].map((value) =>
+    JSON.stringify(value, (key, part) => (key === but ? undefined : part)),
+  );
+  return leftText === rightText;
 }
 
 /** Ids of documents by type, as requests about several documents take them. */
-export function idsByType(all: readonly { type: string; doc: { _id: string } }[]) {
+export function idsByType(documents: readonly { type: string; doc: { _id: string } }[]) {
   const ids: Record<string, string[]> = {};
-  for (const { type, doc } of all) (ids[type] ??= []).push(doc._id);
+  for (const { type, doc } of documents) (ids[type] ??= []).push(doc._id);
   return ids;
 }

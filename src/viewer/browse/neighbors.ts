@@ -35,9 +35,9 @@ export function neighborLinks(options: {
     const keep = button('', () => toggle(), { picture: 'lock', name: browseTexts.keepView, isPressed: isKept() });
     fill(
       element,
-      index > 0 ? link(previous, 'previous') : nothing('previous'),
+      index > 0 ? link(previous, 'previous') : disabledLink('previous'),
       h('span.quiet-text.small.numbers', browseTexts.imageOf(index + 1, count)),
-      index < count - 1 ? link(next, 'next') : nothing('next'),
+      index < count - 1 ? link(next, 'next') : disabledLink('next'),
       keep,
     );
     element.hidden = false;
@@ -62,7 +62,7 @@ export function neighborLinks(options: {
     return anchor;
   }
 
-  function nothing(which: 'previous' | 'next') {
+  function disabledLink(which: 'previous' | 'next') {
     return h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(which));
   }
 

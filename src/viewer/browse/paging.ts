@@ -41,7 +41,7 @@ export function pageOf(
   }
 
   function addressOf(target: number) {
-    const here = parseRoute();
-    return routeHash(here.name, here.id, { ...Object.fromEntries(here.query), [parameter]: target === 1 ? null : target });
+    const route = parseRoute();
+    return routeHash(route.name, route.id, { ...Object.fromEntries(route.query), [parameter]: target === 1 ? null : target });
   }
 }

@@ -5,7 +5,7 @@ import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf } from '../session.js';
 
 /** A user or group that was found. */
-export interface Found {
+export interface PersonOrGroup {
   kind: 'users' | 'groups';
   id: string;
   name: string;
@@ -16,9 +16,9 @@ const maxFound = 8;
 
 /** Searches documents by their names and descriptions. */
 async function searchDocuments(query: Query, signal?: AbortSignal) {
-  const found = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
+  const results = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
   // The response is a list only where nothing was searched.
-  return Array.isArray(found) ? {} : found;
+  return Array.isArray(results) ? {} : results;
 }
 
 /** Finds users and groups whose names begin with the words. The first letter may be upper or lower case. */
@@ -26,11 +26,13 @@ export async function findNamed(words: string, types: ('user' | 'group')[]) {
   const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxFound };
   const forms = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
   const answers = await Promise.all([...forms].map((q) => searchDocuments({ ...query, q })));
-  const once = <T extends { _id: string }>(found: T[]) => [...new Map(found.map((one) => [one._id, one])).values()];
-  return { user: once(answers.flatMap(({ user = [] }) => user)), group: once(answers.flatMap(({ group = [] }) => group)) };
+  const unique = <T extends { _id: string }>(documents: T[]) => [
+    ...new Map(documents.map((document) => [document._id, document])).values(),
+  ];
+  return { user: unique(answers.flatMap(({ user = [] }) => user)), group: unique(answers.flatMap(({ group = [] }) => group)) };
 }
 
-async function findPeople(words: string, types: ('user' | 'group')[]): Promise<Found[]> {
+async function findPeople(words: string, types: ('user' | 'group')[]): Promise<PersonOrGroup[]> {
   const { user, group } = await findNamed(words, types);
   return [
     ...user.map((one) => ({ kind: 'users' as const, id: one._id, login: one.login, name: nameOf(one) })),
@@ -39,7 +41,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<F
 }
 
 /** A field that finds users and groups while the user types, and calls `onFound` with the selected one. */
-export function personSearch(onFound: (found: Found) => void, types: ('user' | 'group')[] = ['user', 'group']) {
+export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
   const begin = newestOnly();
@@ -59,9 +61,9 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
     results.hidden = words === '';
     if (words === '') return;
     try {
-      const found = await findPeople(words, types);
+      const people = await findPeople(words, types);
       if (!isNewest()) return;
-      fill(results, ...found.map((one) => h('li', pick(one))), found.length === 0 && h('li.quiet-text', commonTexts.none));
+      fill(results, ...people.map((one) => h('li', pick(one))), people.length === 0 && h('li.quiet-text', commonTexts.none));
     } catch (error) {
       // Servers that use the element need not have this route.
       const isAbsent = error instanceof ApiError && error.status === 404;
@@ -69,14 +71,14 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
     }
   }
 
-  function pick(found: Found) {
+  function pick(person: PersonOrGroup) {
     const choose = () => {
       input.value = '';
       results.hidden = true;
       input.focus();
-      onFound(found);
+      onFound(person);
     };
-    const who = found.login ? `${found.name} (${found.login})` : found.name;
-    return h('button.pick.row', { onclick: choose }, icon(found.kind === 'users' ? 'person' : 'people'), who);
+    const who = person.login ? `${person.name} (${person.login})` : person.name;
+    return h('button.pick.row', { onclick: choose }, icon(person.kind === 'users' ? 'person' : 'people'), who);
   }
 }

@@ -13,7 +13,7 @@ export function downloadUrl(entries: Entry[]) {
 }
 
 /** Ids of the entries that stay selected while a page is rebuilt. */
-let kept: Set<string> = new Set();
+let keptIds: Set<string> = new Set();
 
 /**
  * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. Shift
@@ -21,7 +21,7 @@ let kept: Set<string> = new Set();
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
   const entriesById: Map<string, Entry> = new Map();
-  let chosen = kept;
+  let chosen = keptIds;
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
   // The focus may be outside the list, for example after a page has been opened.
@@ -30,13 +30,13 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
 
   /** Rebuilds the page, with the same entries selected if they are still there. */
   async function refreshPage() {
-    kept = chosen;
+    keptIds = chosen;
     try {
       await refresh();
       // Undo refreshes once more, and must not select what the action removed.
       chosen = new Set();
     } finally {
-      kept = new Set();
+      keptIds = new Set();
     }
   }
 
@@ -57,11 +57,11 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   }
 
   function toggle(input: HTMLInputElement, isRange: boolean) {
-    const all = boxes();
-    const from = isRange ? all.findIndex((one) => one.dataset.id === anchor) : -1;
-    const to = all.indexOf(input);
-    const between = from < 0 ? [] : all.slice(Math.min(from, to), Math.max(from, to) + 1);
-    for (const one of between) one.checked = input.checked;
+    const checkboxes = boxes();
+    const from = isRange ? checkboxes.findIndex((checkbox) => checkbox.dataset.id === anchor) : -1;
+    const to = checkboxes.indexOf(input);
+    const between = from < 0 ? [] : checkboxes.slice(Math.min(from, to), Math.max(from, to) + 1);
+    for (const checkbox of between) checkbox.checked = input.checked;
     anchor = input.dataset.id ?? null;
     show();
   }
@@ -99,7 +99,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     const isTyping = (target as HTMLElement).closest?.('input:not(.select), textarea, select, dialog') !== null;
     const mod = event.ctrlKey || event.metaKey;
     const label = { F2: commonTexts.edit, Delete: commonTexts.delete }[key];
-    const action = label && actions().find((one) => one.label === label);
+    const action = label && actions().find((candidate) => candidate.label === label);
     if (isTyping || boxes().length === 0) return;
     if (key === 'a' && mod) setAll(true);
     else if (key === 'Escape' && chosen.size > 0) setAll(false);

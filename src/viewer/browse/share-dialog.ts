@@ -56,20 +56,20 @@ async function insideOf(path: string) {
   const query = { limit: maxCounted };
   const folders = await listOf('folder', { query: { ...query, parentType, parentId } });
   const roots = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
-  const counting = roots.slice(0, maxRoots);
-  const found = await Promise.all(
-    counting.map((root) => listOf(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
+  const countedRoots = roots.slice(0, maxRoots);
+  const lists = await Promise.all(
+    countedRoots.map((root) => listOf(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
   );
-  const entries = found.flatMap((one) => one.entries);
-  const total = found.reduce((sum, one) => sum + one.total, 0);
+  const entries = lists.flatMap((one) => one.entries);
+  const total = lists.reduce((sum, one) => sum + one.total, 0);
   return {
-    folders: counted(folders.entries, folders.total, true),
-    annotations: counted(entries, total, roots.length === counting.length),
+    folders: countPrivate(folders.entries, folders.total, true),
+    annotations: countPrivate(entries, total, roots.length === countedRoots.length),
     roots,
   };
 }
 
-function counted(entries: { public?: boolean }[], total: number, isComplete: boolean): Inside {
+function countPrivate(entries: { public?: boolean }[], total: number, isComplete: boolean): Inside {
   const hidden = entries.filter((entry) => entry.public !== true).length;
   return { total, private: entries.length < total ? null : hidden, isComplete };
 }
@@ -130,16 +130,16 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   }
 
   function row({ kind, grant }: (typeof grants)[number]) {
-    const named = grant.name ?? grant.id;
+    const grantee = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
     const names = isTree ? browseTexts.levels : { see, change, administer };
-    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(named), onchange: set });
+    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: set });
     const drop = () => {
       grants = grants.filter((one) => one.grant !== grant);
       show();
     };
-    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(named) });
-    const who = grant.login ? `${named} (${grant.login})` : named;
+    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grantee) });
+    const who = grant.login ? `${grantee} (${grant.login})` : grantee;
     function set() {
       grant.level = levels[select.value] ?? 0;
       // Other flags of users with a higher level are kept.

@@ -22,7 +22,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   const notice = outcome();
   const result = h('div.stack.column');
   const links = h('ul.column', { 'aria-label': texts.links });
-  const around = h('div.stack.column');
+  const folderPart = h('div.stack.column');
   const who = h('div.stack.column');
   const ends = Object.fromEntries([7, 30, 365].map((days) => [days, texts.days(days)]));
   const days = choice(ends, '7', { name: 'days' });
@@ -38,7 +38,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     notice.element,
     result,
     links,
-    around,
+    folderPart,
     h('h3', texts.whoMay),
     who,
   );
@@ -68,11 +68,11 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   }
 
   async function showLinks() {
-    const [own, folderLinks] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
+    const [itemLinks, folderLinks] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
     const isCurrent = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
-    const rows = own.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
+    const rows = itemLinks.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
     fill(links, ...(rows.length > 0 ? rows : [h('li.quiet-text', texts.noLinks)]));
-    await showWho([...own, ...folderLinks].filter(isCurrent));
+    await showWho([...itemLinks, ...folderLinks].filter(isCurrent));
   }
 
   function linkRow(link: Link) {
@@ -97,7 +97,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
       share({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
     };
     const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { picture: 'people' });
-    fill(around, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
+    fill(folderPart, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
   }
 
   async function showWho(current: readonly Link[]) {

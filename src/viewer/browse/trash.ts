@@ -12,21 +12,21 @@ export interface Trashable {
 }
 
 /** Number of documents that one request can name. */
-const namedTogether = 500;
+const maxNamed = 500;
 
 /** The parameter that names documents, for as many requests as are needed. */
-export function resourcesOf(all: readonly Trashable[]): { resources: string }[] {
+export function resourcesOf(documents: readonly Trashable[]): { resources: string }[] {
   const forms: { resources: string }[] = [];
-  for (let start = 0; start < all.length; start += namedTogether) {
-    forms.push({ resources: JSON.stringify(idsByType(all.slice(start, start + namedTogether))) });
+  for (let start = 0; start < documents.length; start += maxNamed) {
+    forms.push({ resources: JSON.stringify(idsByType(documents.slice(start, start + maxNamed))) });
   }
   return forms;
 }
 
 /** How many folders and items would go into the trash, and how large they are, in words. */
-async function extentOf(all: readonly Trashable[]) {
-  const sum = { folders: all.filter(({ type }) => type === 'folder').length, items: 0, size: 0 };
-  for (const query of resourcesOf(all)) {
+async function extentOf(documents: readonly Trashable[]) {
+  const sum = { folders: documents.filter(({ type }) => type === 'folder').length, items: 0, size: 0 };
+  for (const query of resourcesOf(documents)) {
     const { folders, items, size } = await request('GET', 'resource/extent', { query });
     sum.folders += folders;
     sum.items += items;
@@ -38,15 +38,15 @@ async function extentOf(all: readonly Trashable[]) {
 /**
  * Asks before folders and items are put into the trash, and offers to undo it afterwards.
  *
- * @param then shows the page without them, or after they are back
+ * @param refresh shows the page without them, or after they are back
  */
-export async function moveToTrash(all: readonly Trashable[], then: () => Promise<void>) {
-  const [first] = all;
+export async function moveToTrash(documents: readonly Trashable[], refresh: () => Promise<void>) {
+  const [first] = documents;
   if (!first) return;
-  const title = all.length === 1 ? browseTexts.trashNamed(first.doc.name) : browseTexts.trashSeveral(all.length);
+  const title = documents.length === 1 ? browseTexts.trashNamed(first.doc.name) : browseTexts.trashSeveral(documents.length);
   let extent: string;
   try {
-    extent = await extentOf(all);
+    extent = await extentOf(documents);
   } catch (error) {
     return tell(messageOf(error));
   }
@@ -56,30 +56,30 @@ export async function moveToTrash(all: readonly Trashable[], then: () => Promise
     action: browseTexts.moveToTrash,
     kind: 'danger',
     async send() {
-      for (const form of resourcesOf(all)) await request('POST', 'resource/trash', { form });
-      const words = all.length === 1 ? browseTexts.trashed(first.doc.name) : browseTexts.trashedSeveral(all.length);
+      for (const form of resourcesOf(documents)) await request('POST', 'resource/trash', { form });
+      const words = documents.length === 1 ? browseTexts.trashed(first.doc.name) : browseTexts.trashedSeveral(documents.length);
       tell(
         words,
-        linkButton(commonTexts.undo, () => void undo(all, then)),
+        linkButton(commonTexts.undo, () => void undo(documents, refresh)),
       );
-      await then();
+      await refresh();
     },
   });
 }
 
-async function undo(all: readonly Trashable[], then: () => Promise<void>) {
+async function undo(documents: readonly Trashable[], refresh: () => Promise<void>) {
   try {
-    tell(await restore(all));
-    await then();
+    tell(await restore(documents));
+    await refresh();
   } catch (error) {
     tell(messageOf(error));
   }
 }
 
 /** Takes folders and items out of the trash. @returns what has become of them, in words */
-export async function restore(all: readonly Trashable[]) {
+export async function restore(documents: readonly Trashable[]) {
   const restored = [];
-  for (const form of resourcesOf(all)) restored.push(...(await request('POST', 'resource/restore', { form })));
+  for (const form of resourcesOf(documents)) restored.push(...(await request('POST', 'resource/restore', { form })));
   const [first] = restored;
   const notes = [
     ...restored.flatMap(({ name, isRenamed }) => (isRenamed ? [browseTexts.restoredAs(name)] : [])),

@@ -127,14 +127,14 @@ export class CommentsPanel {
     this.#show();
   }
 
-  async #ask(limit: number) {
+  async #request(limit: number) {
     const { item, signal } = this.options;
     const { entries, total } = await listThreads(item._id, this.#state, 0, signal, limit);
     const marks = total === 0 ? [] : await listPlaces(item._id, this.#state, signal);
     return { entries, total, marks };
   }
 
-  #take({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
+  #showThreads({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
     // An open thread stays, also one that is in another state or on another page.
     const open = this.#open === null ? null : this.thread(this.#open);
     const isListed = open === null || entries.some(({ _id }) => _id === open._id);
@@ -147,12 +147,12 @@ export class CommentsPanel {
   }
 
   async #load() {
-    this.#take(await this.#ask(commentsAtOnce));
+    this.#showThreads(await this.#request(commentsAtOnce));
   }
 
   /** Loads the list again after a change, as long as it was. */
   #reload = async () => {
-    this.#take(await this.#ask(this.#length()));
+    this.#showThreads(await this.#request(this.#length()));
   };
 
   #length() {
@@ -168,9 +168,9 @@ export class CommentsPanel {
       if (signal.aborted) return;
       if (document.hidden || this.#isWriting()) continue;
       try {
-        const next = await this.#ask(this.#length());
+        const next = await this.#request(this.#length());
         const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
-        if (!this.#isWriting() && !isSame(next, previous)) this.#take(next);
+        if (!this.#isWriting() && !isSame(next, previous)) this.#showThreads(next);
       } catch (error) {
         if (isRefused(error) || (error instanceof ApiError && error.status === 401)) return;
       }
@@ -204,7 +204,7 @@ export class CommentsPanel {
             });
       rows.set(thread._id, row);
     }
-    const hadFocus = [...this.#rows].find(([, { element }]) => element.contains(activeIn(element)))?.[0];
+    const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeIn(element)))?.[0];
     this.#rows = rows;
     const missing = this.#total - this.#threads.length;
     const more =
@@ -217,8 +217,8 @@ export class CommentsPanel {
     const elements = [...rows.values()].map(({ element }) => element);
     const isAsShown = elements.every((element, index) => this.#list.children[index] === element);
     if (!isAsShown || this.#list.children.length !== elements.length || more || empty) fill(this.#list, ...elements, more, empty);
-    if (hadFocus !== undefined && activeIn(this.#list) === document.body)
-      rows.get(hadFocus)?.toggle.focus({ preventScroll: true });
+    if (focusedId !== undefined && activeIn(this.#list) === document.body)
+      rows.get(focusedId)?.toggle.focus({ preventScroll: true });
   }
 
   /** Shows a changed thread immediately, and then what else has changed. */

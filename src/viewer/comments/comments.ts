@@ -63,7 +63,7 @@ export function showComments(options: {
     },
     mayWrite: token() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
-    onMarks: (found) => marks.show(found),
+    onMarks: (places) => marks.show(places),
     onShowMarks: (shown) => (marks.element.hidden = !shown),
     onOpen(id) {
       marks.setCurrent(id);
@@ -72,10 +72,10 @@ export function showComments(options: {
     goTo: ({ place }) => place && goTo(place),
     signal,
   });
-  const nothing = () => false;
+  const takeNothing = () => false;
   const ignore = () => {};
   const click = (at: { x: number; y: number }) => panel.clicked(at);
-  stage.onPointer({ press: nothing, drag: ignore, release: ignore, cancel: ignore, click, doubleClick: nothing });
+  stage.onPointer({ press: takeNothing, drag: ignore, release: ignore, cancel: ignore, click, doubleClick: takeNothing });
   let isFirst = true;
   return {
     /** Shows the marks. @returns the section of the comments */

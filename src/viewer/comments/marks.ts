@@ -64,36 +64,36 @@ export class CommentMarks {
     const { stage, onCount } = this.options;
     const placement = stage.placement();
     const { width, height } = stage.size();
-    const at = ({ x, y }: CommentPlace) => {
+    const pointOf = ({ x, y }: CommentPlace) => {
       const point = placement.transformPoint({ x, y });
       return point.x >= 0 && point.y >= 0 && point.x <= width && point.y <= height ? point : null;
     };
-    const seen = new Set<string>();
-    let all = 0;
+    const shownIds = new Set<string>();
+    let total = 0;
     for (const mark of this.#marks) {
-      const point = at(mark.place);
+      const point = pointOf(mark.place);
       if (point === null) continue;
-      all += 1;
-      if (seen.size >= maxMarks && mark._id !== this.#current) continue;
-      seen.add(mark._id);
+      total += 1;
+      if (shownIds.size >= maxMarks && mark._id !== this.#current) continue;
+      shownIds.add(mark._id);
       move(this.#button(mark), point);
     }
     for (const [id, button] of this.#buttons) {
-      if (seen.has(id)) continue;
+      if (shownIds.has(id)) continue;
       button.remove();
       this.#buttons.delete(id);
     }
     // The tabulator key goes to one mark, and arrow keys to the others.
     const buttons = [...this.#buttons.values()];
-    const focused = buttons.find((one) => one.matches(':focus'));
+    const focused = buttons.find((button) => button.matches(':focus'));
     const entry = focused ?? this.#buttons.get(this.#current ?? '') ?? buttons[0];
-    for (const one of buttons) one.tabIndex = one === entry ? 0 : -1;
-    const newPoint = this.#new && at(this.#new);
+    for (const button of buttons) button.tabIndex = button === entry ? 0 : -1;
+    const newPoint = this.#new && pointOf(this.#new);
     if (newPoint) {
       move(this.#newMark, newPoint);
       this.element.append(this.#newMark);
     } else this.#newMark.remove();
-    onCount(seen.size, all);
+    onCount(shownIds.size, total);
   }
 
   #onKey(event: KeyboardEvent) {
@@ -102,7 +102,7 @@ export class CommentMarks {
     const next = buttons[buttons.indexOf(event.target as HTMLButtonElement) + step];
     if (step === 0 || !next) return;
     event.preventDefault();
-    for (const one of buttons) one.tabIndex = one === next ? 0 : -1;
+    for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
     next.focus();
   }
 

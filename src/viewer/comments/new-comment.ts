@@ -49,9 +49,9 @@ export function newCommentForm(options: { aim: Aim; close: () => void; send: (js
   }
 
   function clicked(point: { x: number; y: number }) {
-    const found = aim.at(point);
-    ({ place } = found);
-    shape = found.shape ?? null;
+    const target = aim.at(point);
+    ({ place } = target);
+    shape = target.shape ?? null;
     choose(shape === null ? 'place' : 'shape');
   }
 

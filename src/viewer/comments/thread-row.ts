@@ -31,7 +31,7 @@ export type ThreadRow = ReturnType<typeof threadRow>;
 export function threadRow(options: RowOptions) {
   const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
   const { replies, resolved, shape, place } = thread;
-  const rest = replies > 0 || mayWrite;
+  const canOpen = replies > 0 || mayWrite;
   const isResolved = thread.state === 'resolved';
   const label = isOpen
     ? replies > 0
@@ -46,13 +46,13 @@ export function threadRow(options: RowOptions) {
   const element = h(
     'li.comment.column',
     byline(thread),
-    editable(changes),
+    editableText(changes),
     resolved && h('p.quiet-text', texts.resolvedBy(personName(resolved.by), formatDate(resolved.at))),
     shape && !shape.available && h('p.amber', texts.shapeGone),
     h(
       'div.row.wrap.comment-actions',
       place && linkButton(texts.showPlace, goTo),
-      (rest || isOpen) && toggle,
+      (canOpen || isOpen) && toggle,
       mayWrite && linkButton(isResolved ? texts.reopen : texts.resolve, setState),
     ),
     isOpen && openPart(),
@@ -66,12 +66,12 @@ export function threadRow(options: RowOptions) {
   }
 
   function openPart() {
-    const whole = h(
+    const threadActions = h(
       'div.row.wrap.comment-actions',
       location.hash.includes(thread._id) && linkButton(texts.copyLink, copyLink),
-      remove({ ...options, comment: thread, onChanged, onGone }),
+      deleteButton({ ...options, comment: thread, onChanged, onGone }),
     );
-    return h('div.column', whole, replyList(options, reloadThread), mayWrite && replyForm());
+    return h('div.column', threadActions, replyList(options, reloadThread), mayWrite && replyForm());
   }
 
   function act(change: () => Promise<void>) {
@@ -133,9 +133,14 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   }
 
   function row(reply: Comment): HTMLElement {
-    const changed = async (next: Comment): Promise<void> => listItem.replaceWith(row(next));
-    const own = { ...options, comment: reply, onChanged: changed, onGone: reloadThread };
-    const listItem: HTMLElement = h('li.column', byline(reply), editable(own), h('div.row.wrap.comment-actions', remove(own)));
+    const onChanged = async (next: Comment): Promise<void> => listItem.replaceWith(row(next));
+    const changing = { ...options, comment: reply, onChanged, onGone: reloadThread };
+    const listItem: HTMLElement = h(
+      'li.column',
+      byline(reply),
+      editableText(changing),
+      h('div.row.wrap.comment-actions', deleteButton(changing)),
+    );
     return listItem;
   }
 }
@@ -147,7 +152,7 @@ type Changing = Pick<RowOptions, 'mayWrite' | 'mayManage' | 'say' | 'signal'> & 
 };
 
 /** The text of a comment, which its author can change. */
-function editable({ comment, mayWrite, onChanged }: Changing) {
+function editableText({ comment, mayWrite, onChanged }: Changing) {
   const element = h('div.column');
   showText();
   return element;
@@ -170,7 +175,7 @@ function editable({ comment, mayWrite, onChanged }: Changing) {
 }
 
 /** A button that deletes a comment, for those who may. */
-function remove({ comment, mayWrite, mayManage, onGone }: Changing) {
+function deleteButton({ comment, mayWrite, mayManage, onGone }: Changing) {
   if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
   const ask = () =>
     askToRemove({

@@ -4,24 +4,24 @@ import { request } from '../api.js';
 const askMs = 60_000;
 
 let unread = 0;
-let tell: (count: number) => void = () => {};
+let showCount: (count: number) => void = () => {};
 
 /** Calls a function whenever the number of unread comments becomes known, in place of the former function. */
 export function onUnread(listener: (count: number) => void) {
-  tell = listener;
+  showCount = listener;
   listener(unread);
 }
 
 /** Shows another number of unread comments. */
 export function setUnread(count: number) {
   unread = count;
-  tell(count);
+  showCount(count);
 }
 
 /** Asks the server for the number of unread comments. The page works without it. */
 export async function askUnread() {
-  const found = await request('GET', 'comment/inbox/count').catch(() => null);
-  if (found) setUnread(found.unread);
+  const inbox = await request('GET', 'comment/inbox/count').catch(() => null);
+  if (inbox) setUnread(inbox.unread);
 }
 
 /** Asks for the number of unread comments now, every minute, and when the page is shown again. */

@@ -22,16 +22,16 @@ export function commentField(label: string, value = '') {
   element.addEventListener('keydown', onKey);
   return { element, input };
 
-  function typed() {
+  function typedLogin() {
     return mentionStart.exec(input.value.slice(0, input.selectionStart))?.[1] ?? null;
   }
 
   async function search() {
     const isNewest = begin();
-    const words = typed();
+    const words = typedLogin();
     // Servers that use the element need not have this route. Logins can be typed there.
     const { user } = words === null ? { user: [] } : await findNamed(words, ['user']).catch(() => ({ user: [] }));
-    if (!isNewest() || typed() !== words) return;
+    if (!isNewest() || typedLogin() !== words) return;
     suggestions.hidden = user.length === 0;
     fill(suggestions, ...user.map((one) => h('li', suggestion(one))));
     if (user.length > 0) announce(texts.people(user.length));
@@ -43,7 +43,7 @@ export function commentField(label: string, value = '') {
 
   function choose(login: string) {
     const at = input.selectionStart;
-    const start = at - (typed()?.length ?? 0);
+    const start = at - (typedLogin()?.length ?? 0);
     input.setRangeText(`${login} `, start, at, 'end');
     close();
   }
@@ -64,8 +64,8 @@ export function commentField(label: string, value = '') {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step === 0) return;
     event.preventDefault();
-    const all = [input, ...suggestions.querySelectorAll('button')];
+    const focusable = [input, ...suggestions.querySelectorAll('button')];
     const focused = (input.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement;
-    all[Math.min(Math.max(all.indexOf(focused as never) + step, 0), all.length - 1)]?.focus();
+    focusable[Math.min(Math.max(focusable.indexOf(focused as never) + step, 0), focusable.length - 1)]?.focus();
   }
 }

@@ -98,14 +98,14 @@ export async function composeFigure(
   });
   const [first] = shown;
   if (!first) throw new Error(figureTexts.outside);
-  const whole = shown.map((frame, index) => frame ?? (frames[index] as Frame));
-  const { across, gap, height } = sizeOf(whole, width);
+  const shownFrames = shown.map((frame, index) => frame ?? (frames[index] as Frame));
+  const { across, gap, height } = sizeOf(shownFrames, width);
   checkSize(width, height);
   const size = Math.min(width * text.largest, Math.max((text.points * dpi) / 72, width * text.share));
   const titleHeight = options.title === '' ? 0 : Math.ceil(size * 2);
   const panels = await Promise.all(
     sources.map(async (source, index): Promise<Panel> => {
-      const frame = whole[index] as Frame;
+      const frame = shownFrames[index] as Frame;
       const bounds = boundsOf(frame, source.metadata) ?? { left: 0, top: 0, right: 0, bottom: 0 };
       const left = index * (across + gap);
       const place = { left, top: titleHeight, right: left + across, bottom: titleHeight + height };

@@ -39,9 +39,9 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   const other = compared();
   const sources = other ? [source, other] : [source];
   const frame = chosen?.frame ?? frameOfView(stage);
-  const seen = other ? frame : (onImage(frame, metadata) ?? frame);
-  const frames = other ? [seen, frameBeside(seen, stage, other.stage)] : [seen];
-  const box = boundsOf(seen, metadata);
+  const shownFrame = other ? frame : (onImage(frame, metadata) ?? frame);
+  const frames = other ? [shownFrame, frameBeside(shownFrame, stage, other.stage)] : [shownFrame];
+  const box = boundsOf(shownFrame, metadata);
   const name = `${item.name.replace(/(\.ome)?\.\w+$/i, '')}_region_${box?.left ?? 0}_${box?.top ?? 0}`;
   const canMeasure = sources.some((one) => one.metadata.mm_x !== null);
   const result = h('p.quiet-text.small', { role: 'status' });
@@ -70,19 +70,19 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   dialog.addEventListener('close', () => end.abort());
   signal.addEventListener('abort', () => dialog.close(), { once: true });
 
-  function entered() {
+  function currentEntries() {
     return entriesIn(element, entries);
   }
 
   function showResult() {
-    const { width, dpi } = sizeFrom(entered());
+    const { width, dpi } = sizeFrom(currentEntries());
     const size = width >= 1 && dpi > 0 ? sizeOf(frames, width) : null;
     const centimeters = (pixels: number) => formatNumber((pixels / dpi) * 2.54, 3);
     result.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
   }
 
   async function drawBox() {
-    const entries = entered();
+    const entries = currentEntries();
     dialog.close();
     const drawn = await chooseBox(drawing, signal);
     if (!signal.aborted)
@@ -90,13 +90,13 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   }
 
   function reopen(next: Frame | null) {
-    const entries = entered();
+    const entries = currentEntries();
     dialog.close();
     figureDialog(options, { frame: next ?? frameOfView(stage), entries });
   }
 
   async function send() {
-    const entries = entered();
+    const entries = currentEntries();
     const settings = figureSettings(entries);
     const leave = AbortSignal.any([signal, end.signal]);
     const figure = await composeFigure(sources, frames, settings, leave);

@@ -22,10 +22,10 @@ export async function drawMarks(
   function draw(mark: Mark) {
     if ('path' in mark) {
       const path = new Path2D(mark.path.map(segment).join(''));
-      if (mark.fill) context.fillStyle = use(mark.fill);
+      if (mark.fill) context.fillStyle = applyInk(mark.fill);
       if (mark.fill) context.fill(path, 'evenodd');
       if (!mark.stroke) return;
-      context.strokeStyle = use(mark.stroke);
+      context.strokeStyle = applyInk(mark.stroke);
       context.lineWidth = mark.stroke.width;
       context.stroke(path);
       return;
@@ -34,15 +34,15 @@ export async function drawMarks(
     context.font = fontOf(size, isBold);
     context.textAlign = isCentered ? 'center' : 'left';
     if (halo) {
-      context.strokeStyle = use({ color: '#ffffff', alpha: 1 });
+      context.strokeStyle = applyInk({ color: '#ffffff', alpha: 1 });
       context.lineWidth = halo;
       context.strokeText(text, x, y);
     }
-    context.fillStyle = use(ink);
+    context.fillStyle = applyInk(ink);
     context.fillText(text, x, y);
   }
 
-  function use({ color, alpha }: Ink) {
+  function applyInk({ color, alpha }: Ink) {
     context.globalAlpha = alpha;
     return color;
   }

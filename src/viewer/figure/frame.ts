@@ -27,8 +27,11 @@ export function frameOfView(stage: Stage): Frame {
 /** The same place on the screen in another image that is compared with the first. */
 export function frameBeside(frame: Frame, first: Stage, second: Stage): Frame {
   const at = first.placement().transformPoint(frame);
-  const [here, there] = [first.size(), second.size()];
-  const { x, y } = second.toImage(at.x + (there.width - here.width) / 2, at.y + (there.height - here.height) / 2);
+  const [firstSize, secondSize] = [first.size(), second.size()];
+  const { x, y } = second.toImage(
+    at.x + (secondSize.width - firstSize.width) / 2,
+    at.y + (secondSize.height - firstSize.height) / 2,
+  );
   const factor = first.zoom() / second.zoom();
   const rotation = frame.rotation + second.rotation() - first.rotation();
   return { x, y, width: frame.width * factor, height: frame.height * factor, rotation };

@@ -168,8 +168,8 @@ export function marksOfShape(element: Element, { placement, unit }: Ground, opac
 /** The labels that are always visible, above their shapes. */
 export function marksOfLabels(elements: readonly Element[], { placement, unit, view }: Ground): TextMark[] {
   const labeled = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
-  const seen = labeled.filter((element) => overlaps(boxOf(element), view)).slice(0, maxLabels);
-  return seen.map((element) => {
+  const visible = labeled.filter((element) => overlaps(boxOf(element), view)).slice(0, maxLabels);
+  return visible.map((element) => {
     const { left, top, right, bottom } = boxOf(element);
     const corners = [left, right].flatMap((x) => [top, bottom].map((y) => placement.transformPoint({ x, y })));
     const { value, fontSize = 13, color = '#16181f' } = element.label as NonNullable<Element['label']>;

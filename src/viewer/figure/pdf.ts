@@ -7,12 +7,12 @@ const special = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜�
 
 /** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
 function encoded(text: string): number[] | null {
-  const found = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
+  const codes = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
     const code = letter.codePointAt(0) as number;
     if ((code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff)) return code;
     return special.includes(letter) ? 0x80 + special.indexOf(letter) : -1;
   });
-  return found.includes(-1) ? null : found;
+  return codes.includes(-1) ? null : codes;
 }
 
 /** Whether a PDF can have a mark as vectors. Other texts must be in its picture. */
@@ -103,9 +103,9 @@ function assembled(objects: (string | Blob)[][]) {
   let length = (parts[0] as string).length;
   const places = objects.map((object, index) => {
     const place = length;
-    const whole = [`${index + 1} 0 obj\n`, ...object, '\nendobj\n'];
-    parts.push(...whole);
-    for (const part of whole) length += typeof part === 'string' ? part.length : part.size;
+    const pieces = [`${index + 1} 0 obj\n`, ...object, '\nendobj\n'];
+    parts.push(...pieces);
+    for (const part of pieces) length += typeof part === 'string' ? part.length : part.size;
     return `${String(place).padStart(10, '0')} 00000 n \n`;
   });
   const count = objects.length + 1;

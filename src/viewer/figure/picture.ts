@@ -63,12 +63,12 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   async function paintTiles(url: TileUrl, opacity: number) {
     const tiles = tilesOf(panel.metadata, bounds, zoom);
     for (let start = 0; start < tiles.length; start += parallel) {
-      const some = tiles.slice(start, start + parallel);
-      const found = await Promise.all(some.map(({ level, x, y }) => requestPicture(url(level, x, y), signal)));
+      const batch = tiles.slice(start, start + parallel);
+      const pictures = await Promise.all(batch.map(({ level, x, y }) => requestPicture(url(level, x, y), signal)));
       paint(() => {
         context.globalAlpha = opacity;
-        for (const [index, tile] of found.entries()) {
-          const { left, top, side } = some[index] as (typeof tiles)[number];
+        for (const [index, tile] of pictures.entries()) {
+          const { left, top, side } = batch[index] as (typeof tiles)[number];
           drawIn(tile, { left, top, right: left + tile.width * side, bottom: top + tile.height * side });
         }
       });

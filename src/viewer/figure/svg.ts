@@ -11,7 +11,7 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
       `<clipPath id="part-${index}"><rect x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/></clipPath>`,
       `<g clip-path="url(#part-${index})">`,
     );
-    await eachMark(marks, signal, (mark) => text.push(written(mark)));
+    await eachMark(marks, signal, (mark) => text.push(elementOf(mark)));
     text.push('</g>');
   }
   return new Blob(
@@ -27,7 +27,7 @@ export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi
   );
 }
 
-function written(mark: Mark) {
+function elementOf(mark: Mark) {
   if ('path' in mark) {
     const { path, fill, stroke } = mark;
     const filled = fill ? `${ink('fill', fill)} fill-rule="evenodd"` : 'fill="none"';

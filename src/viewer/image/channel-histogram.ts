@@ -16,8 +16,8 @@ export async function requestHistogram(
   const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
     const query = { frame, ...projectionQuery(projection), bins, threshold: automaticShare, ...part };
     // The response is the state of the cache only for requests of it.
-    const found = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal })) as unknown as Histogram[];
-    return found['band' in source ? source.band - 1 : 0];
+    const histograms = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal })) as unknown as Histogram[];
+    return histograms['band' in source ? source.band - 1 : 0];
   };
   const histogram = await ask();
   if (!histogram) return undefined;

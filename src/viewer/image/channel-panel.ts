@@ -99,9 +99,9 @@ export function channelPanel(options: ChannelPanelOptions) {
       'aria-label': commonTexts.colorOf(name),
       oninput: () => change(index, { color: picker.value }),
     });
-    const alone = () => channels.every((channel, at) => channel.on === (at === index));
-    const only = linkButton(imageTexts.only, () => showOnly(alone() ? null : index), imageTexts.onlyChannel(name));
-    only.setAttribute('aria-pressed', String(alone()));
+    const isAlone = () => channels.every((channel, at) => channel.on === (at === index));
+    const only = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
+    only.setAttribute('aria-pressed', String(isAlone()));
     const guess = isGuessed && color === start[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
     const tone = channelTone(channels[index] as Channel, (changes) => change(index, changes));
@@ -112,7 +112,7 @@ export function channelPanel(options: ChannelPanelOptions) {
 /** The ranges of the visible channels, on their histograms. */
 class ChannelRanges {
   /** Cancels the pending requests for histograms. */
-  #asking = new AbortController();
+  #requests = new AbortController();
   #places: HTMLElement[] = [];
 
   constructor(
@@ -124,7 +124,7 @@ class ChannelRanges {
       signal: AbortSignal;
     },
   ) {
-    options.signal.addEventListener('abort', () => this.#asking.abort(), { once: true });
+    options.signal.addEventListener('abort', () => this.#requests.abort(), { once: true });
   }
 
   /** Makes a new element for each channel, in order. */
@@ -135,9 +135,9 @@ class ChannelRanges {
 
   /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
   async fill() {
-    this.#asking.abort();
-    this.#asking = new AbortController();
-    const { signal } = this.#asking;
+    this.#requests.abort();
+    this.#requests = new AbortController();
+    const { signal } = this.#requests;
     for (const [index, place] of this.#places.entries()) {
       const isOn = this.options.channels()[index]?.on;
       if (isOn && !signal.aborted) await this.#fill(place, index, signal);
@@ -148,8 +148,9 @@ class ChannelRanges {
     const { channels, request, change } = this.options;
     const channel = () => channels()[index] as Channel;
     try {
-      const all = await request(channel(), signal);
-      if (all) fill(place, ...channelRange({ all, channel, change: (changes) => change(index, changes) }));
+      const histogram = await request(channel(), signal);
+      if (histogram)
+        fill(place, ...channelRange({ fullHistogram: histogram, channel, change: (changes) => change(index, changes) }));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!signal.aborted) fill(place);

@@ -17,12 +17,12 @@ const drawn = { width: 256, height: 48 };
  * @param options `channel` gives its present state, `change` is called when the user moves a bound
  */
 export function channelRange(options: {
-  all: Histogram;
+  fullHistogram: Histogram;
   channel: () => Bounded;
   change: (changes: Partial<Pick<Channel, 'min' | 'max'>>) => void;
 }) {
-  const { all, channel, change } = options;
-  const histogram = cropped(all, channel());
+  const { fullHistogram, channel, change } = options;
+  const histogram = cropped(fullHistogram, channel());
   const { name } = channel();
   const { min, max } = histogram;
   // Arrow keys move by a sample, or by a hundredth of other ranges.
@@ -32,37 +32,37 @@ export function channelRange(options: {
       const other = valueOf(bound === 'min' ? 'max' : 'min');
       const near = Number(significant(Math[bound](entered, other), 6));
       change({ [bound]: Number.isNaN(entered) ? null : near });
-      tell();
+      showBounds();
     };
     const label = imageTexts.boundOf[bound](name);
     const input = h('input', { type: 'range', min, max, step, 'aria-label': label, oninput: () => set(input) });
     // Samples beyond the slider can be typed.
-    const typed = `${imageTexts.bounds[bound]} ${name}`;
-    const value = h('input', { type: 'number', step: 'any', 'aria-label': typed, onchange: () => set(value) });
+    const typedLabel = `${imageTexts.bounds[bound]} ${name}`;
+    const value = h('input', { type: 'number', step: 'any', 'aria-label': typedLabel, onchange: () => set(value) });
     return { bound, input, value };
   });
-  const valueOf = (bound: 'min' | 'max') => channel()[bound] ?? all.thresholds[bound === 'min' ? 0 : 1];
-  const makeAutomatic = () => (change({ min: null, max: null }), tell());
+  const valueOf = (bound: 'min' | 'max') => channel()[bound] ?? fullHistogram.thresholds[bound === 'min' ? 0 : 1];
+  const makeAutomatic = () => (change({ min: null, max: null }), showBounds());
   const automatic = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
   const band = h('div.histogram-band');
-  tell();
+  showBounds();
   return [
     h('div.histogram', { 'aria-hidden': 'true' }, picture(histogram), band),
     ...inputs.map(({ bound, input, value }) => h('label.bound.small', imageTexts.bounds[bound], input, value)),
     automatic,
   ];
 
-  function tell() {
-    const present = channel();
+  function showBounds() {
+    const current = channel();
     const [low, high] = inputs.map(({ bound, input, value }) => {
       input.valueAsNumber = valueOf(bound);
-      value.value = significant(present[bound] ?? input.valueAsNumber, present[bound] === null ? 5 : 6);
+      value.value = significant(current[bound] ?? input.valueAsNumber, current[bound] === null ? 5 : 6);
       return (100 * (input.valueAsNumber - min)) / (max - min || 1);
     });
     band.style.left = `${low}%`;
     band.style.right = `${100 - (high ?? 100)}%`;
     // A disabled button would lose the focus.
-    automatic.ariaDisabled = String(present.min === null && present.max === null);
+    automatic.ariaDisabled = String(current.min === null && current.max === null);
   }
 }
 
@@ -78,9 +78,9 @@ function cropped(histogram: Histogram, channel: Bounded): Histogram {
 /** The curve of a histogram, with logarithmic counts, because the background has most samples. */
 function picture({ hist }: Histogram) {
   const top = Math.log1p(Math.max(...hist)) || 1;
-  const per = Math.ceil(hist.length / drawn.width);
-  const points = Array.from({ length: Math.ceil(hist.length / per) }, (_, at) => {
-    const maxCount = Math.max(...hist.slice(at * per, (at + 1) * per));
+  const binsPerStep = Math.ceil(hist.length / drawn.width);
+  const points = Array.from({ length: Math.ceil(hist.length / binsPerStep) }, (_, at) => {
+    const maxCount = Math.max(...hist.slice(at * binsPerStep, (at + 1) * binsPerStep));
     return `L${at} ${(drawn.height * (1 - Math.log1p(maxCount) / top)).toFixed(1)}H${at + 1}`;
   });
   const attributes = { viewBox: `0 0 ${drawn.width} ${drawn.height}`, preserveAspectRatio: 'none' };

@@ -40,10 +40,10 @@ export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: Ab
   }
 
   function pick({ _id: id, name }: Item) {
-    const take = () => {
+    const choose = () => {
       dialog.close();
       onChosen(id);
     };
-    return h('button.pick.row', { onclick: take }, icon('image'), name);
+    return h('button.pick.row', { onclick: choose }, icon('image'), name);
   }
 }

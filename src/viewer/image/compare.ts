@@ -27,7 +27,7 @@ export function comparison(options: {
   const compare = wideButton('compare', compareTexts.compare, () => (second ? close() : choose()));
   const lock = button('', toggleLock, { picture: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onRest(settle);
-  first.image.showBeside(() => second?.image.figure ?? null);
+  first.image.compareWith(() => second?.image.figure ?? null);
   return { button: compare, update, query, second: () => second?.image ?? null };
 
   /** The part of the address for the second image. */

@@ -109,7 +109,7 @@ export class ImageView {
   }
 
   /** Puts another image next to this one in figures. */
-  showBeside(other: () => FigureSource | null) {
+  compareWith(other: () => FigureSource | null) {
     this.#compared = other;
   }
 
@@ -140,7 +140,7 @@ export class ImageView {
     state.read(next);
     this.#goToPlace(next, false);
     if (next.has('hide')) this.#annotations.hideOnly(readList(next.get('hide')));
-    this.#annotations.color(readColorings(next.get('coloring')));
+    this.#annotations.setColorings(readColorings(next.get('coloring')));
     this.#showLight();
     this.#lights.set(state.light);
     this.#channels.set(state.channels);
@@ -296,7 +296,8 @@ export class ImageView {
     const hide = this.#annotations.hidden.join(',') || null;
     const { coloring } = this.#annotations;
     const comment = this.comments?.current() ?? null;
-    if (onAddress({ frame, project, at, rotation, channels, light, hide, coloring, comment }) !== false) this.#annotations.tell();
+    if (onAddress({ frame, project, at, rotation, channels, light, hide, coloring, comment }) !== false)
+      this.#annotations.rememberAddress();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from './metadata.js';
-import { moveWith, noOffset, presentOffset, type Side } from './offset.js';
+import { moveWith, noOffset, currentOffset, type Side } from './offset.js';
 
 /** Moves two images together: the one that the user touches leads, and takes the other one with it. */
 export class JointMove {
@@ -40,14 +40,14 @@ export class JointMove {
   /** Moves the other image with the leading one, or learns their relative position from a move of one alone. */
   follow(moved: 0 | 1) {
     if (this.#sides === null || moved !== this.#leads || this.#isFollowing) return;
-    const [one, other] = this.#sides;
+    const [firstSide, secondSide] = this.#sides;
     if (!this.isLocked || this.#isAlone) {
-      this.offset = presentOffset(one, other);
+      this.offset = currentOffset(firstSide, secondSide);
       return;
     }
     this.#isFollowing = true;
-    if (moved === 0) moveWith(one, other, this.offset, false);
-    else moveWith(other, one, this.offset, true);
+    if (moved === 0) moveWith(firstSide, secondSide, this.offset, false);
+    else moveWith(secondSide, firstSide, this.offset, true);
     this.#isFollowing = false;
   }
 

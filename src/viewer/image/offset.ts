@@ -27,30 +27,30 @@ export function writeOffset({ x, y, scale, turn }: Offset) {
 }
 
 /** The initial offset: the centers of both images are at the same place. */
-export function centeredOffset({ center: one, unit }: Side, { center: other }: Side): Offset {
-  const [x, y] = [other.x - one.x, other.y - one.y];
+export function centeredOffset({ center: firstCenter, unit }: Side, { center: secondCenter }: Side): Offset {
+  const [x, y] = [secondCenter.x - firstCenter.x, secondCenter.y - firstCenter.y];
   // Images of the same extent may differ by a rounded size of a pixel.
   return Math.abs(x) < unit / 2 && Math.abs(y) < unit / 2 ? noOffset : { ...noOffset, x, y };
 }
 
 /** Whether the second image has a part in the middle of the view of the first. */
-export function isInView(one: Side, { center }: Side, offset: Offset) {
-  const { x, y } = matrixOf(offset).transformPoint(seenBy(one));
+export function isInView(first: Side, { center }: Side, offset: Offset) {
+  const { x, y } = matrixOf(offset).transformPoint(viewOf(first));
   return x >= 0 && y >= 0 && x <= 2 * center.x && y <= 2 * center.y;
 }
 
 /** The offset between the current views. */
-export function presentOffset(first: Side, second: Side): Offset {
-  const [one, other] = [seenBy(first), seenBy(second)];
-  const turn = other.rotation - one.rotation;
-  const scale = other.width / second.stage.size().width / (one.width / first.stage.size().width);
-  const { x, y } = matrixOf({ x: 0, y: 0, scale, turn }).transformPoint(one);
-  return { x: other.x - x, y: other.y - y, scale, turn };
+export function currentOffset(first: Side, second: Side): Offset {
+  const [firstView, secondView] = [viewOf(first), viewOf(second)];
+  const turn = secondView.rotation - firstView.rotation;
+  const scale = secondView.width / second.stage.size().width / (firstView.width / first.stage.size().width);
+  const { x, y } = matrixOf({ x: 0, y: 0, scale, turn }).transformPoint(firstView);
+  return { x: secondView.x - x, y: secondView.y - y, scale, turn };
 }
 
 /** Moves an image so that it shows the same as another one. @param offset of the image that is moved, relative to the other one */
 export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolean) {
-  const seen = seenBy(from);
+  const seen = viewOf(from);
   const matrix = matrixOf(offset);
   const { x, y } = (isInverse ? matrix.inverse() : matrix).transformPoint(seen);
   const factor = (isInverse ? 1 / offset.scale : offset.scale) * (to.stage.size().width / from.stage.size().width);
@@ -63,7 +63,7 @@ function matrixOf({ x, y, scale, turn }: Offset) {
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale);
 }
 
-function seenBy({ stage, unit }: Side) {
+function viewOf({ stage, unit }: Side) {
   const { x, y, width } = stage.place();
   return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.animatedRotation() };
 }

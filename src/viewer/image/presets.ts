@@ -7,14 +7,14 @@ export async function loadPresets(item: ImageItem, channels: Channel[], signal: 
   // Links do not open the presets, and addresses with a link name the channels.
   if (channels.length === 0 || isLinked()) return { presets: [], firstShown: channels };
   // If one of these is missing, or the user may not read it, there are fewer presets.
-  const [settings, ofFolder, itemPresets, internal] = await Promise.all([
+  const [settings, folderList, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
     folderPresets(item, signal).catch(() => []),
     request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
     request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
   ]);
   const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
-  const presets = presetsOf({ lists: [imageFramePresets, ofFolder, itemPresets], omero: internal?.omero });
+  const presets = presetsOf({ lists: [imageFramePresets, folderList, itemPresets], omero: internal?.omero });
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
   return { presets, firstShown: first ? applyPreset(first, channels) : channels };
@@ -29,8 +29,8 @@ const folderPresetsName = '.large_image_presets.yaml';
 /** The presets that this page has stored in a folder, or else in those above it. */
 async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
   const path = `folder/${folderId}/yaml_config/${folderPresetsName}` as const;
-  const { imageFramePresets: found } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;
-  return Array.isArray(found) ? found : [];
+  const { imageFramePresets: presets } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;
+  return Array.isArray(presets) ? presets : [];
 }
 
 /** Stores the channels as a preset, in place of one with the same name. */

@@ -36,7 +36,7 @@ export function pixelReadout(options: {
   const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, value);
   /** in pixels of the stage */
   let at: { x: number; y: number } | null = null;
-  let asking: AbortController | null = null;
+  let pending: AbortController | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   element.addEventListener('pointermove', (event) => follow(event));
@@ -62,7 +62,7 @@ export function pixelReadout(options: {
   function hide() {
     at = null;
     clearTimeout(timer);
-    asking?.abort();
+    pending?.abort();
     output.hidden = true;
   }
 
@@ -70,7 +70,7 @@ export function pixelReadout(options: {
   function update(pointer: { x: number; y: number }) {
     at = pointer;
     clearTimeout(timer);
-    asking?.abort();
+    pending?.abort();
     const point = stage.toImage(pointer.x, pointer.y);
     const x = Math.floor(point.x);
     const y = Math.floor(point.y);
@@ -83,7 +83,7 @@ export function pixelReadout(options: {
 
   async function ask(left: number, top: number) {
     const controller = new AbortController();
-    asking = controller;
+    pending = controller;
     try {
       const shown = samples().slice(0, maxSamples);
       const frames = [...new Set(shown.map((sample) => sample.frame))];
@@ -97,9 +97,9 @@ export function pixelReadout(options: {
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The response is a list only for requests of several frames.
       const pixels = [answer].flat();
-      const named = shown.map((sample) => {
-        const found = pixels[frames.indexOf(sample.frame)]?.value?.[sample.band - 1];
-        return `${sample.name}\u00a0${found ?? '–'}`;
+      const named = shown.map((channel) => {
+        const sample = pixels[frames.indexOf(channel.frame)]?.value?.[channel.band - 1];
+        return `${channel.name}\u00a0${sample ?? '–'}`;
       });
       value.textContent = named.length > 0 ? named.join('  ') : pixelText(pixels[0] ?? {});
       // Several frames have no common color here.

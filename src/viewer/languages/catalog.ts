@@ -16,21 +16,21 @@ import * as texts from '../texts.js';
 const current = { ...texts, ...adminTexts, ...annotationTexts, ...commentTexts, ...figureTexts, ...objectTexts, ...sharingTexts };
 
 /** The same members with any words in them. */
-type InAnyWords<T> = T extends string
+type WithAnyText<T> = T extends string
   ? string
   : T extends (...values: infer Values) => unknown
     ? (...values: Values) => string
-    : { [Member in keyof T]: InAnyWords<T[Member]> };
+    : { [Member in keyof T]: WithAnyText<T[Member]> };
 
-type Partly<T> = T extends string | ((...values: never) => unknown) | readonly unknown[]
+type DeepPartial<T> = T extends string | ((...values: never) => unknown) | readonly unknown[]
   ? T
-  : { [Member in keyof T]?: Partly<T[Member]> };
+  : { [Member in keyof T]?: DeepPartial<T[Member]> };
 
 /** All texts of the page. */
-export type Texts = InAnyWords<typeof current>;
+export type Texts = WithAnyText<typeof current>;
 
 /** Texts in another language. Those that are left out stay in English. */
-export type Translation = Partly<Texts>;
+export type Translation = DeepPartial<Texts>;
 
 /** The constants with their current texts. */
 export const currentTexts: Texts = current;
@@ -54,14 +54,14 @@ export function addTranslation(name: string, translation: Translation | (() => P
 }
 
 /** The language with texts that comes closest to a tag such as `de-AT`; English if there is none. */
-function closest(tag: string) {
+function closestLanguage(tag: string) {
   for (let name = tag.toLowerCase(); name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('-'))))
     if (name === 'en' || translations.has(name)) return name;
   return 'en';
 }
 
 /** Languages are changed one after another, because their texts are loaded. */
-let changing: Promise<void> = Promise.resolve();
+let pendingChange: Promise<void> = Promise.resolve();
 
 /**
  * Changes the language of everything that is drawn from now on. If its texts cannot be loaded, they are English.
@@ -69,12 +69,12 @@ let changing: Promise<void> = Promise.resolve();
  * @param tag language tag as in the attribute `lang`
  */
 export function useLanguage(tag: string) {
-  changing = changing.then(() => change(tag));
-  return changing;
+  pendingChange = pendingChange.then(() => changeLanguage(tag));
+  return pendingChange;
 }
 
-async function change(tag: string) {
-  let name = closest(tag);
+async function changeLanguage(tag: string) {
+  let name = closestLanguage(tag);
   let translation = translations.get(name);
   if (typeof translation === 'function') translation = await translation().catch(() => undefined);
   if (!translation) name = 'en';
@@ -88,8 +88,8 @@ async function change(tag: string) {
 function localeOf(name: string, tag: string) {
   // Only browsers have this.
   const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };
-  const regional = [tag, ...(navigator?.languages ?? [])].filter((one) => one.includes('-'));
-  return [...regional, name].find((one) => closest(one) === name && isSupported(one)) ?? 'en';
+  const regional = [tag, ...(navigator?.languages ?? [])].filter((locale) => locale.includes('-'));
+  return [...regional, name].find((locale) => closestLanguage(locale) === name && isSupported(locale)) ?? 'en';
 }
 
 function isSupported(tag: string) {
@@ -106,10 +106,10 @@ function merged(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;
   const translatedArea = translated as Record<string, unknown>;
-  const both = Object.entries(original as object).map(([key, text]) => [
+  const texts = Object.entries(original as object).map(([key, text]) => [
     key,
     Object.hasOwn(translatedArea, key) ? merged(text, translatedArea[key]) : text,
   ]);
   // Tables such as that of the names of settings may have more rows than in English.
-  return Object.fromEntries([...Object.entries(translatedArea), ...both]);
+  return Object.fromEntries([...Object.entries(translatedArea), ...texts]);
 }

@@ -46,7 +46,7 @@ export interface Cut {
   refit?: (placement: DOMMatrix) => boolean;
 }
 
-interface Held extends Cell {
+interface TrackedCell extends Cell {
   picture: ImageBitmap | null;
   state: 'asked' | 'drawing' | 'drawn';
   end: AbortController;
@@ -58,8 +58,8 @@ export function snapped(value: number) {
 }
 
 /** The cells of one cut. */
-class Sheet {
-  readonly cells: Map<string, Held> = new Map();
+class CellGrid {
+  readonly cells: Map<string, TrackedCell> = new Map();
   /** The area to draw while the view moves; `null`: everything */
   ahead: Box | null = null;
   #seen: Box | null = null;
@@ -77,7 +77,7 @@ class Sheet {
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
-  paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, seen: Box) {
+  paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visible: Box) {
     const moved = this.placed(placement);
     const isTurned = Math.abs(moved.b) > 1e-6;
     if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(moved));
@@ -85,7 +85,7 @@ class Sheet {
     const scale = isTurned || Math.abs(moved.a - 1) < 1e-6 ? 1 : moved.a;
     const onCanvas = (value: number, offset: number) => (isTurned ? value : Math.round((value * scale + offset) * ratio));
     for (const { box, picture } of this.cells.values()) {
-      if (!picture || !overlaps(box, seen)) continue;
+      if (!picture || !overlaps(box, visible)) continue;
       const [left, top] = [onCanvas(box.left, x), onCanvas(box.top, y)];
       context.drawImage(picture, left, top, onCanvas(box.right, x) - left, onCanvas(box.bottom, y) - top);
     }
@@ -100,28 +100,28 @@ class Sheet {
   }
 
   /** Follows the visible part: while it moves, only cells ahead of it are drawn; when it rests, all that are near. */
-  look(seen: Box, near: Box) {
-    const before = this.#seen ?? seen;
-    this.#seen = seen;
+  follow(visible: Box, near: Box) {
+    const before = this.#seen ?? visible;
+    this.#seen = visible;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
-      const move = seen[side] - before[side];
+      const move = visible[side] - before[side];
       return Math.abs(move) < noMove ? 0 : move;
     }) as [number, number, number, number];
     if (!left && !top && !right && !bottom) return;
     this.ahead = {
-      left: left < 0 ? near.left : seen.left,
-      top: top < 0 ? near.top : seen.top,
-      right: right > 0 ? near.right : seen.right,
-      bottom: bottom > 0 ? near.bottom : seen.bottom,
+      left: left < 0 ? near.left : visible.left,
+      top: top < 0 ? near.top : visible.top,
+      right: right > 0 ? near.right : visible.right,
+      bottom: bottom > 0 ? near.bottom : visible.bottom,
     };
   }
 
   /** Moves all cells to their positions in the current cut. */
-  relay() {
+  repositionCells() {
     for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
 
-  drop(key: string, { picture, end }: Held) {
+  drop(key: string, { picture, end }: TrackedCell) {
     end.abort();
     picture?.close();
     this.cells.delete(key);
@@ -172,11 +172,11 @@ interface CellLayerOptions {
  * replace the old ones at once. Elements above the image would instead be blended with it by the browser in every frame.
  */
 export class CellLayer {
-  #shown: Sheet | null = null;
+  #shown: CellGrid | null = null;
   /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
-  #next: Sheet | null = null;
-  #isAsked = false;
-  #working = 0;
+  #next: CellGrid | null = null;
+  #isScheduled = false;
+  #drawingCount = 0;
   readonly #leave: () => void;
 
   constructor(private readonly options: CellLayerOptions) {
@@ -195,11 +195,11 @@ export class CellLayer {
 
   /** Redraws all cells. */
   redraw() {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     requestAnimationFrame(() => {
-      if (this.#isAsked && this.options.stage.canvas.isConnected) this.#start();
-      this.#isAsked = false;
+      if (this.#isScheduled && this.options.stage.canvas.isConnected) this.#start();
+      this.#isScheduled = false;
     });
   }
 
@@ -207,11 +207,11 @@ export class CellLayer {
   redrawCells(test: (cell: Cell) => boolean) {
     for (const cell of (this.#next ?? this.#shown)?.cells.values() ?? [])
       if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
-    this.#work();
+    this.#drawNext();
   }
 
   hide() {
-    this.#isAsked = false;
+    this.#isScheduled = false;
     this.#shown?.close();
     this.#next?.close();
     this.#shown = this.#next = null;
@@ -225,7 +225,7 @@ export class CellLayer {
 
   #start() {
     this.#next?.close();
-    this.#next = new Sheet(this.options.cut(this.options.stage.placement()));
+    this.#next = new CellGrid(this.options.cut(this.options.stage.placement()));
     this.#follow();
   }
 
@@ -238,8 +238,8 @@ export class CellLayer {
     if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#start();
     const near = this.#around(moved, beyond);
     newest.fill(near, this.#around(moved, awaited));
-    newest.look(this.#around(moved, 0), near);
-    this.#work();
+    newest.follow(this.#around(moved, 0), near);
+    this.#drawNext();
     this.#swap();
   }
 
@@ -258,48 +258,48 @@ export class CellLayer {
     const newest = this.#next ?? this.#shown;
     if (!newest) return;
     newest.ahead = null;
-    this.#work();
+    this.#drawNext();
     const placement = this.options.stage.placement();
     const { a, b, e, f } = newest.placed(placement);
     const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapped(e), f - snapped(f)) < 0.02;
     if (isSharp) return;
     if (!newest.cut.refit?.(placement)) return this.#start();
-    newest.relay();
+    newest.repositionCells();
     newest.trim(this.#around(newest.placed(placement), beyond));
     // Tiles of a different size are scaled to it.
     this.redrawCells(() => true);
     this.options.stage.repaint();
   }
 
-  #work() {
-    while (this.#working < this.options.parallel) {
+  #drawNext() {
+    while (this.#drawingCount < this.options.parallel) {
       const sheet = this.#next ?? this.#shown;
       const cell = sheet && this.#nearest(sheet);
       if (!sheet || !cell) return;
-      this.#working += 1;
+      this.#drawingCount += 1;
       void this.#draw(sheet, cell);
     }
   }
 
   /** The cell to draw next: the nearest to the center of the stage. */
-  #nearest(sheet: Sheet) {
-    const seen = this.#around(sheet.placed(this.options.stage.placement()), 0);
-    const { left, top, right, bottom } = seen;
+  #nearest(sheet: CellGrid) {
+    const visible = this.#around(sheet.placed(this.options.stage.placement()), 0);
+    const { left, top, right, bottom } = visible;
     const { cut, ahead } = sheet;
-    const away = ({ box }: Held) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
-    const isDue = (cell: Held) =>
-      (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, seen) || (cut.isReady?.(cell) ?? true));
-    let found: Held | null = null;
+    const away = ({ box }: TrackedCell) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
+    const isDue = (cell: TrackedCell) =>
+      (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, visible) || (cut.isReady?.(cell) ?? true));
+    let nearest: TrackedCell | null = null;
     for (const cell of sheet.cells.values())
-      if (cell.state === 'asked' && (!found || away(cell) < away(found)) && isDue(cell)) found = cell;
-    return found;
+      if (cell.state === 'asked' && (!nearest || away(cell) < away(nearest)) && isDue(cell)) nearest = cell;
+    return nearest;
   }
 
-  async #draw(sheet: Sheet, cell: Held) {
+  async #draw(sheet: CellGrid, cell: TrackedCell) {
     cell.state = 'drawing';
     const { signal } = cell.end;
     const picture = await sheet.cut.draw(cell, signal).catch(() => null);
-    this.#working -= 1;
+    this.#drawingCount -= 1;
     if (signal.aborted) picture?.close();
     else {
       cell.state = 'drawn';
@@ -308,13 +308,14 @@ export class CellLayer {
       if (sheet === this.#shown) this.options.stage.repaint();
       this.#swap();
     }
-    this.#work();
+    this.#drawNext();
   }
 
   #swap() {
     if (!this.#next) return;
-    const seen = this.#around(this.#next.placed(this.options.stage.placement()), 0);
-    if (this.#shown) for (const { box, state } of this.#next.cells.values()) if (state !== 'drawn' && overlaps(box, seen)) return;
+    const visible = this.#around(this.#next.placed(this.options.stage.placement()), 0);
+    if (this.#shown)
+      for (const { box, state } of this.#next.cells.values()) if (state !== 'drawn' && overlaps(box, visible)) return;
     this.#shown?.close();
     this.#shown = this.#next;
     this.#next = null;

@@ -25,7 +25,7 @@ export class FrameStack {
     private readonly sourceOf: (frame: string, queue: TileQueue) => object,
     private readonly signal: AbortSignal,
   ) {
-    signal.addEventListener('abort', () => this.#queue.want(), { once: true });
+    signal.addEventListener('abort', () => this.#queue.setVisible(), { once: true });
   }
 
   /**
@@ -41,7 +41,7 @@ export class FrameStack {
     // The user has selected another frame in the meantime.
     if (this.#shown !== frame) return image;
     for (const added of this.#added) added.setPreload(false);
-    this.#queue.want(image.source);
+    this.#queue.setVisible(image.source);
     this.#added = [...this.#added.filter((added) => added !== image), image];
     const { world } = this.viewer;
     const top = this.#added.length - 1;
@@ -98,7 +98,7 @@ export class FrameStack {
       const ahead = await this.#image(next);
       await this.#image(frame);
       if (this.#shown !== frame) return;
-      this.#queue.want(image.source, ahead.source);
+      this.#queue.setVisible(image.source, ahead.source);
       ahead.setPreload(true);
     }
   }

@@ -68,9 +68,13 @@ function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
   const home = viewer.viewport.getHomeBoundsNoRotate();
   const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
   if (same('x') && same('y') && same('width')) return null;
-  const seen = image.viewportToImageRectangle(bounds);
+  const rectangle = image.viewportToImageRectangle(bounds);
   // Coordinates have as many digits as are distinguishable on the screen.
-  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
+  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(rectangle.width))));
   const round = (value: number) => Number(value.toFixed(digits));
-  return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+  return {
+    x: round(rectangle.x + rectangle.width / 2),
+    y: round(rectangle.y + rectangle.height / 2),
+    width: round(rectangle.width),
+  };
 }

@@ -8,7 +8,7 @@ import type { ImageMetadata } from '../image/metadata.js';
 const parallel = 6;
 
 /** Number of tiles that are kept, the same as in OpenSeadragon. */
-const maxKnown = 200;
+const maxBitmaps = 200;
 
 /**
  * A tile of the level nearest to the screen is enlarged by at most the root of two; only tiles of full resolution are enlarged
@@ -89,10 +89,10 @@ export function tileLayer(
       const picture = bitmaps.get(url) ?? (await requestPicture(url, signal));
       bitmaps.delete(url);
       bitmaps.set(url, picture);
-      for (const oldest of bitmaps.keys()) if (bitmaps.size > maxKnown) bitmaps.delete(oldest);
-      const seen = [right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio)) as [number, number];
-      const isSmall = seen[0] > maxEnlarged * picture.width;
-      const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : seen;
+      for (const oldest of bitmaps.keys()) if (bitmaps.size > maxBitmaps) bitmaps.delete(oldest);
+      const screenSize = [right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio)) as [number, number];
+      const isSmall = screenSize[0] > maxEnlarged * picture.width;
+      const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : screenSize;
       return await createImageBitmap(picture, { resizeWidth, resizeHeight });
     } catch (error) {
       if (!signal.aborted) onProblem(messageOf(error));

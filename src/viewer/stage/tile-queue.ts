@@ -10,7 +10,7 @@ export interface TileJob {
 const parallel = 6;
 
 /** Time in milliseconds after which a request for a tile fails. Tiles may wait in the queue of a busy server. */
-const patience = 120_000;
+const timeoutMs = 120_000;
 
 /**
  * Fetches the tiles of the visible frames. Pending requests for other frames are canceled, on the server too, and repeated when
@@ -18,52 +18,52 @@ const patience = 120_000;
  */
 export class TileQueue {
   #waiting: Set<TileJob> = new Set();
-  #underWay: Map<TileJob, AbortController> = new Map();
-  #wanted: Set<object> = new Set();
+  #running: Map<TileJob, AbortController> = new Map();
+  #visible: Set<object> = new Set();
 
   /** @param load fetches a tile by its address */
   constructor(private readonly load: (url: string, signal: AbortSignal) => Promise<unknown>) {}
 
   /** Sets the visible frames. @param sources the tile sources of these frames */
-  want(...sources: object[]) {
-    this.#wanted = new Set(sources);
-    for (const job of this.#underWay.keys()) {
-      if (this.#wanted.has(job.source)) continue;
+  setVisible(...sources: object[]) {
+    this.#visible = new Set(sources);
+    for (const job of this.#running.keys()) {
+      if (this.#visible.has(job.source)) continue;
       this.drop(job);
       this.#waiting.add(job);
     }
-    this.#work();
+    this.#startNext();
   }
 
   add(job: TileJob) {
     this.#waiting.add(job);
-    this.#work();
+    this.#startNext();
   }
 
   drop(job: TileJob) {
     this.#waiting.delete(job);
-    this.#underWay.get(job)?.abort();
-    this.#underWay.delete(job);
+    this.#running.get(job)?.abort();
+    this.#running.delete(job);
   }
 
-  #work() {
+  #startNext() {
     for (const job of this.#waiting) {
-      if (this.#underWay.size >= parallel) return;
-      if (this.#wanted.has(job.source)) void this.#fetch(job);
+      if (this.#running.size >= parallel) return;
+      if (this.#visible.has(job.source)) void this.#fetch(job);
     }
   }
 
   async #fetch(job: TileJob) {
     const leave = new AbortController();
     this.#waiting.delete(job);
-    this.#underWay.set(job, leave);
+    this.#running.set(job, leave);
     try {
-      const picture = await this.load(job.src, AbortSignal.any([leave.signal, AbortSignal.timeout(patience)]));
+      const picture = await this.load(job.src, AbortSignal.any([leave.signal, AbortSignal.timeout(timeoutMs)]));
       if (!leave.signal.aborted) job.finish(picture, null, 'imageBitmap');
     } catch (error) {
       if (!leave.signal.aborted) job.fail((error as Error).message, null);
     }
-    if (this.#underWay.get(job) === leave) this.#underWay.delete(job);
-    this.#work();
+    if (this.#running.get(job) === leave) this.#running.delete(job);
+    this.#startNext();
   }
 }

@@ -54,7 +54,7 @@ export function acceptDrops(options: {
   on('drop', (event) => {
     depth = 0;
     hint.hidden = true;
-    dropped(event.dataTransfer).then(
+    uploadsIn(event.dataTransfer).then(
       (uploads) => uploads.length > 0 && onUploads(uploads),
       (error: unknown) => tell(messageOf(error)),
     );
@@ -71,11 +71,11 @@ export function acceptDrops(options: {
 }
 
 /** The dropped files, including those in folders. */
-async function dropped(transfer: DataTransfer | null): Promise<Upload[]> {
+async function uploadsIn(transfer: DataTransfer | null): Promise<Upload[]> {
   // The list of items is empty after this turn.
-  const found = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
+  const dropped = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const uploads: Upload[] = [];
-  for (const { entry, file } of found) {
+  for (const { entry, file } of dropped) {
     if (entry?.isDirectory) uploads.push(...(await filesIn(entry, [])));
     else if (file) uploads.push({ file, path: [] });
   }
@@ -88,11 +88,11 @@ async function filesIn(entry: FileSystemEntry, path: string[]): Promise<Upload[]
     return [{ file, path }];
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
-  const found: Upload[] = [];
+  const uploads: Upload[] = [];
   for (;;) {
     // A reader returns some entries at a time, and an empty list at the end.
     const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
-    if (entries.length === 0) return found;
-    for (const each of entries) found.push(...(await filesIn(each, [...path, entry.name])));
+    if (entries.length === 0) return uploads;
+    for (const entry of entries) uploads.push(...(await filesIn(entry, [...path, entry.name])));
   }
 }

@@ -12,7 +12,7 @@ import type { Upload } from './drop.js';
 const concurrentUploads = 2;
 
 /** Delays in milliseconds after which something is checked again: an item that is neither an image nor refused, or the uploads of closed tabs. */
-const lookDelays = [500, 2000, 8000];
+const checkDelays = [500, 2000, 8000];
 
 /** Functions that check refused items again, whose missing parts may be among the other files. */
 const refusals: (() => void)[] = [];
@@ -46,7 +46,7 @@ export function onArrival(folderId: string, signal: AbortSignal, listener: (kind
   addEventListener('arrival', listen as EventListener, { signal });
 }
 
-function tell(folderId: string, kind: 'folder' | 'item') {
+function reportArrival(folderId: string, kind: 'folder' | 'item') {
   dispatchEvent(new CustomEvent('arrival', { detail: { folderId, kind } }));
 }
 
@@ -54,15 +54,15 @@ function tell(folderId: string, kind: 'folder' | 'item') {
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const folderIds: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
-    add({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
+    addUpload({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
 
   /** The folder at a path below the target, which is created once if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
-    const row = folderIds.get(key);
-    if (row) return row;
+    const folderId = folderIds.get(key);
+    if (folderId) return folderId;
     const making = makeFolder(path.slice(0, -1), name);
     folderIds.set(key, making);
     making.catch(() => folderIds.delete(key));
@@ -72,7 +72,7 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   async function makeFolder(above: string[], name: string) {
     const query = { parentType: 'folder', parentId: await folderAt(above), name, reuseExisting: true };
     const { _id } = await request('POST', 'folder', { query });
-    tell(query.parentId, 'folder');
+    reportArrival(query.parentId, 'folder');
     return _id;
   }
 }
@@ -84,7 +84,7 @@ let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 export async function offerUnfinished() {
   await offerOnce();
   // A tab that was closed a moment ago may still have been open.
-  for (const delay of lookDelays) {
+  for (const delay of checkDelays) {
     await pause(delay, new AbortController().signal);
     await offerOnce();
   }
@@ -100,11 +100,11 @@ async function offerOnce() {
     offered.add(uploadId);
     const element = unfinishedRow(upload, {
       onFile(file) {
-        leave(uploadId);
-        add({ target: () => Promise.resolve(folderId), place, file, started: { uploadId } });
+        removeUnfinished(uploadId);
+        addUpload({ target: () => Promise.resolve(folderId), place, file, started: { uploadId } });
       },
       onDiscard() {
-        leave(uploadId);
+        removeUnfinished(uploadId);
         void discardUpload(uploadId);
       },
     });
@@ -116,26 +116,26 @@ async function offerOnce() {
 }
 
 /** Removes an unfinished upload from the list. */
-function leave(uploadId: string) {
+function removeUnfinished(uploadId: string) {
   for (const { upload, element } of unfinished) if (upload.uploadId === uploadId) element.remove();
   unfinished = unfinished.filter(({ upload }) => upload.uploadId !== uploadId);
   tray.hidden = rows.childElementCount === 0;
 }
 
 /** Adds a file to the list, and uploads it in its turn. */
-function add(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'started'>) {
+function addUpload(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'started'>) {
   const row = uploadRow(options.file, options.place);
   rows.append(row.element);
   row.start = () => {
     const signal = row.begin();
     waiting.push(() => run({ ...options, row, signal }));
-    next();
+    startNext();
   };
   row.start();
   tray.hidden = false;
 }
 
-function next() {
+function startNext() {
   showCount();
   while (running < concurrentUploads) {
     const task = waiting.shift();
@@ -144,14 +144,14 @@ function next() {
     showCount();
     void task().finally(() => {
       running -= 1;
-      next();
+      startNext();
     });
   }
 }
 
 function showCount() {
   const open = running + waiting.length;
-  if (open === 0) for (const look of refusals.splice(0)) setTimeout(look, lookDelays[0]);
+  if (open === 0) for (const check of refusals.splice(0)) setTimeout(check, checkDelays[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
   const close = open === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
@@ -177,14 +177,14 @@ async function run(options: {
     const former = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
     if (former && started.uploadId === undefined) {
       started.uploadId = former.uploadId;
-      leave(former.uploadId);
+      removeUnfinished(former.uploadId);
     }
     const onProgress: UploadOptions['onProgress'] = (progress) => row.progress(progress);
     const itemId = await uploadFile({ folderId, place, file, started, onProgress, signal });
     row.end('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
-    tell(folderId, 'item');
-    if (itemId !== null) void tellOutcome(itemId, row);
+    reportArrival(folderId, 'item');
+    if (itemId !== null) void showOutcome(itemId, row);
   } catch (error) {
     if (signal.aborted) row.end('canceled', uploadTexts.canceled);
     else row.end('failed', messageOf(error));
@@ -193,21 +193,21 @@ async function run(options: {
 
 /** Returns which part of an image is missing at the end of its file. The thumbnail may have been made from other parts. */
 async function truncationOf(itemId: string) {
-  const found = request('GET', `item/${itemId}/tiles/internal_metadata`);
-  const truncated = (await found.catch(() => undefined))?.truncated;
+  const metadata = request('GET', `item/${itemId}/tiles/internal_metadata`);
+  const truncated = (await metadata.catch(() => undefined))?.truncated;
   return typeof truncated === 'string' ? truncated : null;
 }
 
 /** Shows the result on the server, possibly some time later. The upload is complete even if these requests fail. */
-async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
+async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
-  for (const delay of lookDelays) {
+  for (const delay of checkDelays) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };
     // The item is requested as a list, because it may have been removed meanwhile, which is not an error.
     item = (await request('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
-    if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
+    if (item && (imageState(item) !== 'no' || item.largeImageRefused)) reportArrival(item.folderId, 'item');
   }
   const reason = item && (await refusalOf(item));
   if (!item || !reason) {
@@ -216,6 +216,6 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   }
   row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
-  const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));
+  const again = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
   if (running + waiting.length > 0) refusals.push(again);
 }

@@ -22,10 +22,10 @@ export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file:
 
 /** Stores that an upload has begun. An upload goes on if the browser stores nothing. */
 export async function keepUpload(upload: UnfinishedUpload) {
-  const own = pagePrefix();
-  if (own === null) return;
+  const prefix = pagePrefix();
+  if (prefix === null) return;
   await lockPage();
-  await quietly(() => set(pageKey(own, upload.uploadId), upload, database()));
+  await quietly(() => set(pageKey(prefix, upload.uploadId), upload, database()));
 }
 
 /** Forgets an upload, which has ended. */
@@ -40,23 +40,23 @@ export async function forgetUpload(uploadId: string) {
 
 /** Takes over the unfinished uploads of the user that no open page continues, with the number of bytes that the server has. */
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
-  const own = pagePrefix();
-  if (own === null) return [];
-  const takenUploads = await quietly(() =>
+  const prefix = pagePrefix();
+  if (prefix === null) return [];
+  const stored = await quietly(() =>
     withPages(async (isOpen) => {
-      const found: UnfinishedUpload[] = [];
+      const taken: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(database())) {
-        if (!key.startsWith(own) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
+        if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
         // If the storage is full, the former record stays.
-        const isKept = await quietly(async () => (await set(pageKey(own, upload.uploadId), upload, database()), true));
+        const isKept = await quietly(async () => (await set(pageKey(prefix, upload.uploadId), upload, database()), true));
         if (isKept) await del(key, database());
-        found.push(upload);
+        taken.push(upload);
       }
-      return found;
+      return taken;
     }),
   );
   const uploads = [];
-  for (const upload of takenUploads ?? []) {
+  for (const upload of stored ?? []) {
     const { uploadId } = upload;
     try {
       const { offset } = await request('GET', 'file/offset', { query: { uploadId } });

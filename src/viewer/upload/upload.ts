@@ -40,18 +40,18 @@ type Received = Answer<'POST file/chunk'>;
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
   const { started, folderId, place, file } = options;
-  const isKnown = started.uploadId === undefined;
+  const isOffsetKnown = started.uploadId === undefined;
   if (started.uploadId === undefined) {
-    const begun = await begin(options);
+    const answer = await begin(options);
     // The server makes an empty file immediately.
-    if (file.size === 0) return itemOf(begun);
-    started.uploadId = begun._id;
+    if (file.size === 0) return itemOf(answer);
+    started.uploadId = answer._id;
     const { name, size, lastModified } = file;
-    await keepUpload({ uploadId: begun._id, folderId, place, name, size, lastModified });
+    await keepUpload({ uploadId: answer._id, folderId, place, name, size, lastModified });
   }
   const { uploadId } = started;
   try {
-    const itemId = await sendChunks(uploadId, isKnown, options);
+    const itemId = await sendChunks(uploadId, isOffsetKnown, options);
     await forgetUpload(uploadId);
     return itemId;
   } catch (error) {
@@ -86,8 +86,8 @@ async function begin(options: UploadOptions): Promise<Received> {
   }
 }
 
-/** @param isKnown whether the server is known to have no bytes of the file yet; otherwise it is asked */
-async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOptions): Promise<string | null> {
+/** @param isOffsetKnown whether the server is known to have no bytes of the file yet; otherwise it is asked */
+async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;
   let isLastSent = false;
@@ -97,9 +97,9 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
     const sent = start;
     const end = Math.min(sent + chunkBytes, file.size);
     try {
-      if (!isKnown) {
+      if (!isOffsetKnown) {
         start = await receivedBytes(uploadId, isLastSent, options);
-        isKnown = true;
+        isOffsetKnown = true;
         if (start > sent) failures = 0;
         continue;
       }
@@ -112,7 +112,7 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
     } catch (error) {
       await waitBeforeRetry(error, { failures, sent }, options);
       failures += 1;
-      isKnown = false;
+      isOffsetKnown = false;
     }
   }
   return itemId;

@@ -46,9 +46,9 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
   const [question, other, name] = isNew
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
-  const way = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(name, '', { back }) }, other));
+  const otherForm = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(name, '', { back }) }, other));
   const closed = h('p.notice.surface', accountTexts.registrationClosed);
-  fill(main, isNew && isClosed ? page(title, closed, way) : page(title, element, !isClosed && way));
+  fill(main, isNew && isClosed ? page(title, closed, otherForm) : page(title, element, !isClosed && otherForm));
   element.querySelector('input')?.focus();
   return { title };
 }

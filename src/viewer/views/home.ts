@@ -16,8 +16,8 @@ import { accountTexts, browseTexts } from '../texts.js';
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: 'collections' });
   const load = () => list('collection', { query: { ...page.query, sort: naturalOrder }, signal });
-  const found = await load();
-  const { entries, total } = found;
+  const results = await load();
+  const { entries, total } = results;
   signal.throwIfAborted();
   const user = currentUser();
   const element = h('div.page.column');
@@ -32,7 +32,7 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
   fill(main, element);
   chosen.show();
-  return { title: '', hasChanged: async () => !isSame(found, await load(), { but: 'size' }) && chosen.bar.hidden === true };
+  return { title: '', hasChanged: async () => !isSame(results, await load(), { but: 'size' }) && chosen.bar.hidden === true };
 }
 
 function empty(user: User | null) {

@@ -44,7 +44,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     row.classList.toggle('current', unread);
     return row;
   });
-  const all = async () => {
+  const markAll = async () => {
     await markRead({});
     await refresh();
   };
@@ -55,7 +55,11 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
     main,
     h(
       'div.page.column.inbox',
-      h('div.page-heading.row.wrap.between', h('h1', texts.inbox), actions(box.element, notice.button(texts.markAllRead, all))),
+      h(
+        'div.page-heading.row.wrap.between',
+        h('h1', texts.inbox),
+        actions(box.element, notice.button(texts.markAllRead, markAll)),
+      ),
       notice.element,
       results.total === 0 ? empty : h('ul.column.comment-list', { 'aria-label': texts.inbox }, ...rows),
       page.links(results.total),

@@ -103,10 +103,10 @@ async function openedImage(
   const { item, folder, buttons, mayWrite } = page;
   const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
   signal.throwIfAborted();
-  let seen: Partial<ViewQuery> = {};
+  let viewQuery: Partial<ViewQuery> = {};
   let compared: ReturnType<typeof comparison> | null = null;
   const list = listAddress(route.query);
-  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...seen, ...compared?.query() }));
+  const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...compared?.query() }));
   const reopen = () => void refresh();
   const image = await openImage({
     element: stage,
@@ -114,7 +114,7 @@ async function openedImage(
     metadata,
     query: route.query,
     onAddress(query) {
-      seen = query;
+      viewQuery = query;
       return writeAddress();
     },
     onRetry: reopen,
@@ -129,14 +129,14 @@ async function openedImage(
   const about = itemAbout(page, technical, signal);
   void fillAssociated(panel, item, signal);
   compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-  const shared = () => ({ ...seen, channels: image.channels(), hide: null, comment: null });
+  const shared = () => ({ ...viewQuery, channels: image.channels(), hide: null, comment: null });
   if (currentUser() !== null)
     buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
   buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
   buttons.prepend(compared.button);
   // Annotations are those of one image.
-  const near = () => ({ ...seen, hide: null, coloring: null, comment: null });
-  buttons.before(neighborLinks({ id: item._id, list, view: near, signal }));
+  const neighborView = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
+  buttons.before(neighborLinks({ id: item._id, list, view: neighborView, signal }));
   compared.update(route.query);
   printable({ main, title: () => item.name, image, compared: compared.second, signal });
   return {
@@ -182,8 +182,8 @@ function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical
 async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSignal) {
   const target = panel.querySelector('.associated-place');
   try {
-    const found = await associatedSection(item, signal);
-    if (!signal.aborted) target?.replaceWith(...(found ? [found] : []));
+    const associated = await associatedSection(item, signal);
+    if (!signal.aborted) target?.replaceWith(...(associated ? [associated] : []));
   } catch (error) {
     if (!signal.aborted) target?.replaceWith(errorNotice(error));
   }

@@ -38,8 +38,8 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
     };
 
     async function showAssociated(target: HTMLElement) {
-      const found = await associatedSection(item, signal).catch((error: unknown) => errorNotice(error));
-      if (found && !signal.aborted) target.append(found);
+      const associated = await associatedSection(item, signal).catch((error: unknown) => errorNotice(error));
+      if (associated && !signal.aborted) target.append(associated);
     }
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError) || error.status !== 401) throw error;

@@ -13,7 +13,7 @@ interface Listed<D> {
   total: number;
 }
 
-interface Found {
+interface Matches {
   collection: Listed<Place>;
   folder: Listed<Place>;
   item: Listed<Item>;
@@ -74,13 +74,13 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     if (shown === '') sayWait();
     if (words.length < minLetters) return;
     try {
-      const found = await find(words, signal);
-      const next = JSON.stringify([words, found]);
+      const matches = await find(words, signal);
+      const next = JSON.stringify([words, matches]);
       if (next === shown) return;
-      const paths = await pathsOf(found, signal);
+      const paths = await pathsOf(matches, signal);
       if (!isNewest()) return;
       shown = next;
-      fill(results, ...sections(words, found, paths));
+      fill(results, ...sections(words, matches, paths));
     } catch (error) {
       if (!signal.aborted && isNewest() && !isFollowing) fill(results, errorNotice(error));
     }
@@ -88,7 +88,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
 }
 
 /** The documents that have all the words, by name. */
-async function find(words: string, signal: AbortSignal): Promise<Found> {
+async function find(words: string, signal: AbortSignal): Promise<Matches> {
   const options = { query: { find: words, limit: maxFound, sort: naturalOrder }, signal };
   const [collection, folder, item] = await Promise.all([
     list('collection', options),
@@ -99,7 +99,7 @@ async function find(words: string, signal: AbortSignal): Promise<Found> {
 }
 
 /** Paths of documents by id, if the user can see them. */
-async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
+async function pathsOf({ folder, item }: Matches, signal: AbortSignal) {
   if (folder.total + item.total === 0) return {};
   const ids = ({ entries }: Listed<{ _id: string }>) => entries.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
@@ -110,19 +110,19 @@ async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
 }
 
-function sections(words: string, found: Found, paths: Record<string, string>) {
-  const { collection, folder, item } = found;
+function sections(words: string, matches: Matches, paths: Record<string, string>) {
+  const { collection, folder, item } = matches;
   const rows = {
-    collection: collection.entries.map((one) => placeRow('collection', one, { note: one.description })),
-    folder: folder.entries.map((one) => placeRow('folder', one, { note: paths[one._id] })),
-    item: item.entries.map((one) => itemCard(one, { note: paths[one._id] })),
+    collection: collection.entries.map((document) => placeRow('collection', document, { note: document.description })),
+    folder: folder.entries.map((document) => placeRow('folder', document, { note: paths[document._id] })),
+    item: item.entries.map((document) => itemCard(document, { note: paths[document._id] })),
   };
   const filled = kinds.filter((kind) => rows[kind].length > 0);
   if (filled.length === 0) {
     return [h('div.empty.column.quiet-text', h('h2', browseTexts.nothingFound(words)), h('p', browseTexts.nothingFoundHint))];
   }
   return filled.map((kind) => {
-    const { total } = found[kind];
+    const { total } = matches[kind];
     const count = total <= maxFound ? formatCount(total) : browseTexts.firstFound(maxFound, total);
     const heading = h('h2.count.quiet-text.small', `${browseTexts.whatFound[kind]} · ${count}`);
     return h('section', heading, h('ul', { class: kind === 'item' ? 'cards' : 'places' }, ...rows[kind]));

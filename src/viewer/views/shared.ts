@@ -12,19 +12,19 @@ import { browseTexts } from '../texts.js';
 export async function sharedView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: sharingTexts.withMe });
   const load = () => list('resource/shared', { query: page.query, signal });
-  const found = await load();
+  const results = await load();
   signal.throwIfAborted();
   const { see, change, administer } = browseTexts.levels;
-  const rows = found.entries.map((doc) =>
+  const rows = results.entries.map((doc) =>
     placeRow(doc._modelType, doc, { note: [see, change, administer][Math.max(doc._accessLevel, 0)] }),
   );
   const content =
-    found.total === 0
+    results.total === 0
       ? emptyNote('people', sharingTexts.nothing, sharingTexts.nothingMore)
       : h('ul.places', { 'aria-label': sharingTexts.withMe }, ...rows);
   fill(
     main,
-    h('div.page.column', h('div.page-heading.row.wrap', h('h1', sharingTexts.withMe)), content, page.links(found.total)),
+    h('div.page.column', h('div.page-heading.row.wrap', h('h1', sharingTexts.withMe)), content, page.links(results.total)),
   );
-  return { title: sharingTexts.withMe, hasChanged: async () => !isSame(found, await load(), { but: 'size' }) };
+  return { title: sharingTexts.withMe, hasChanged: async () => !isSame(results, await load(), { but: 'size' }) };
 }

@@ -37,7 +37,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   function row(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
     const { isComplete, isRemoving } = entry;
-    const one: Trashable = { type, doc: { _id, name } };
+    const trashable: Trashable = { type, doc: { _id, name } };
     const bytes = size === 0 ? '' : formatBytes(size);
     const what = type === 'folder' ? browseTexts.extent(folders + 1, items, bytes) : bytes;
     const when = browseTexts.trashedOn(formatDate(trashed), trashedBy);
@@ -59,8 +59,8 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       isComplete &&
         !isRemoving &&
         actions(
-          button(browseTexts.restore, () => void bringBack(one), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
-          button(browseTexts.deleteForGood, () => removeOne(one), {
+          button(browseTexts.restore, () => void bringBack(trashable), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
+          button(browseTexts.deleteForGood, () => removeOne(trashable), {
             picture: 'trash',
             name: browseTexts.deleteForGoodNamed(name),
           }),
@@ -68,21 +68,21 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
     );
   }
 
-  async function bringBack(one: Trashable) {
+  async function bringBack(trashable: Trashable) {
     try {
-      tell(await restore([one]));
+      tell(await restore([trashable]));
     } catch (error) {
       tell(messageOf(error));
     }
     await refresh();
   }
 
-  function removeOne(one: Trashable) {
+  function removeOne(trashable: Trashable) {
     askToRemove({
-      title: browseTexts.deleteNamed(one.doc.name),
+      title: browseTexts.deleteNamed(trashable.doc.name),
       text: browseTexts.deleteText,
       async remove() {
-        for (const query of resourcesOf([one])) await request('DELETE', 'trash', { query });
+        for (const query of resourcesOf([trashable])) await request('DELETE', 'trash', { query });
         await refresh();
         return browseTexts.deleted(1);
       },

@@ -25,8 +25,8 @@ const { plain, readColorings, writeColorings } = (await load('../../../src/viewe
 const { Painting } = (await load('../../../src/viewer/annotations/coloring/painting.js')) as {
   Painting: new (coloring: Coloring, legend: object | null) => { paint: (element: Element) => Element };
 };
-const { takes, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {
-  takes: (filter: object, element: Element, types: Record<string, string>) => boolean;
+const { matchesFilter, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {
+  matchesFilter: (filter: object, element: Element, types: Record<string, string>) => boolean;
   valueOf: (element: Element, column: string, types: Record<string, string>) => unknown;
 };
 const { sizeOf } = (await load('../../../src/viewer/annotations/measures.js')) as {
@@ -108,7 +108,7 @@ describe('colors and filters of shapes', () => {
     ],
   ])('decide whether %j matches a shape', (filter, expected) => {
     const shape = element({ user: { score: 3 }, group: 'tumor' });
-    expect(takes(filter, shape, { '/score': 'number', '/other': 'number', group: 'text' })).toBe(expected);
+    expect(matchesFilter(filter, shape, { '/score': 'number', '/other': 'number', group: 'text' })).toBe(expected);
   });
 
   it.each([

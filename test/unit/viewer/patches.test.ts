@@ -31,9 +31,9 @@ it('drops the elements that were near least recently when there are too many', (
   const many = (from: number, x: number) => Array.from({ length: 5000 }, (_, index) => square(from + index, x, 5));
   for (let part = 0; part < 6; part += 1) {
     patches.add(patchOf(box(part * 10, 0, part * 10 + 9, 10), many(part * 5000, part * 10 + 5)));
-    patches.keep(box(part * 10 + 2, 0, part * 10 + 8, 10));
+    patches.trim(box(part * 10 + 2, 0, part * 10 + 8, 10));
     // The first patch is used again and again.
-    patches.keep(box(2, 0, 8, 10));
+    patches.trim(box(2, 0, 8, 10));
   }
   const isHere = (part: number) => patches.missing(box(part * 10, 0, part * 10 + 9, 10)).length === 0;
   expect([0, 1, 2, 3, 4, 5].map(isHere)).toEqual([true, false, true, true, true, true]);
@@ -42,7 +42,7 @@ it('drops the elements that were near least recently when there are too many', (
     { ...square(1, 905, 5), points: Array.from({ length: 500_001 }, () => [905, 5, 0]) },
   ]);
   patches.add(patch);
-  patches.keep(box(0, 0, 9, 10));
+  patches.trim(box(0, 0, 9, 10));
   expect(patches.missing(patch.box)).toEqual([patch.box]);
 });
 

@@ -16,11 +16,11 @@ const view = (left: number, top: number, width: number = 1000): Box => ({
 function moved(reach: Reach, x: number, y: number, steps: number = 60) {
   let [left, top] = [0, 0];
   for (let step = 0; step < steps; step += 1) {
-    reach.look(view(left, top));
+    reach.update(view(left, top));
     vi.advanceTimersByTime(50);
     [left, top] = [left + x, top + y];
   }
-  return { ...reach.look(view(left, top)), left, top };
+  return { ...reach.update(view(left, top)), left, top };
 }
 
 it('needs more ahead when the view moves, and the same on each side when it rests', () => {
@@ -45,11 +45,11 @@ it('fetches adjacent regions at any speed, and has no speed after a rest or zoom
   const { region, left } = moved(reach, 5000, 0);
   expect(region.right).toBeLessThan(left + 1000 + 1500);
   // Reported twice at the same moment, its speed stays the same.
-  expect(reach.look(view(left, 0)).region).toEqual(region);
+  expect(reach.update(view(left, 0)).region).toEqual(region);
   vi.advanceTimersByTime(50);
   const zoomed = view(left + 5000, 0, 500);
-  expect(reach.look(zoomed).region).toEqual(regionOf(zoomed));
+  expect(reach.update(zoomed).region).toEqual(regionOf(zoomed));
   vi.advanceTimersByTime(1000);
   const later = view(left + 9000, 0, 500);
-  expect(reach.look(later).region).toEqual(regionOf(later));
+  expect(reach.update(later).region).toEqual(regionOf(later));
 });

@@ -30,23 +30,23 @@ export function categoryList<Value extends Cell>(options: {
   let categories: readonly Category<Value>[] = [];
   let listedCount = listedAtOnce;
   /** The category that is always listed. */
-  let keptValue: Value | undefined;
+  let listedValue: Value | undefined;
   let isFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
   const filter = h('input', { type: 'search', placeholder: find, 'aria-label': find, hidden: true, oninput: () => search() });
   const list = h('ul.legend-groups.column', { 'aria-label': label });
-  return { elements: [filter, list], show, renew };
+  return { elements: [filter, list], show, recreateRows };
 
   /** @param options `isFixed`: the colors cannot be changed; `kept` is always listed */
-  function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; kept?: Value | undefined } = {}) {
+  function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
     categories = next;
-    ({ isFixed = false, kept: keptValue } = shown);
+    ({ isFixed = false, alwaysListed: listedValue } = shown);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
     refresh();
   }
 
   /** Makes all rows again, because their controls have become others. */
-  function renew() {
+  function recreateRows() {
     rows = new Map();
     refresh();
   }
@@ -58,9 +58,9 @@ export function categoryList<Value extends Cell>(options: {
 
   function refresh() {
     const filterText = filter.value.trim().toLowerCase();
-    const found = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
-    const listed = found.slice(0, listedCount);
-    const further = categories.filter((category) => category.value === keptValue && !listed.includes(category));
+    const matches = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
+    const listed = matches.slice(0, listedCount);
+    const further = categories.filter((category) => category.value === listedValue && !listed.includes(category));
     const shown = [...further, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);
@@ -68,7 +68,7 @@ export function categoryList<Value extends Cell>(options: {
     });
     rows = new Map(shown);
     const elements: Element[] = shown.map(([, { element }]) => element);
-    const more = found.length - listed.length;
+    const more = matches.length - listed.length;
     if (more > 0) elements.push(moreRow(more));
     // Rows that stay keep the focus, and the color that is being chosen.
     const isSame = elements.length === list.children.length && elements.every((element, at) => list.children[at] === element);

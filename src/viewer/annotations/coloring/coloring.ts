@@ -51,7 +51,11 @@ export function needsLegend({ by, heat, filter }: Coloring) {
  *
  * @param isNumber whether a column has numbers
  */
-export function changed(former: Coloring, changes: Partial<Coloring>, isNumber: (column: string | null) => boolean): Coloring {
+export function changedColoring(
+  former: Coloring,
+  changes: Partial<Coloring>,
+  isNumber: (column: string | null) => boolean,
+): Coloring {
   const next = { ...former, ...changes };
   // The number of shapes has no column, and a mean needs numbers.
   if (changes.heat === 'number') next.by = null;
@@ -79,16 +83,16 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
   const written = [...colorings].filter(([, coloring]) => !isPlain(coloring));
   if (written.length === 0) return null;
   const isUsed = (value: unknown) => value !== null && !(Array.isArray(value) && value.length === 0);
-  const short = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
-  return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, short(coloring)])));
+  const withoutUnused = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
+  return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, withoutUnused(coloring)])));
 }
 
 /** Reads colorings from an address. Parts that are not understood are left out. */
 export function readColorings(text: string | null): Map<string, Coloring> {
-  const found: Map<string, Coloring> = new Map();
+  const colorings: Map<string, Coloring> = new Map();
   for (const [id, entry] of Object.entries(membersOf(parsed(text)))) {
     const { by, palette, low, high, heat, colors, filter } = membersOf(entry);
-    found.set(id, {
+    colorings.set(id, {
       by: typeof by === 'string' ? by : null,
       palette: typeof palette === 'string' ? palette : null,
       low: typeof low === 'number' ? low : null,
@@ -98,7 +102,7 @@ export function readColorings(text: string | null): Map<string, Coloring> {
       filter: readFilter(filter),
     });
   }
-  return found;
+  return colorings;
 }
 
 function parsed(text: string | null): unknown {

@@ -5,7 +5,7 @@ import type { AnnotationRecord } from '../model.js';
 import { columnsOf, type Cell, type ObjectColumn } from '../objects/requests.js';
 import { categoryList } from './category-list.js';
 import { ColoringChoices } from './choices.js';
-import { changed, fitsAddress, isPlain, needsLegend, withColor, type Coloring } from './coloring.js';
+import { changedColoring, fitsAddress, isPlain, needsLegend, withColor, type Coloring } from './coloring.js';
 import { legendOf, type ColoringLegend } from './requests.js';
 import { ColoringScale } from './scale.js';
 
@@ -33,10 +33,10 @@ export class ColoringControls {
     onColor: (value, color) => this.#colorCategory(value, color),
   });
   readonly #scale: ColoringScale;
-  readonly #isNewest = newestOnly();
+  readonly #begin = newestOnly();
   #columns: ObjectColumn[] = [];
   /** The version whose columns are known. */
-  #groupCount = -1;
+  #columnsVersion = -1;
 
   constructor(private readonly options: ColoringOptions) {
     const { coloring, onChange, signal } = options;
@@ -57,7 +57,7 @@ export class ColoringControls {
     const record = this.options.record();
     if (!record) return;
     const coloring = this.options.coloring();
-    const isNewest = this.#isNewest();
+    const isNewest = this.#begin();
     const isCurrent = () => !signal.aborted && isNewest();
     fill(this.#message);
     try {
@@ -74,16 +74,16 @@ export class ColoringControls {
   }
 
   async #loadColumns(record: AnnotationRecord) {
-    if (this.#groupCount === record._version) return;
+    if (this.#columnsVersion === record._version) return;
     const columns = await columnsOf(record, this.options.signal);
     this.#columns = columns.filter(({ type, count }) => type !== 'id' && count > 0);
-    this.#groupCount = record._version;
+    this.#columnsVersion = record._version;
   }
 
   #change(changes: Partial<Coloring>) {
     const former = { ...this.options.coloring(), ...this.#scale.takeChosen() };
     const isNumber = (column: string | null) => this.#columns.some(({ name, type }) => name === column && type === 'number');
-    this.options.onChange(changed(former, changes, isNumber));
+    this.options.onChange(changedColoring(former, changes, isNumber));
     void this.refresh();
   }
 

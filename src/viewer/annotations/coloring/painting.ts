@@ -1,7 +1,7 @@
 import type { Element } from '../model.js';
 import { coloringQuery, isPlain, type Coloring } from './coloring.js';
 import type { ColoringLegend } from './requests.js';
-import { takes, valueOf } from './values.js';
+import { matchesFilter, valueOf } from './values.js';
 
 /** The filter and the colors of shapes that this page draws, which are those of the server's tiles. */
 export class Painting {
@@ -20,7 +20,7 @@ export class Painting {
   }
 
   shows(element: Element) {
-    return takes(this.coloring.filter, element, this.legend?.columns ?? {});
+    return matchesFilter(this.coloring.filter, element, this.legend?.columns ?? {});
   }
 
   /** A shape in its color. Without colors, it is the same shape. */
@@ -64,6 +64,6 @@ function withAlpha(color: string, former: string = ''): string {
 }
 
 /** A name for a coloring and the version of an annotation, to see whether one is current. */
-export function nameOfPainting(version: number, coloring: Coloring) {
+export function paintingKey(version: number, coloring: Coloring) {
   return isPlain(coloring) ? '' : JSON.stringify([version, coloringQuery(coloring)]);
 }

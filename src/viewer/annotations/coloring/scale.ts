@@ -64,7 +64,7 @@ export class ColoringScale {
     const thresholds: [number, number] = [x.low, x.high];
     const bounds = () => this.#chosen ?? this.options.coloring();
     return channelRange({
-      all: { hist, bin_edges: edges, min: x.low, max: x.high, thresholds },
+      fullHistogram: { hist, bin_edges: edges, min: x.low, max: x.high, thresholds },
       channel: () => ({ name: by, min: bounds().low, max: bounds().high }),
       change: ({ min, max }) => {
         const { low, high } = bounds();
@@ -77,8 +77,8 @@ export class ColoringScale {
 }
 
 function barOf(colors: readonly string[]) {
-  const every = (colors.length - 1) / (barColors - 1);
-  const shown = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * every)]);
+  const step = (colors.length - 1) / (barColors - 1);
+  const shown = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * step)]);
   const bar = h('div.coloring-bar', { 'aria-hidden': 'true' });
   bar.style.background = `linear-gradient(to right, ${shown.join()})`;
   return bar;

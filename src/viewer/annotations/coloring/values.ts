@@ -16,12 +16,12 @@ const numberEnding = '#number';
 export function valueOf(element: Element, column: string, types: ColumnTypes): Cell {
   const type = types[column];
   if (!column.startsWith('/')) return baseValue(element, column);
-  const found = pointed(element.user, column) ?? (type === 'number' ? pointed(element.user, withoutEnding(column)) : null);
-  if (type === 'number') return typeof found === 'number' && Number.isFinite(found) ? found : null;
-  if (type === 'boolean') return typeof found === 'boolean' ? found : null;
+  const value = valueAt(element.user, column) ?? (type === 'number' ? valueAt(element.user, withoutEnding(column)) : null);
+  if (type === 'number') return typeof value === 'number' && Number.isFinite(value) ? value : null;
+  if (type === 'boolean') return typeof value === 'boolean' ? value : null;
   const isCell =
-    typeof found === 'number' || typeof found === 'boolean' || (typeof found === 'string' && found.length <= maxText);
-  return isCell ? String(found) : null;
+    typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= maxText);
+  return isCell ? String(value) : null;
 }
 
 function withoutEnding(column: string) {
@@ -29,7 +29,7 @@ function withoutEnding(column: string) {
 }
 
 /** The value at a JSON pointer. */
-function pointed(user: unknown, pointer: string): unknown {
+function valueAt(user: unknown, pointer: string): unknown {
   const names = pointer.slice(1).split('/');
   return names.reduce<unknown>((value, name) => {
     const key = name.replaceAll('~1', '/').replaceAll('~0', '~');
@@ -68,9 +68,9 @@ function baseValue(element: Element, column: string): Cell {
 }
 
 /** Whether a shape matches a filter. */
-export function takes(filter: ObjectFilter | null, element: Element, types: ColumnTypes): boolean {
+export function matchesFilter(filter: ObjectFilter | null, element: Element, types: ColumnTypes): boolean {
   if (filter === null) return true;
-  if ('and' in filter) return filter.and.every((part) => takes(part, element, types));
+  if ('and' in filter) return filter.and.every((part) => matchesFilter(part, element, types));
   // The filters of the table have no regions.
   if ('region' in filter) return true;
   const { column, gte = -Infinity, lte = Infinity, in: listed } = filter;

@@ -33,14 +33,14 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
   const onKeyUp = ({ key }: KeyboardEvent) => {
     if (key !== ' ') return;
     tools.isPaused = false;
-    if (isClick) tools.strike(middle());
+    if (isClick) tools.clickByKey(middle());
     isClick = false;
   };
-  const forget = () => (isClick = tools.isPaused = false);
+  const releaseSpace = () => (isClick = tools.isPaused = false);
   stage.canvas.addEventListener('keydown', onKey, { signal });
   stage.canvas.addEventListener('keyup', onKeyUp, { signal });
   element.addEventListener('pointerdown', () => (isClick = false), { signal, capture: true });
-  stage.canvas.addEventListener('blur', forget, { signal });
+  stage.canvas.addEventListener('blur', releaseSpace, { signal });
   const hide = () => (cross.hidden = true);
   // Browsers also report moves if only the page has moved below the pointer.
   const onMove = ({ movementX, movementY }: PointerEvent) => void ((movementX !== 0 || movementY !== 0) && hide());

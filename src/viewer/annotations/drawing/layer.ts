@@ -46,15 +46,15 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labeled: Element[] = [];
   /** Ids of the shapes that were left out of the drawing. */
-  let left = '';
+  let leftOut = '';
   /** Number of points that can still be drawn in this frame. */
-  let room = pointsAtATime;
-  const easel = new OffscreenCanvas(1, 1);
-  const overlayEasel = new OffscreenCanvas(1, 1);
+  let pointsLeft = pointsAtATime;
+  const cellCanvas = new OffscreenCanvas(1, 1);
+  const overlayCanvas = new OffscreenCanvas(1, 1);
   /** Ids of the overlays that were drawn last. */
-  let overlaid = '';
+  let overlayIds = '';
   let isDirty = false;
-  let isAsked = false;
+  let isScheduled = false;
   // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(live);
   const overlays = new CellLayer({ stage, depth: 'picture', cut: cutOverlays, parallel: 1 });
@@ -71,16 +71,16 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   /** @param isChanged whether the same overlays look different now */
   function redrawOverlays(isChanged: boolean) {
     const ids = [...content.overlays()].map(({ id }) => id).join(' ');
-    if (ids === '' && overlaid !== '') overlays.hide();
-    if (ids !== '' && (isChanged || ids !== overlaid)) overlays.redraw();
-    overlaid = ids;
+    if (ids === '' && overlayIds !== '') overlays.hide();
+    if (ids !== '' && (isChanged || ids !== overlayIds)) overlays.redraw();
+    overlayIds = ids;
   }
 
   function redrawLive() {
-    if (isAsked) return;
-    isAsked = true;
+    if (isScheduled) return;
+    isScheduled = true;
     requestAnimationFrame(() => {
-      isAsked = false;
+      isScheduled = false;
       if (live.isConnected) drawLive();
     });
   }
@@ -88,19 +88,19 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   /** Draws cells whose missing shapes have arrived. */
   function redrawMore() {
     redrawOverlays(false);
-    list();
+    updateLabels();
     cells.redrawCells(({ lacking }: ShapeCell) => lacking !== undefined && content.covers(lacking));
     redrawLive();
   }
 
-  function list() {
-    const without = content.live().map(({ id }) => id);
-    left = without.join(' ');
-    labeled = content.labeled().filter(({ id }) => !without.includes(id));
+  function updateLabels() {
+    const liveIds = content.live().map(({ id }) => id);
+    leftOut = liveIds.join(' ');
+    labeled = content.labeled().filter(({ id }) => !liveIds.includes(id));
   }
 
   function cut(placement: DOMMatrix): Cut {
-    list();
+    updateLabels();
     return {
       ...squares(placement),
       draw: (cell, signal) => drawCell(cell, placement, signal),
@@ -113,45 +113,46 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   }
 
   function drawOverlays({ box }: Cell, placement: DOMMatrix): ImageBitmap {
-    const painter = cellPainter(overlayEasel, box, placement);
+    const painter = cellPainter(overlayCanvas, box, placement);
     for (const overlay of content.overlays()) {
       const picture = content.picture(overlay);
       if (picture) painter.overlay(overlay, picture);
     }
-    return overlayEasel.transferToImageBitmap();
+    return overlayCanvas.transferToImageBitmap();
   }
 
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
     const around = inImage(cell.box, placement, cellMargin);
-    const without = content.live().map(({ id }) => id);
+    const liveIds = content.live().map(({ id }) => id);
     if (content.covers(around)) delete cell.lacking;
     else cell.lacking = around;
-    const painter = cellPainter(easel, cell.box, placement);
+    const painter = cellPainter(cellCanvas, cell.box, placement);
     let isEmpty = true;
     for (const { elements, opacity } of content.shapes(around)) {
-      const seen = [...elements].filter((shape) => painter.reaches(shape) && !without.includes(shape.id));
-      isEmpty &&= seen.length === 0;
-      for (let start = 0, end = 0; start < seen.length; start = end) {
-        if (room <= 0) {
+      const visible = [...elements].filter((shape) => painter.reaches(shape) && !liveIds.includes(shape.id));
+      isEmpty &&= visible.length === 0;
+      for (let start = 0, end = 0; start < visible.length; start = end) {
+        if (pointsLeft <= 0) {
           painter.flush();
           await nextFrame();
           signal.throwIfAborted();
-          room = pointsAtATime;
+          pointsLeft = pointsAtATime;
         }
-        for (; end < seen.length && room > 0; end += 1) room -= pointsOfShape + (seen[end]?.points?.length ?? 4);
-        painter.shapes(seen.slice(start, end), opacity);
+        for (; end < visible.length && pointsLeft > 0; end += 1)
+          pointsLeft -= pointsOfShape + (visible[end]?.points?.length ?? 4);
+        painter.shapes(visible.slice(start, end), opacity);
       }
     }
     // More has arrived in the meantime.
     if (cell.lacking && content.covers(cell.lacking)) return drawCell(cell, placement, signal);
-    return isEmpty ? null : easel.transferToImageBitmap();
+    return isEmpty ? null : cellCanvas.transferToImageBitmap();
   }
 
   function drawLive() {
     const hovered = content.hovered();
     const painter = painterOf(live, stage.size(), stage.placement(), stage.view(), isDirty);
     const shapes = content.live();
-    if (shapes.map(({ id }) => id).join(' ') !== left) cells.redraw();
+    if (shapes.map(({ id }) => id).join(' ') !== leftOut) cells.redraw();
     painter.shapes(shapes, 1);
     const labels = hovered && !labeled.includes(hovered) ? [...labeled, hovered] : labeled;
     for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.label(shape);

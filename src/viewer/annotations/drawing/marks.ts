@@ -20,7 +20,7 @@ export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Elem
   const shape = mark ?? draft ?? only;
   const shown = tip && shape?.points && shape !== only ? withTip(shape, tip) : shape;
   const isLive = ({ id }: Element) => live.some((other) => other.id === id);
-  const others = selected.filter((one) => one !== shape && !isLive(one));
+  const others = selected.filter((other) => other !== shape && !isLive(other));
   painter.selections(others, accent);
   if (shown && !(isBrush && isLive(shown))) {
     const hasHandles = mark ? mark.points !== undefined : tool === 'select' || draft?.points !== undefined;

@@ -1,6 +1,6 @@
 import { clipped } from '../../format.js';
 import { overlaps } from '../model.js';
-import { boxOf, cornersOf, handlesOf, isArea, remembered } from './shapes.js';
+import { boxOf, cornersOf, handlesOf, isArea, memoized } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
 import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 
@@ -28,7 +28,7 @@ export const maxLabelWidth = 240;
 export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */
-const pathOf = remembered((element) => traceOutline(element, new Path2D()));
+const pathOf = memoized((element) => traceOutline(element, new Path2D()));
 
 /** Sends the outline of an element other than a point to a path. */
 export function traceOutline<T extends OutlineSink>(element: Element, path: T): T {
@@ -39,7 +39,7 @@ export function traceOutline<T extends OutlineSink>(element: Element, path: T): 
     const corners = cornersOf(element);
     const ring = corners.map(({ x, y }) => [x, y]);
     trace(path, ring, true);
-    if (type === 'rectanglegrid') grid(path, corners, element);
+    if (type === 'rectanglegrid') traceGrid(path, corners, element);
   } else {
     trace(path, points, element.closed === true);
     for (const hole of holes) trace(path, hole, true);
@@ -58,13 +58,13 @@ function trace(path: OutlineSink, points: readonly (readonly number[])[], closed
 /** Maximum number of lines of a grid in each direction. */
 const maxGridLines = 1000;
 
-function grid(path: OutlineSink, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
+function traceGrid(path: OutlineSink, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
   const [topLeft, topRight, bottomRight, bottomLeft] = corners;
   if (!topLeft || !topRight || !bottomRight || !bottomLeft) return;
-  lines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);
-  lines(heightSubdivisions, topLeft, bottomLeft, topRight, bottomRight);
+  traceLines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);
+  traceLines(heightSubdivisions, topLeft, bottomLeft, topRight, bottomRight);
 
-  function lines(count: number, from: Point, fromEnd: Point, to: Point, toEnd: Point) {
+  function traceLines(count: number, from: Point, fromEnd: Point, to: Point, toEnd: Point) {
     for (let index = 1; index < Math.min(count, maxGridLines); index += 1) {
       const share = index / count;
       path.moveTo(from.x + (fromEnd.x - from.x) * share, from.y + (fromEnd.y - from.y) * share);
@@ -74,7 +74,7 @@ function grid(path: OutlineSink, corners: Point[], { widthSubdivisions = 1, heig
 }
 
 /** Shortened labels by element. */
-const written: WeakMap<Element, string> = new WeakMap();
+const shortLabels: WeakMap<Element, string> = new WeakMap();
 
 /** The contexts that can be drawn on. */
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
@@ -176,10 +176,10 @@ export class Painter {
     if (width <= 0) return;
     const { context } = this;
     const scale = this.#scale;
-    const seen = Math.max(1, width * Math.min(1, scale));
+    const visibleWidth = Math.max(1, width * Math.min(1, scale));
     context.strokeStyle = color;
-    context.lineWidth = seen / scale;
-    context.lineJoin = seen * this.ratio > roundAbove ? 'round' : 'bevel';
+    context.lineWidth = visibleWidth / scale;
+    context.lineJoin = visibleWidth * this.ratio > roundAbove ? 'round' : 'bevel';
     if (path) context.stroke(path);
     else context.stroke();
   }
@@ -296,8 +296,9 @@ export class Painter {
     const middle = corners.reduce((sum, { x }) => sum + x / corners.length, 0);
     const above = element.type === 'point' ? pointRadius + 3 : 4;
     const top = Math.max(Math.min(...corners.map(({ y }) => y)), 24) - above;
-    const text = written.get(element) ?? clipped(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
-    written.set(element, text);
+    const text =
+      shortLabels.get(element) ?? clipped(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
+    shortLabels.set(element, text);
     context.strokeText(text, middle, top);
     context.fillStyle = element.label.color ?? '#16181f';
     context.fillText(text, middle, top);

@@ -9,29 +9,29 @@ const maxPoints = 500_000;
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
 /** `boxes` are the boxes of the elements, which are searched for each cell. */
-type Held = Patch & { boxes: readonly Box[]; points: number };
+type StoredPatch = Patch & { boxes: readonly Box[]; points: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** The loaded elements of one version of an annotation, so that returning to a position needs no request. */
 export class Patches {
   /** most recently used last */
-  #patches: Held[] = [];
+  #patches: StoredPatch[] = [];
 
   /** The parts of a box that are not loaded. */
   missing(box: Box): Box[] {
-    return without([box], this.#patches);
+    return partsOutside([box], this.#patches);
   }
 
   /** Replaces the elements of a box after a change; new elements are the last of all. */
   change(box: Box, elements: readonly Element[]) {
     const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
-    this.#patches = this.#meeting(box).map((patch) => held({ box: shared(patch.box, box), elements, orders }));
+    this.#patches = this.#overlapping(box).map((patch) => withBoxes({ box: intersection(patch.box, box), elements, orders }));
   }
 
   add(patch: Patch) {
-    this.#patches.push(held(patch));
+    this.#patches.push(withBoxes(patch));
   }
 
   clear() {
@@ -39,34 +39,34 @@ export class Patches {
   }
 
   /** Drops many of the elements that do not touch the box, least recently used first. */
-  keep(box: Box) {
-    const used = this.#meeting(box);
-    this.#patches = [...lately(this.#patches.filter((patch) => !used.includes(patch))), ...used];
+  trim(box: Box) {
+    const used = this.#overlapping(box);
+    this.#patches = [...mostRecent(this.#patches.filter((patch) => !used.includes(patch))), ...used];
   }
 
   /** The loaded elements that touch a box and pass a test, by id and in the order of the annotation. */
   within(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
-    const found: Map<string, [order: number, element: Element]> = new Map();
-    for (const { elements, orders, boxes } of this.#meeting(box))
+    const byId: Map<string, [order: number, element: Element]> = new Map();
+    for (const { elements, orders, boxes } of this.#overlapping(box))
       for (const [index, element] of elements.entries())
-        if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !found.has(element.id))
-          found.set(element.id, [orders[index] ?? index, element]);
+        if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !byId.has(element.id))
+          byId.set(element.id, [orders[index] ?? index, element]);
     // Two new elements keep their order, because their difference is not a number.
-    const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
+    const sorted = [...byId.values()].sort(([a], [b]) => a - b || 0);
     return new Map(sorted.map(([, element]) => [element.id, element]));
   }
 
   /** Number of loaded elements in a box. Elements from several requests count several times. */
   count(box: Box) {
-    return this.#meeting(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
+    return this.#overlapping(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
   }
 
-  #meeting(box: Box) {
+  #overlapping(box: Box) {
     return this.#patches.filter((patch) => overlaps(patch.box, box));
   }
 }
 
-function shared(box: Box, other: Box): Box {
+function intersection(box: Box, other: Box): Box {
   return {
     left: Math.max(box.left, other.left),
     top: Math.max(box.top, other.top),
@@ -75,13 +75,13 @@ function shared(box: Box, other: Box): Box {
   };
 }
 
-function held(patch: Patch): Held {
+function withBoxes(patch: Patch): StoredPatch {
   const boxes = patch.elements.map((element) => (isOverlay(element) ? everywhere : boxOf(element)));
   return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
 /** The last patches, up to the maximum. */
-function lately(patches: Held[]) {
+function mostRecent(patches: StoredPatch[]) {
   let [shapes, points] = [0, 0];
   const first = patches.findLastIndex((patch) => {
     shapes += patch.elements.length;
@@ -92,7 +92,7 @@ function lately(patches: Held[]) {
 }
 
 /** The parts of boxes that are outside all the others. */
-export function without(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
+export function partsOutside(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
   let remaining = boxes;
   for (const { box } of others) remaining = remaining.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));
   return remaining;

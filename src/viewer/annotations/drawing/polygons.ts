@@ -27,21 +27,21 @@ export async function polygonTools() {
     clipper.addClip(clip);
     const tree = new PolyTree64();
     clipper.execute(type, FillRule.NonZero, tree);
-    const found: Polygon[] = [];
+    const polygons: Polygon[] = [];
     const collect = (node: PolyPath64) => {
       for (let index = 0; index < node.count; index += 1) {
         const outer = node.child(index);
         const holes = Array.from({ length: outer.count }, (_, at) => outer.child(at));
         if (outer.poly && Math.abs(area(outer.poly)) >= minArea * unit * unit) {
           const largeHoles = holes.flatMap(({ poly }) => (poly && Math.abs(area(poly)) >= minArea * unit * unit ? [poly] : []));
-          found.push({ points: fromPath(outer.poly), holes: largeHoles.map(fromPath) });
+          polygons.push({ points: fromPath(outer.poly), holes: largeHoles.map(fromPath) });
         }
         // Islands in holes are separate polygons.
         for (const hole of holes) collect(hole);
       }
     };
     collect(tree);
-    return found;
+    return polygons;
   }
 
   /** The paths of an area. Outlines turn one way and holes the other. */
@@ -160,9 +160,9 @@ export function asPolygon(element: Element, { points, holes }: Polygon): Element
 
 /** The area within an outline, without regard to its holes. */
 export function areaOf({ points }: Pick<Polygon, 'points'>) {
-  const twice = points.reduce((sum, [x, y], index) => {
+  const doubleArea = points.reduce((sum, [x, y], index) => {
     const [nextX, nextY] = points[(index + 1) % points.length] ?? [0, 0];
     return sum + x * nextY - nextX * y;
   }, 0);
-  return Math.abs(twice / 2);
+  return Math.abs(doubleArea / 2);
 }

@@ -28,19 +28,19 @@ export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
 /** The part of the image that a view needs, now and soon. */
 export class Reach {
   /** A box that follows the view. Its distance from the view shows how fast the view moves. */
-  #late: Box = { left: 0, top: 0, right: 0, bottom: 0 };
+  #trailing: Box = { left: 0, top: 0, right: 0, bottom: 0 };
   #time = 0;
 
-  look(view: Box) {
-    const [width, late] = [view.right - view.left, this.#late];
+  update(view: Box) {
+    const [width, trailing] = [view.right - view.left, this.#trailing];
     const passed = performance.now() - this.#time;
     this.#time += passed;
-    const isZoomed = Math.abs(width - late.right + late.left) > width / 1000;
+    const isZoomed = Math.abs(width - trailing.right + trailing.left) > width / 1000;
     const share = isZoomed ? 0 : Math.max(0, 1 - passed / aheadMs);
     // After a jump, the fetched region is still next to the view.
-    const way = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - late[side]) * share));
-    const [x, y] = [way('left'), way('top')];
-    this.#late = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };
+    const lead = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - trailing[side]) * share));
+    const [x, y] = [lead('left'), lead('top')];
+    this.#trailing = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };
     const around = extended(view, margin / 2);
     return { around, soon: extended(view, margin / 2, x / 2, y / 2), region: regionOf(view, x, y) };
   }

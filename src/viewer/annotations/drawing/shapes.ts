@@ -68,17 +68,17 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
 }
 
 /** Caches a value derived from an element, computed once per element. */
-export function remembered<T>(make: (element: Element) => T): (element: Element) => T {
-  const paths: WeakMap<Element, T> = new WeakMap();
+export function memoized<T>(make: (element: Element) => T): (element: Element) => T {
+  const values: WeakMap<Element, T> = new WeakMap();
   return (element) => {
-    let path = paths.get(element);
-    if (path === undefined) paths.set(element, (path = make(element)));
-    return path;
+    let value = values.get(element);
+    if (value === undefined) values.set(element, (value = make(element)));
+    return value;
   };
 }
 
 /** The box around a shape, without its line. */
-export const boxOf = remembered(measure);
+export const boxOf = memoized(measure);
 
 function measure(element: Element): Box {
   const { center = [0, 0, 0], radius = 0, points } = element;
@@ -191,8 +191,8 @@ export function reshaped(element: Element, { kind, index }: Handle, to: Point): 
     return { ...element, rotation: Number(Math.atan2(Math.sin(angle), Math.cos(angle)).toFixed(5)) };
   }
   if (kind === 'corner') {
-    const still = cornersOf(element)[(index + 2) % 4] ?? { x: center[0], y: center[1] };
-    return boxBetween(element, still, to, rotation);
+    const fixed = cornersOf(element)[(index + 2) % 4] ?? { x: center[0], y: center[1] };
+    return boxBetween(element, fixed, to, rotation);
   }
   const z = points[index]?.[2] ?? 0;
   if (kind === 'vertex') return { ...element, points: points.with(index, coordinate(to.x, to.y, z)) };

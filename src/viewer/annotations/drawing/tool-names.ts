@@ -20,22 +20,22 @@ export const toolNames = [
 export type Tool = (typeof toolNames)[number];
 
 /** Tools that work on selected shapes. The others draw new ones. */
-export const keepsSelection: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
+export const selectionTools: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
 
 /** Tools whose drawing is used and dropped. */
-export const drawsNothing: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 'split', 'measure']);
+export const transientTools: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 'split', 'measure']);
 
 /** Tools that draw rings. */
-export const drawsRing: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']);
+export const ringTools: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']);
 
 /** Tools that can draw the first shape of an image. */
-export const drawsFirst: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
+export const firstShapeTools: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
 
 /** The tools that can be used now: all, those that can draw the first shape, or only the ruler. */
 export type OfferedTools = 'all' | 'first' | 'measure';
 
 export function isOffered(tool: Tool, offered: OfferedTools) {
-  return offered === 'all' || tool === 'measure' || (offered === 'first' && drawsFirst.has(tool));
+  return offered === 'all' || tool === 'measure' || (offered === 'first' && firstShapeTools.has(tool));
 }
 
 /** Keys that choose tools while the image has the focus. */

@@ -13,7 +13,7 @@ import {
   withoutVertex,
   type Handle,
 } from './shapes.js';
-import { drawsNothing, drawsRing, keepsSelection, type Tool } from './tool-names.js';
+import { transientTools, ringTools, selectionTools, type Tool } from './tool-names.js';
 import type { Element, Point } from '../model.js';
 import type { ToolContext } from './tool-context.js';
 
@@ -42,7 +42,7 @@ export class Tools {
   /** The middle of the brush in pixels of the stage. */
   brushAt: Point | null = null;
   /** Id of the polygon that gets holes. */
-  #holed: string | null = null;
+  #polygonWithHole: string | null = null;
   readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
@@ -52,29 +52,29 @@ export class Tools {
   constructor(private readonly toolContext: ToolContext) {
     this.#brush = new Brush({ onChange: toolContext.redraw, onError: toolContext.onError });
     toolContext.stage.onPointer({
-      press: (at) => this.#orLater(() => this.#pressed(at)),
-      drag: (at) => this.#orLater(() => this.#dragged(at)),
-      release: (at, isAdding) => this.#orLater(() => this.#released(at, isAdding)),
-      cancel: () => this.#orLater(() => this.#cancelPress()),
-      click: (at, isAdding) => this.#orLater(() => this.#clicked(at, isAdding)),
-      doubleClick: (at) => this.#orLater(() => this.#doubleClicked(at)),
+      press: (at) => this.#actOrDelay(() => this.#pressed(at)),
+      drag: (at) => this.#actOrDelay(() => this.#dragged(at)),
+      release: (at, isAdding) => this.#actOrDelay(() => this.#released(at, isAdding)),
+      cancel: () => this.#actOrDelay(() => this.#cancelPress()),
+      click: (at, isAdding) => this.#actOrDelay(() => this.#clicked(at, isAdding)),
+      doubleClick: (at) => this.#actOrDelay(() => this.#doubleClicked(at)),
     });
   }
 
   /** Waits with what the pointer and the keys do until an annotation has been made to draw in. */
-  hold() {
+  delayGestures() {
     this.#delayed ??= [];
   }
 
   /** Does what was waited with, unless there is no annotation. */
-  letGo(isReady: boolean) {
+  endDelay(isReady: boolean) {
     const delayed = this.#delayed ?? [];
     this.#delayed = null;
     if (isReady) for (const act of delayed) act();
   }
 
   /** @returns whether the tools use a gesture */
-  #orLater(act: () => boolean | void): boolean {
+  #actOrDelay(act: () => boolean | void): boolean {
     if (!this.#delayed) return act() === true;
     if (!this.isPaused) this.#delayed.push(act);
     return !this.isPaused;
@@ -84,11 +84,11 @@ export class Tools {
     this.#drop();
     const selected = this.toolContext.selected();
     const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
-    this.#holed = tool === 'hole' && canHaveHole ? selected.id : null;
+    this.#polygonWithHole = tool === 'hole' && canHaveHole ? selected.id : null;
     this.measured = null;
     this.brushAt = null;
     this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
-    if (!keepsSelection.has(this.tool)) this.toolContext.select(null);
+    if (!selectionTools.has(this.tool)) this.toolContext.select(null);
     this.toolContext.onTool();
     this.toolContext.redraw();
   }
@@ -117,12 +117,12 @@ export class Tools {
   /** The shapes that are being drawn or changed. */
   get live(): Element[] {
     if (this.#brush.isDown) return this.#brush.shapes;
-    return this.draft && !drawsNothing.has(this.tool) ? [this.draft] : [];
+    return this.draft && !transientTools.has(this.tool) ? [this.draft] : [];
   }
 
   /** An outline that is drawn to select, cut or measure. */
   get mark(): Element | null {
-    return drawsNothing.has(this.tool) ? (this.draft ?? this.measured) : null;
+    return transientTools.has(this.tool) ? (this.draft ?? this.measured) : null;
   }
 
   /** Whether the tool is the brush or the eraser. */
@@ -148,7 +148,7 @@ export class Tools {
     if (!draft) return;
     this.#drop();
     if (grasp && this.tool === 'select') this.toolContext.commit({ before: grasp.before, after: draft });
-    else if (isDrawn(draft)) this.#keep(draft);
+    else if (isDrawn(draft)) this.#useDrawing(draft);
     this.toolContext.redraw();
   }
 
@@ -191,8 +191,8 @@ export class Tools {
    *
    * @param at in pixels of the stage
    */
-  strike(at: Point) {
-    this.#orLater(() => this.#strikeNow(at));
+  clickByKey(at: Point) {
+    this.#actOrDelay(() => this.#strikeNow(at));
   }
 
   #strikeNow(at: Point) {
@@ -218,11 +218,11 @@ export class Tools {
     const isMovable = selected !== null && !isLocked(selected);
     if (isMovable && this.#handleAt(selected, point)) return 'pointer';
     if (isMovable && touches(selected, point, reach / this.#scale)) return 'move';
-    return this.at(at) ? 'pointer' : '';
+    return this.shapeAt(at) ? 'pointer' : '';
   }
 
   /** The topmost shape at a position of the stage that can be grasped. */
-  at(at: Point) {
+  shapeAt(at: Point) {
     return this.topmost(this.toolContext.shapes(), at);
   }
 
@@ -270,7 +270,7 @@ export class Tools {
     });
   }
 
-  #keep(element: Element, isAdding: boolean = false) {
+  #useDrawing(element: Element, isAdding: boolean = false) {
     if (this.tool === 'measure') {
       this.measured = element;
       return;
@@ -284,7 +284,7 @@ export class Tools {
       return;
     }
     if (this.tool === 'hole') {
-      const before = this.#holed === null ? null : this.toolContext.find(this.#holed);
+      const before = this.#polygonWithHole === null ? null : this.toolContext.find(this.#polygonWithHole);
       if (!before) return;
       const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
       this.toolContext.commit({ before, after });
@@ -379,10 +379,10 @@ export class Tools {
       this.draft = null;
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
       const far = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
-      if (draft && far && isDrawn(draft)) this.#keep(draft, isAdding);
+      if (draft && far && isDrawn(draft)) this.#useDrawing(draft, isAdding);
     } else if (this.tool === 'point') {
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-      this.#keep(this.toolContext.make({ type: 'point', center: coordinate(x, y) }));
+      this.#useDrawing(this.toolContext.make({ type: 'point', center: coordinate(x, y) }));
     } else if (press?.dragged) {
       if (press.first) this.finish();
     } else if (press) this.#clickVertex(at);
@@ -395,7 +395,7 @@ export class Tools {
     const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
     const near = (vertex: readonly number[] | undefined) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
-    const isRing = drawsRing.has(this.tool) || this.tool === 'measure';
+    const isRing = ringTools.has(this.tool) || this.tool === 'measure';
     if (isRing && points.length >= 3 && near(points[0])) {
       this.draft = this.draft && { ...this.draft, closed: true };
       this.finish();
@@ -404,8 +404,8 @@ export class Tools {
 
   #addVertex(at: Point) {
     const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-    const members = { type: 'polyline', closed: drawsRing.has(this.tool), points: [] };
-    const isSaved = !drawsNothing.has(this.tool);
+    const members = { type: 'polyline', closed: ringTools.has(this.tool), points: [] };
+    const isSaved = !transientTools.has(this.tool);
     const draft = this.draft ?? (isSaved ? this.toolContext.make(members) : { ...members, id: this.tool });
     this.measured = null;
     this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
@@ -414,7 +414,7 @@ export class Tools {
 
   #clicked(at: Point, isAdding: boolean = false) {
     if (this.isPaused) return;
-    if (this.toolContext.editing()) this.toolContext.select(this.at(at), isAdding);
+    if (this.toolContext.editing()) this.toolContext.select(this.shapeAt(at), isAdding);
     else this.toolContext.inspect(at);
   }
 

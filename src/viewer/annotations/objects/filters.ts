@@ -14,10 +14,10 @@ interface Condition {
 }
 
 /** Filters of the table: a range of numbers or categories for each chosen column. */
-export function filterControls(first: ObjectFilter | null, onChange: () => void) {
+export function filterControls(initial: ObjectFilter | null, onChange: () => void) {
   let columns: ObjectColumn[] = [];
   /** A filter whose columns are not known yet. */
-  let pending: ObjectFilter | null | undefined = first;
+  let pending: ObjectFilter | null | undefined = initial;
   const conditions: Condition[] = [];
   const list = h('ul.plain-list.object-conditions');
   const add = h('select', { 'aria-label': objectTexts.addFilter, onchange: () => addNew() });

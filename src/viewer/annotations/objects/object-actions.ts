@@ -13,11 +13,11 @@ interface ObjectActionsOptions extends ObjectsContext {
   /** whether the user may make annotations of this item */
   mayCreate: boolean;
   /** called when an annotation was made */
-  onMade: () => Promise<unknown>;
+  onCreated: () => Promise<unknown>;
 }
 
 /** The buttons that save shapes as files, and that copy them to a new annotation. */
-export function objectActions({ record, filter, itemId, mayCreate, onMade, run, signal }: ObjectActionsOptions) {
+export function objectActions({ record, filter, itemId, mayCreate, onCreated, run, signal }: ObjectActionsOptions) {
   const downloads = (['csv', 'parquet'] as const).map((kind) =>
     button(objectTexts[kind], () => void run(() => saveTable(record(), filter(), kind, nameOf(record()))), {
       picture: 'download',
@@ -30,7 +30,7 @@ export function objectActions({ record, filter, itemId, mayCreate, onMade, run, 
     const name = objectTexts.newName(nameOf(record()));
     await copyToAnnotation(record(), filter(), { itemId, name });
     if (signal.aborted) return;
-    await onMade();
+    await onCreated();
     tell(annotationTexts.created(name));
   }
 }

@@ -30,7 +30,7 @@ export class ObjectTable {
   readonly #selected: SelectedObjects;
   #columns: readonly string[] = [];
   #sorting: Sorting = { column: 'order', descending: false };
-  readonly #isNewest = newestOnly();
+  readonly #begin = newestOnly();
 
   constructor(private readonly options: ObjectTableOptions) {
     const { record, goTo, onSelection, onClear, onError, signal } = options;
@@ -81,12 +81,12 @@ export class ObjectTable {
   selectRanges(ranges: readonly Range[]) {
     const { record, filter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#isNewest();
-      const both = allOf(filter(), filterOfRanges(ranges));
-      if (!both) return;
+      const isCurrent = this.#begin();
+      const filterInRanges = allOf(filter(), filterOfRanges(ranges));
+      if (!filterInRanges) return;
       const [{ count, ids }, { rows }] = await Promise.all([
-        idsOf(record(), both, maxSelected, signal),
-        rowsOf(record(), { filter: both, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
+        idsOf(record(), filterInRanges, maxSelected, signal),
+        rowsOf(record(), { filter: filterInRanges, columns: ['id', 'x', 'y'], limit: maxMarked }, signal),
       ]);
       if (signal.aborted || !isCurrent()) return;
       const places: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
@@ -100,10 +100,10 @@ export class ObjectTable {
   reveal(id: string) {
     const { record, filter, run, signal } = this.options;
     return run(async () => {
-      const isCurrent = this.#isNewest();
+      const isCurrent = this.#begin();
       const { column, descending } = this.#sorting;
-      const only: ObjectFilter = { column: 'id', in: [id] };
-      const { rows } = await rowsOf(record(), { filter: only, columns: ['x', 'y', column], limit: 1 }, signal);
+      const idFilter: ObjectFilter = { column: 'id', in: [id] };
+      const { rows } = await rowsOf(record(), { filter: idFilter, columns: ['x', 'y', column], limit: 1 }, signal);
       const [row] = rows;
       if (signal.aborted || !isCurrent() || !row) return;
       const [x, y, value] = row;

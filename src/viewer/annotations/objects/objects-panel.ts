@@ -12,7 +12,7 @@ import { scopeChoice } from './scope.js';
 import { summaryTable } from './summary.js';
 
 /** Columns that the table does not show: they are the position, which the image shows. */
-const unshown = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);
+const hiddenColumns = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);
 /** Maximum number of shown columns. A file has all. */
 const maxColumns = 60;
 
@@ -29,7 +29,7 @@ export interface ObjectsPanelOptions {
   goTo: (at: Point) => void;
   /** called when other shapes are to be marked on the image */
   onMarks: () => void;
-  onMade: () => Promise<unknown>;
+  onCreated: () => Promise<unknown>;
   /** the filter at first */
   filter: ObjectFilter | null;
   /** called when the user has changed the filter, which is also that of the image */
@@ -121,7 +121,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   function load() {
     return message.run(async () => {
       const columns = await columnsOf(record, signal);
-      const shown = columns.filter(({ name, count }) => !unshown.has(name) && count > 0).slice(0, maxColumns);
+      const shown = columns.filter(({ name, count }) => !hiddenColumns.has(name) && count > 0).slice(0, maxColumns);
       filters.setColumns(columns);
       plot.setColumns(columns);
       summary.setColumns(shown);

@@ -10,7 +10,7 @@ export class OpenObjects {
   #open: { id: string; panel: ReturnType<typeof objectsPanel>; end: AbortController } | null = null;
 
   constructor(
-    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onMade'> & {
+    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onCreated'> & {
       /** called when other shapes are to be shown */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;

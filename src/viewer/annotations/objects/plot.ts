@@ -27,8 +27,8 @@ export class ObjectPlot {
   /** The selected part as numbers. */
   readonly #bounds = h('div.row.wrap');
   readonly #markWords = h('p.small', { role: 'status' });
-  readonly #isNewest = newestOnly();
-  readonly #isNewestMark = newestOnly();
+  readonly #begin = newestOnly();
+  readonly #beginMark = newestOnly();
   #plot: uPlot | null = null;
   #isOpen = false;
   /** The clicked shape, and its values. */
@@ -66,7 +66,7 @@ export class ObjectPlot {
 
   async #show() {
     const { onError, signal } = this.options;
-    const isCurrent = this.#isNewest();
+    const isCurrent = this.#begin();
     const { x, y } = this.#axes;
     if (x === null) return;
     try {
@@ -93,24 +93,24 @@ export class ObjectPlot {
       ...(y !== null && { y }),
       ...(ylimits && { ylow: ylimits.low, yhigh: ylimits.high }),
     };
-    const found = await histogramOf(record(), query, signal);
-    const counts = found.categories[0]?.counts ?? [];
-    const number = counts.reduce((sum, one) => sum + one, 0);
-    const isFew = y !== null && number <= maxPoints;
+    const histogram = await histogramOf(record(), query, signal);
+    const counts = histogram.categories[0]?.counts ?? [];
+    const shapeCount = counts.reduce((sum, binCount) => sum + binCount, 0);
+    const isFew = y !== null && shapeCount <= maxPoints;
     const points = isFew ? (await rowsOf(record(), { filter, columns: [x, y], limit: maxPoints }, signal)).rows : null;
-    return { x: found.x, y: found.y, counts, points: points as PlotData['points'], mark: () => this.#mark };
+    return { x: histogram.x, y: histogram.y, counts, points: points as PlotData['points'], mark: () => this.#mark };
   }
 
   /** Loads the values of the clicked shape, and shows them. */
   async #showMark() {
     const { record, onError, signal } = this.options;
-    const isCurrent = this.#isNewestMark();
+    const isCurrent = this.#beginMark();
     const { columns } = this.#axes;
     try {
       const filter: ObjectFilter | null = this.#marked === null ? null : { column: 'id', in: [this.#marked] };
-      const found = filter ? (await rowsOf(record(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
+      const row = filter ? (await rowsOf(record(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
       if (signal.aborted || !isCurrent()) return;
-      const values = found?.map((value) => (typeof value === 'number' ? value : null));
+      const values = row?.map((value) => (typeof value === 'number' ? value : null));
       const [x = null, y = null] = values ?? [];
       this.#mark = values ? [x, y] : null;
       const namedValues = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));

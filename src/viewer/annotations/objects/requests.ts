@@ -56,7 +56,7 @@ function queryOf(
   return { ...(query as Query), ...lists, _: record._version };
 }
 
-async function ask(record: AnnotationRecord, what: string, query: Query, signal: AbortSignal): Promise<unknown> {
+async function requestTable(record: AnnotationRecord, what: string, query: Query, signal: AbortSignal): Promise<unknown> {
   const path = `annotation/${record._id}/table${what}`;
   const isLong = toSearch(query).toString().length > maxInAddress;
   return isLong ? request('POST', path, { form: query, headers: asGet, signal }) : request('GET', path, { query, signal });
@@ -68,7 +68,7 @@ export async function columnsOf(record: AnnotationRecord, signal: AbortSignal): 
 }
 
 export async function rowsOf(record: AnnotationRecord, query: PageQuery, signal: AbortSignal) {
-  return (await ask(record, '/rows', queryOf(record, { ...query }), signal)) as Answer<'GET annotation/{id}/table/rows'>;
+  return (await requestTable(record, '/rows', queryOf(record, { ...query }), signal)) as Answer<'GET annotation/{id}/table/rows'>;
 }
 
 /** Counts, means and deviations of columns by group. */
@@ -78,7 +78,7 @@ export async function summaryOf(
   signal: AbortSignal,
 ) {
   const query = queryOf(record, { filter, columns, by: 'group' });
-  return (await ask(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
+  return (await requestTable(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
 }
 
 /** Counts in bins of one or two columns. */
@@ -96,7 +96,12 @@ export async function histogramOf(
   },
   signal: AbortSignal,
 ) {
-  return (await ask(record, '/histogram', queryOf(record, query), signal)) as Answer<'GET annotation/{id}/table/histogram'>;
+  return (await requestTable(
+    record,
+    '/histogram',
+    queryOf(record, query),
+    signal,
+  )) as Answer<'GET annotation/{id}/table/histogram'>;
 }
 
 /** The ids of shapes, at most `limit`, and the number of all. */

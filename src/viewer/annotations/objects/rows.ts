@@ -59,7 +59,7 @@ export class ObjectRows {
       role: 'group',
       'aria-label': label,
       onscroll: () => this.#render(),
-      onkeydown: (event: KeyboardEvent) => this.#move(event),
+      onkeydown: (event: KeyboardEvent) => this.#moveFocus(event),
     };
     this.element = h('div.object-scroll', attributes, this.#table);
     const observer = new ResizeObserver(() => this.#render());
@@ -159,7 +159,7 @@ export class ObjectRows {
         void this.#load(Math.floor(index / pageRows));
         continue;
       }
-      const element = this.#shown.get(index) ?? this.#make(row);
+      const element = this.#shown.get(index) ?? this.#createRow(row);
       shown.set(index, element);
       rows.push(element);
     }
@@ -184,7 +184,7 @@ export class ObjectRows {
     HTMLTableRowElement,
   ];
 
-  #make(row: ObjectRow) {
+  #createRow(row: ObjectRow) {
     const { isSelected, onSelect, onShow } = this.options;
     const number = row.index + 1;
     const checked = isSelected(row.id);
@@ -210,7 +210,7 @@ export class ObjectRows {
   }
 
   /** The arrow keys move between rows. */
-  #move(event: KeyboardEvent) {
+  #moveFocus(event: KeyboardEvent) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const control = event.target as HTMLElement;
     const row = control.closest('tr');

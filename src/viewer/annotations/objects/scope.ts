@@ -26,9 +26,9 @@ export function scopeChoice(options: {
   };
   const filters: Record<Scope, () => ObjectFilter | null> = {
     all: filter,
-    selection: ofSelection,
-    view: ofView,
-    outline: ofOutline,
+    selection: selectionFilter,
+    view: viewFilter,
+    outline: outlineFilter,
   };
   const element = h(
     'select',
@@ -42,18 +42,18 @@ export function scopeChoice(options: {
     chosen: () => filters[element.value as Scope](),
   };
 
-  function ofSelection(): ObjectFilter {
+  function selectionFilter(): ObjectFilter {
     const ids = [...selectedIds()];
     if (ids.length === 0) throw new Error(objectTexts.notSelected);
     return { column: 'id', in: ids };
   }
 
-  function ofView() {
+  function viewFilter() {
     const { left, top, right, bottom } = view();
     return allOf(filter(), { region: [left, top, right, bottom] });
   }
 
-  function ofOutline() {
+  function outlineFilter() {
     const points = outline();
     if (!points) throw new Error(objectTexts.noOutline);
     return allOf(filter(), { region: points.map(({ x, y }) => [x, y]) });

@@ -13,7 +13,7 @@ const maxColumns = 12;
 /** The counts of the groups, and the means of their measurements. */
 export function summaryTable({ record, filter, run, signal }: ObjectsContext & { filter: () => ObjectFilter | null }) {
   let columns: string[] = [];
-  const isNewest = newestOnly();
+  const begin = newestOnly();
   const element = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
   return {
     element,
@@ -27,7 +27,7 @@ export function summaryTable({ record, filter, run, signal }: ObjectsContext & {
   };
 
   function load() {
-    const isCurrent = isNewest();
+    const isCurrent = begin();
     return run(async () => {
       fill(element);
       const { categories } = await summaryOf(record(), { filter: filter(), columns }, signal);

@@ -9,24 +9,24 @@ export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
   const notice = h('div');
   plainDialog(annotationTexts.deletedOnes, rows, notice);
-  act(show);
+  attempt(show);
 
-  function act(run: () => Promise<void>) {
+  function attempt(run: () => Promise<void>) {
     void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
   async function show() {
-    const found = (await listDeleted(itemId)).map((record) => {
+    const items = (await listDeleted(itemId)).map((record) => {
       const name = nameOf(record);
       const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
-      const back = () => act(() => bringBack(record));
+      const back = () => attempt(() => bringBack(record));
       return h(
         'li.row.between',
         h('span.break', words),
         linkButton(annotationTexts.restore, back, annotationTexts.restoreDeleted(name)),
       );
     });
-    fill(rows, ...(found.length > 0 ? found : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
+    fill(rows, ...(items.length > 0 ? items : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
   }
 
   async function bringBack(record: Parameters<typeof restoreVersion>[0]) {

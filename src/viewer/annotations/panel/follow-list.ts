@@ -18,17 +18,17 @@ export async function followList(
   },
 ) {
   const { listed, onNew, onRefused, signal } = options;
-  let isAsking = false;
+  let isRequesting = false;
   let isStale = false;
   /** whether the server has reported that the list is outdated */
-  let isToldOtherwise = false;
+  let isReportedStale = false;
   /** the last state that the open stream reported */
-  let last: ListState | null = null;
+  let lastState: ListState | null = null;
   let wasDifferent = false;
   // The server reports a state that differs from the one before. If another user undoes a change of this page between two reports, it reports nothing.
   const timer = setInterval(() => {
-    const isDifferent = last !== null && !isStateOf(last, listed());
-    if (isDifferent && wasDifferent) void followTold();
+    const isDifferent = lastState !== null && !isStateOf(lastState, listed());
+    if (isDifferent && wasDifferent) void updateReported();
     wasDifferent = isDifferent;
   }, watchMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
@@ -36,28 +36,28 @@ export async function followList(
     if (!document.hidden) {
       // If the server cannot be reached, the request is repeated later.
       await followChanges(itemId, { signal, onEvent }).catch(() => undefined);
-      last = null;
-      await follow();
+      lastState = null;
+      await updateList();
     }
     await pause(watchMs, signal);
   }
 
   function onEvent(state: ListState) {
-    last = state;
-    isToldOtherwise = false;
-    if (!isStateOf(state, listed())) void followTold();
+    lastState = state;
+    isReportedStale = false;
+    if (!isStateOf(state, listed())) void updateReported();
   }
 
-  function followTold() {
-    isToldOtherwise = true;
-    return follow();
+  function updateReported() {
+    isReportedStale = true;
+    return updateList();
   }
 
   /** Requests the list until it is up to date. Retries after a while if that fails. Changes reported meanwhile are not lost. */
-  async function follow() {
+  async function updateList() {
     isStale = true;
-    if (isAsking) return;
-    isAsking = true;
+    if (isRequesting) return;
+    isRequesting = true;
     while (isStale && !signal.aborted && !document.hidden) {
       isStale = false;
       try {
@@ -68,13 +68,13 @@ export async function followList(
         await pause(watchMs, signal);
       }
     }
-    isAsking = false;
+    isRequesting = false;
   }
 
   async function request() {
     const before = listed();
-    if (!isToldOtherwise && !(await haveChanged(itemId, before, signal))) return;
-    isToldOtherwise = false;
+    if (!isReportedStale && !(await haveChanged(itemId, before, signal))) return;
+    isReportedStale = false;
     const next = await listAnnotations(itemId, signal);
     // A change that was saved here in the meantime is newer than the list.
     isStale ||= before !== listed();

@@ -20,23 +20,23 @@ export function importControls(options: {
     accept: '.json,.geojson,.parquet,.arrow,.arrows',
     multiple: true,
     hidden: true,
-    onchange: takeFile,
+    onchange: importChosen,
   });
-  const dropped = (event: DragEvent) => {
+  const onDrag = (event: DragEvent) => {
     event.preventDefault();
-    if (event.type === 'drop') void take([...(event.dataTransfer?.files ?? [])]);
+    if (event.type === 'drop') void importFiles([...(event.dataTransfer?.files ?? [])]);
   };
   for (const target of targets)
-    for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, dropped, { signal });
+    for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, onDrag, { signal });
   return [button(annotationTexts.import, () => input.click(), { picture: 'upload' }), input];
 
-  function takeFile() {
-    void take([...(input.files ?? [])]);
+  function importChosen() {
+    void importFiles([...(input.files ?? [])]);
     // Allows selecting the same file again.
     input.value = '';
   }
 
-  async function take(files: File[]) {
+  async function importFiles(files: File[]) {
     say();
     const reasons: string[] = [];
     for (const file of files) {

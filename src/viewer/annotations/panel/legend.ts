@@ -35,7 +35,7 @@ export class Legend {
   /** The colors of groups, if shapes are colored by them instead of having their own. */
   #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or have been requested. */
-  #groupCount = -1;
+  #groupsVersion = -1;
   /** The groups of the annotation while it is edited, and how the list changes them. */
   #edited: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
@@ -44,13 +44,13 @@ export class Legend {
     label: commonTexts.groups,
     find: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
-    named: (group, words) => (this.#edited ? this.#chosenAndShown(group, words) : this.#shown(group, words)),
+    named: (group, words) => (this.#edited ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words)),
   });
   readonly #all = actions(
     linkButton(annotationTexts.showAll, () => this.#hide([])),
     linkButton(annotationTexts.hideAll, () => this.#hide(this.#groups.map((group) => group.name))),
   );
-  readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#show({ colors: [] }));
+  readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
   readonly #newGroup = this.#newGroupForm();
   readonly #place: HTMLElement;
   readonly #coloring: ColoringControls;
@@ -111,7 +111,7 @@ export class Legend {
       this.#open(true, { isChosen: false });
     }
     this.#showGroups();
-    this.#list.renew();
+    this.#list.recreateRows();
   }
 
   get #isFolded() {
@@ -128,22 +128,22 @@ export class Legend {
 
   async #load() {
     const record = this.#record;
-    if (record === null || this.#groupCount === record._version) return;
+    if (record === null || this.#groupsVersion === record._version) return;
     const version = record._version;
-    const isFirst = this.#groupCount === -1;
-    this.#groupCount = version;
+    const isFirst = this.#groupsVersion === -1;
+    this.#groupsVersion = version;
     const { signal } = this.options;
     try {
-      const found = record._elementCount === 0 ? [] : await groupsOf(record, signal);
-      if (this.#groupCount !== version) return;
-      this.#groups = found.toSorted((a, b) => b.count - a.count);
+      const groups = record._elementCount === 0 ? [] : await groupsOf(record, signal);
+      if (this.#groupsVersion !== version) return;
+      this.#groups = groups.toSorted((a, b) => b.count - a.count);
       this.#edited?.groups.learn(this.#groups, isFirst);
       this.#edited?.onLearned();
       fill(this.#message);
       this.#showGroups();
     } catch (error) {
-      if (this.#groupCount !== version || signal.aborted) return;
-      this.#groupCount = -1;
+      if (this.#groupsVersion !== version || signal.aborted) return;
+      this.#groupsVersion = -1;
       fill(this.#message, errorNotice(error));
     }
     this.#place.hidden = false;
@@ -164,9 +164,9 @@ export class Legend {
     const counts = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
     const names = groups ? [...new Set([...counts.keys(), ...groups.names, ...growth.keys()])] : counts.keys();
     return [...names].map((name) => {
-      const own = counts.get(name);
-      const color = chosen?.get(name) ?? groups?.colorOf(name) ?? own?.color ?? '#000000';
-      return { value: name, color, count: (own?.count ?? 0) + (growth.get(name) ?? 0) };
+      const stored = counts.get(name);
+      const color = chosen?.get(name) ?? groups?.colorOf(name) ?? stored?.color ?? '#000000';
+      return { value: name, color, count: (stored?.count ?? 0) + (growth.get(name) ?? 0) };
     });
   }
 
@@ -176,18 +176,18 @@ export class Legend {
     this.#all.hidden = categories.length < 2;
     this.#ownColors.hidden = by !== null || colors.length === 0;
     const isFixed = by !== null && by !== 'group';
-    this.#list.show(categories, { isFixed, kept: this.#edited?.groups.chosen });
+    this.#list.show(categories, { isFixed, alwaysListed: this.#edited?.groups.chosen });
   }
 
   /** The name of a group with the box that shows it. */
-  #shown(group: string | null, words: string) {
+  #groupControls(group: string | null, words: string) {
     const box = this.#boxOf(group);
     const refresh = () => (box.checked = !this.#display.hidden.has(group));
     return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
   }
 
   /** The name of a group with the box that shows it, and the button that chooses it for new shapes. */
-  #chosenAndShown(group: string | null, words: string) {
+  #choosableGroupControls(group: string | null, words: string) {
     const box = this.#boxOf(group);
     box.ariaLabel = annotationTexts.showGroup(words);
     const radio = h('input', { type: 'radio', name: `group-${this.#id}`, onchange: () => this.#choose(group) });
@@ -225,7 +225,7 @@ export class Legend {
     const { by, colors } = this.#display.coloring;
     const isChanged = by === null && (this.#edited?.recolor(group, color) ?? false);
     if (isChanged) {
-      if (colors.some(([name]) => name === group)) this.#show({ colors: colors.filter(([name]) => name !== group) });
+      if (colors.some(([name]) => name === group)) this.#changeColoring({ colors: colors.filter(([name]) => name !== group) });
       else this.#showGroups();
       return;
     }
@@ -233,10 +233,10 @@ export class Legend {
     fill(this.#message, !fitsAddress(next) && errorNotice(annotationTexts.tooManyColors));
     if (!fitsAddress(next)) return this.#showGroups();
     if (this.#edited && by === null) tell(annotationTexts.colorOnlyShown);
-    this.#show({ colors: next });
+    this.#changeColoring({ colors: next });
   }
 
-  #show(changes: Partial<Display['coloring']>) {
+  #changeColoring(changes: Partial<Display['coloring']>) {
     this.options.onShow({ coloring: { ...this.#display.coloring, ...changes } });
     this.refresh();
   }

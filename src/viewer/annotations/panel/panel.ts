@@ -70,7 +70,7 @@ export class AnnotationPanel {
   #edited: { id: string; editor: Editor | null } | null = null;
   readonly #first = new FirstAnnotation((name) => this.#make({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it */
-  #newRecord: AnnotationRecord | null = null;
+  #deletedRecord: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
     onEdits(() => this.#showUnsaved(), options.signal);
@@ -87,7 +87,7 @@ export class AnnotationPanel {
 
   /** Whether the image has no annotations, and the user may draw the first shape. */
   get mayBegin() {
-    return this.#mayCreate && this.#records.length === 0 && !this.#newRecord;
+    return this.#mayCreate && this.#records.length === 0 && !this.#deletedRecord;
   }
 
   /** Makes the first annotation of the image, and starts editing it. */
@@ -107,29 +107,29 @@ export class AnnotationPanel {
   }
 
   refresh() {
-    if (this.#newRecord && this.#edited?.id !== this.#newRecord._id) this.#newRecord = null;
-    const all = this.#newRecord ? [...this.#records, this.#newRecord] : this.#records;
-    this.#isVisible = this.options.onList(all);
-    for (const id of this.#legends.keys()) if (!all.some(({ _id }) => _id === id)) this.#legends.delete(id);
-    this.#finding.hidden = all.length <= maxUnfiltered;
-    this.#list.classList.toggle('long', all.length > maxUnfiltered);
+    if (this.#deletedRecord && this.#edited?.id !== this.#deletedRecord._id) this.#deletedRecord = null;
+    const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
+    this.#isVisible = this.options.onList(records);
+    for (const id of this.#legends.keys()) if (!records.some(({ _id }) => _id === id)) this.#legends.delete(id);
+    this.#finding.hidden = records.length <= maxUnfiltered;
+    this.#list.classList.toggle('long', records.length > maxUnfiltered);
     this.#showRows();
   }
 
   /** Shows the annotations whose names contain the typed text, as many as fit on the page, and always the edited one. */
   #showRows() {
-    const all = this.#newRecord ? [...this.#records, this.#newRecord] : this.#records;
+    const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     const filterText = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
-    const found = all.filter((record) => nameOf(record).toLowerCase().includes(filterText));
-    const first = found.slice(0, this.#listedCount);
-    const edited = all.filter((record) => record._id === this.#edited?.id && !first.includes(record));
+    const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
+    const first = matches.slice(0, this.#listedCount);
+    const edited = records.filter((record) => record._id === this.#edited?.id && !first.includes(record));
     const listed = [...first, ...edited];
-    const empty = all.length === 0 && h('li.quiet-text', this.#nothing());
+    const empty = records.length === 0 && h('li.quiet-text', this.#emptyText());
     const more =
-      found.length > this.#listedCount &&
+      matches.length > this.#listedCount &&
       h(
         'li',
-        linkButton(annotationTexts.showMore(found.length - this.#listedCount), () => this.#showMore()),
+        linkButton(annotationTexts.showMore(matches.length - this.#listedCount), () => this.#showMore()),
       );
     this.#counters.clear();
     keepingFocus(this.#list, () =>
@@ -144,7 +144,7 @@ export class AnnotationPanel {
   }
 
   /** Says that there are no annotations, if the user can see all; others may have annotations that are hidden from the user. */
-  #nothing() {
+  #emptyText() {
     if (currentUser()?.admin) return annotationTexts.none;
     return token() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
   }
@@ -193,15 +193,15 @@ export class AnnotationPanel {
     const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
     if (edited && !next.some(({ _id }) => _id === edited._id)) {
       this.options.finishDrawing();
-      if (editsOf(edited._id).size > 0) this.#keep(edited);
+      if (editsOf(edited._id).size > 0) this.#keepDeleted(edited);
     }
     this.#records = next;
     this.refresh();
   }
 
   /** Keeps an annotation with unsaved changes that someone else has deleted. */
-  #keep(record: AnnotationRecord) {
-    this.#newRecord = record;
+  #keepDeleted(record: AnnotationRecord) {
+    this.#deletedRecord = record;
     const words = annotationTexts.deletedMeanwhile(nameOf(record));
     void keepsHistory().then((isKept) => this.#sayDeleted(words, record, isKept));
   }
@@ -212,7 +212,7 @@ export class AnnotationPanel {
       this.say();
       try {
         await restoreVersion(record, record._version);
-        this.#newRecord = null;
+        this.#deletedRecord = null;
         await this.#reload();
       } catch (error) {
         this.say(messageOf(error));
@@ -239,33 +239,33 @@ export class AnnotationPanel {
       name: objectTexts.openTable(name),
     });
     for (const [what, control] of Object.entries({ box, table, download, pencil })) control.dataset.key = `${what} ${id}`;
-    const counted = h('span.count.quiet-text.small');
+    const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
-    this.#counters.set(id, { record, count: counted, unsaved });
-    const whole = [
+    this.#counters.set(id, { record, count: countElement, unsaved });
+    const annotationActions = [
       linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
       linkButton(annotationTexts.deleteAnnotation, () => void this.#remove(record)),
     ];
-    const legendOfIt = count > 0 || edited ? this.#legendOf(record) : null;
+    const legend = count > 0 || edited ? this.#legendOf(record) : null;
     return h(
       'li',
       { class: edited ? 'annotation edited' : 'annotation' },
       h(
         'div.annotation-row.row',
-        legendOfIt?.fold,
+        legend?.fold,
         h(
           'div.annotation-title.grow',
           h('label.row', { title: record.annotation.description ?? name }, box, h('span.break', nameText(name))),
-          counted,
+          countElement,
         ),
         count > 0 && table,
         !isLinked() && download,
         mayEdit && pencil,
       ),
       unsaved,
-      legendOfIt?.element,
+      legend?.element,
       edited?.editor?.element,
-      edited && h('div.annotation-whole.row.wrap', ...whole),
+      edited && h('div.annotation-whole.row.wrap', ...annotationActions),
     );
   }
 

@@ -8,7 +8,7 @@ import { restoreVersion } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 
 /** Formats in which an annotation can be saved, with the last part of the address, the text of the button and the extension of the file. */
-const forms = [
+const formats = [
   ['', 'asItIs', 'json'],
   ['/geojson', 'geoJson', 'geojson'],
   ['/qupath', 'forQuPath', 'qupath.geojson'],
@@ -20,8 +20,8 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   const name = nameOf(record);
   const notice = h('div');
   const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
-  const buttons = forms.map(([path, format, ending]) => {
-    const onclick = act(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+  const buttons = formats.map(([path, format, ending]) => {
+    const onclick = attempt(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
   const dialog = plainDialog(
@@ -33,19 +33,19 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     versions,
     notice,
   );
-  act(show)();
+  attempt(showVersions)();
 
-  function act(run: () => Promise<void>) {
+  function attempt(run: () => Promise<void>) {
     return () => void run().catch((error: unknown) => fill(notice, errorNotice(error)));
   }
 
-  async function show() {
+  async function showVersions() {
     const { entries } = await list(`annotation/${id}/history`, { query: { limit: 50 } });
     const newest = entries[0]?._version;
     const rows = entries.map(({ _version: version, updated, created }) => {
       const isNewest = version === newest;
       const words = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
-      const back = act(() => restore(version));
+      const back = attempt(() => restore(version));
       const offer = linkButton(annotationTexts.restore, back, annotationTexts.restoreVersion(version));
       return h('li.row.between', h('span', words), mayEdit && !isNewest && offer);
     });

@@ -3,7 +3,7 @@ import { lockPage, pageKey, pagePrefix, pageStore, pageName, pageOf, withPages }
 import type { Edit, Element } from './model.js';
 
 /** Unsaved changes of an annotation, as the browser stores them. */
-export interface KeptEdits {
+export interface StoredEdits {
   annotationId: string;
   itemId: string;
   version: number;
@@ -23,7 +23,7 @@ const database = () => pageStore('large-image');
  */
 export const ownerOfEdits = pagePrefix;
 
-const failed = (error: unknown) => {
+const rememberRefusal = (error: unknown) => {
   refusal = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 };
 
@@ -33,7 +33,7 @@ export function reasonNotKept() {
 }
 
 /** Stores unsaved changes, or removes them if there are none. @returns whether that succeeded */
-export async function keep(owner: string | null, edits: KeptEdits): Promise<boolean> {
+export async function storeEdits(owner: string | null, edits: StoredEdits): Promise<boolean> {
   if (owner === null) return false;
   const key = pageKey(owner, edits.annotationId);
   try {
@@ -42,7 +42,7 @@ export async function keep(owner: string | null, edits: KeptEdits): Promise<bool
     refusal = null;
     return true;
   } catch (error) {
-    failed(error);
+    rememberRefusal(error);
     return false;
   }
 }
@@ -53,15 +53,15 @@ export async function keep(owner: string | null, edits: KeptEdits): Promise<bool
  * @param take returns whether it has stored them again
  * @returns number of changes in other tabs
  */
-export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Promise<number> {
-  const own = pagePrefix();
-  if (own === null) return 0;
+export async function takeStoredEdits(take: (edits: StoredEdits) => Promise<boolean>): Promise<number> {
+  const prefix = pagePrefix();
+  if (prefix === null) return 0;
   try {
-    return await withPages(async (isOpen, former) => {
-      const found = (await entries<string, KeptEdits>(database())).filter(([key]) => key.startsWith(own));
-      const isFormer = ([key]: [string, KeptEdits]) => Number(pageOf(key) === former);
+    return await withPages(async (isOpen, formerPage) => {
+      const stored = (await entries<string, StoredEdits>(database())).filter(([key]) => key.startsWith(prefix));
+      const isFormer = ([key]: [string, StoredEdits]) => Number(pageOf(key) === formerPage);
       let elsewhere = 0;
-      for (const [key, edits] of found.toSorted((one, other) => isFormer(other) - isFormer(one))) {
+      for (const [key, edits] of stored.toSorted((left, right) => isFormer(right) - isFormer(left))) {
         if (pageOf(key) === pageName) continue;
         if (isOpen(pageOf(key))) elsewhere += edits.edits.length + Number(edits.draft !== null);
         else if (await take(edits)) await del(key, database());
@@ -69,7 +69,7 @@ export async function takeKept(take: (kept: KeptEdits) => Promise<boolean>): Pro
       return elsewhere;
     });
   } catch (error) {
-    failed(error);
+    rememberRefusal(error);
     return 0;
   }
 }
