@@ -21,7 +21,7 @@ export const adminTexts = {
   membersOf: (group: string) => `Members of “${group}”`,
   newUser: 'New user',
   noSection: (id: string) => `There is no section “${id}” in the administration.`,
-  passwordHint: 'Give it to them yourself; no email is sent. They have to sign in again everywhere.',
+  passwordHint: 'Tell them the password yourself; no email is sent. They have to sign in again everywhere.',
   passwordOf: (name: string) => `New password for ${name}`,
   passwordSet: (name: string) => `Password of ${name} changed.`,
   people: 'People',
@@ -100,7 +100,7 @@ export const adminTexts = {
   pictures: 'Pictures',
   pictureKinds: { '': 'Image', macro: 'Macro image, if any', label: 'Label, if any' },
   sizes: 'Maximum sizes in pixels',
-  sizesHint: 'Width × height, separated by commas. This page shows 440 × 440 in lists.',
+  sizesHint: 'Width × height, separated by commas. Lists on this page use 440 × 440.',
   thumbnailJobs: 'Thumbnail jobs',
 
   // Large images
@@ -179,7 +179,7 @@ export const adminTexts = {
   settingUnits: { bytes: 'bytes', days: 'days', seconds: 'seconds' } as Record<string, string>,
   settingsRefused: (count: number) => `${plural(count, 'setting')} refused. See the reason below each.`,
   settingsSaved: (count: number) => `${plural(count, 'setting')} saved.`,
-  /** values of settings that need different words */
+  /** values of settings that are shown in other words */
   settingWords: {
     true: 'yes',
     false: 'no',
@@ -187,9 +187,9 @@ export const adminTexts = {
     yesadmin: 'administrators',
     yesmod: 'administrators and moderators',
   } as Record<string, string>,
-  /** in other languages than that of the server */
+  /** descriptions of settings, in languages other than the server's */
   settingDescriptions: {} as Record<string, string>,
-  /** names of settings whose keys are not clear */
+  /** names of settings whose keys are unclear */
   settingNames: {
     'large_image.auto_set': 'Open uploaded images automatically',
     'large_image.config_folder': 'Default configuration folder',

@@ -1,7 +1,7 @@
 import { formatCount, plural } from './format.js';
 
 const changedTwice = (count: number) =>
-  ` Both of you changed ${plural(count, 'shape')}: your ${count === 1 ? 'version was' : 'versions were'} added as new.`;
+  ` Both of you changed ${plural(count, 'shape')}: your ${count === 1 ? 'version was added as a new shape' : 'versions were added as new shapes'}.`;
 
 const deletedAndChanged = (count: number) =>
   ` Somebody changed ${plural(count, 'shape')} that you deleted: ${count === 1 ? 'it was' : 'they were'} kept.`;
@@ -79,7 +79,7 @@ export const annotationTexts = {
   findCategory: 'Find a category',
   ownColors: 'Show the colors of the shapes',
   showGroup: (name: string) => `Show ${name}`,
-  tooManyColors: 'The colors of so many groups cannot be shown at once.',
+  tooManyColors: 'There are too many groups to color one by one.',
   more: (count: number) => `and ${formatCount(count)} more`,
   new: 'New annotation',
   newGroupName: 'Name of a new group',
@@ -116,10 +116,10 @@ export const annotationTexts = {
     line: ['Line', 'Click points, or drag; Enter or double-click to finish'],
     point: ['Point', 'Click to place points; Escape to finish'],
     brush: ['Brush', 'Paint a new shape, or extend the selected one'],
-    eraser: ['Eraser', 'Remove parts of the selected shape, or of the one below'],
+    eraser: ['Eraser', 'Remove parts of the selected shape, or of the one under the pointer'],
     hole: ['Hole', 'Select a polygon first, then draw the hole'],
     split: ['Split', 'Draw a line across shapes to split them'],
-    measure: ['Measure', 'Click points, or the first one again for an area; nothing is saved'],
+    measure: ['Measure', 'Click points; click the first one again to measure an area; nothing is saved'],
   } as const,
   type: 'Type',
   types: {

@@ -13,7 +13,7 @@ export const figureTexts = {
   format: 'Format',
   formats: { png: 'PNG', tiff: 'TIFF', svg: 'SVG (annotations as vectors)', pdf: 'PDF (annotations as vectors)' },
   fullSize: (width: number, height: number) =>
-    `The part of the image alone, ${formatCount(width)} × ${formatCount(height)} pixels at full resolution, without annotations:`,
+    `This part of the image at full resolution (${formatCount(width)} × ${formatCount(height)} pixels), without annotations:`,
   legend: 'Legend of channels and groups',
   makeFigure: 'Save figure',
   moreEntries: (count: number) => `and ${formatCount(count)} more`,

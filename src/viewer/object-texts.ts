@@ -50,7 +50,7 @@ export const objectTexts = {
   tableOf: (name: string) => `Shapes of ${name}`,
   openTable: (name: string) => `Table and plots of ${name}`,
   tooMany: (count: number, most: number) =>
-    `${formatCount(count)} shapes are in this range; the first ${formatCount(most)} are selected. Use the range as a filter to work with all.`,
+    `${formatCount(count)} shapes are in this range; the first ${formatCount(most)} are selected. Use the range as a filter to work with all of them.`,
   toFilter: 'Use as a filter',
   vertical: 'Vertical',
 };

@@ -2,7 +2,7 @@ import { plural } from './format.js';
 
 /** Sharing an image, and the page that a link opens. */
 export const sharingTexts = {
-  about: 'Anyone who has the link can see this image as you see it now, without an account, but nothing else.',
+  about: 'Anyone who has the link can see this image as you see it now, without an account. They can see nothing else.',
   address: 'Address of the link',
   administrators: 'Administrators of this server',
   annotations: 'Show the annotations',

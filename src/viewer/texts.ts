@@ -64,7 +64,7 @@ export const accountTexts = {
   createAccount: 'Create account',
   createAnAccount: 'Create an account',
   createdPending: 'Account created. An administrator must approve it before you can sign in.',
-  /** by the code of an error, in other languages than that of the server, whose own sentences are more exact */
+  /** by error code, in languages other than the server's; in its own language, the server's sentences are more exact */
   errors: {} as Record<string, string>,
   formerPassword: 'Current password',
   gone: 'Not found: it was removed, or the link is incomplete.',
@@ -110,9 +110,9 @@ export const accountTexts = {
 /** How many folders or annotations are inside a shared object, and how many of them are private. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
-const insideWords = ({ total, private: hidden, isComplete }: Inside, one: string) =>
+const insideWords = ({ total, private: hidden, isComplete }: Inside, => noun: string) => =>
   total > 0 &&
-  `${isComplete ? '' : 'at least '}${plural(total, one)}${hidden ? ` (${hidden === total ? 'private' : `${formatCount(hidden)} private`})` : ''}`;
+  `${isComplete ? '' : 'at least '}${plural(total, noun)}${hidden ? ` (${hidden === total ? 'private' : `${formatCount(hidden)} private`})` : ''}`;
 
 const joined = (parts: (string | false)[]) => parts.filter(Boolean).join(' and ');
 
@@ -222,7 +222,7 @@ export const browseTexts = {
   chooseFolder: 'Choose a folder first.',
   moreReasons: (count: number) => `And ${formatCount(count)} more.`,
   person: 'Add a person',
-  noPersonSearch: 'This server cannot search for people. You can change and remove those in the list, or make it public.',
+  noPersonSearch: 'This server cannot search for people. You can change and remove the people in the list, or make this public.',
   personHint: 'Type the start of a name or login.',
   removeRow: (index: number) => `Remove value ${index}`,
   selection: 'Selection',
@@ -248,7 +248,7 @@ export const browseTexts = {
   imageOf: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
   theFirst: (shown: number, total: number) => `The first ${formatCount(shown)} of ${formatCount(total)}.`,
   firstFound: (shown: number, total: number) =>
-    `the first ${formatCount(shown)} of ${formatCount(total)}; add words to narrow it down`,
+    `the first ${formatCount(shown)} of ${formatCount(total)}; add words to narrow the search`,
   value: 'Value',
   valueNumber: (index: number) => `Value ${index}`,
   whatFound: { collection: 'Collections', folder: 'Folders', item: 'Images and files' },
@@ -348,7 +348,7 @@ export const imageTexts = {
   invertOf: (channel: string) => `Invert ${channel}`,
   itemFacts: { size: 'File size', created: 'Created', updated: 'Updated' },
   keysOf: (name: string) =>
-    `${name}. Arrow keys move the view, plus and minus zoom, 0 shows the whole image, Space clicks at its center.`,
+    `${name}. Arrow keys move the view, plus and minus zoom, 0 shows the whole image, Space clicks in the center of the view.`,
   levelsOf: (levels: number, width: number, height: number) => `${levels}, tiles ${width} × ${height} px`,
   light: 'Brightness and contrast',
   magnificationOnScreen: 'Magnification on screen',

@@ -36,7 +36,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
   function mark(lines: number[]) {
     const marked = new Set(lines);
     for (const [index, number] of [...numbers.children].entries()) number.classList.toggle('failing', marked.has(index));
-    // Bands in the background of the text, which are scrolled with it.
+    // The marks are bands in the background of the text area, so they scroll with the text.
     area.style.backgroundImage = [...marked].map(() => 'linear-gradient(var(--danger-soft) 0 0)').join();
     area.style.backgroundPosition = [...marked].map((line) => `0 calc(0.6rem + ${line} * var(--line-height))`).join();
     area.setAttribute('aria-invalid', String(marked.size > 0));

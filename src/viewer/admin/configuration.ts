@@ -57,7 +57,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     if (await check()) notice.good(adminTexts.isValid);
   }
 
-  /** The server would refuse the text without saying where. */
+  /** Throws if the text is invalid. The server would refuse it too, but without the line numbers. */
   async function requireValid() {
     if (!(await check())) throw new Error(adminTexts.notValid);
   }
@@ -109,7 +109,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 }
 
-/** Where the file is, and its former versions. */
+/** The path of the file, and a list of its backups. */
 function fileFacts() {
   const path = h('p.quiet-text.break');
   const backups = h('div');
@@ -122,7 +122,7 @@ function fileFacts() {
   }
 }
 
-/** The problems of the text in an editor, which leads to their lines. */
+/** The problems of the text in an editor. A click on a problem goes to its line. */
 function problemList(editor: ReturnType<typeof codeEditor>) {
   const element = h('div', { role: 'alert' });
   return { element, show };

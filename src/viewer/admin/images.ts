@@ -8,13 +8,13 @@ import { outcome, panel, table, type Section } from './parts.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
-/** Number of listed images that could not be made. */
+/** Maximum number of failed images that are listed. */
 const maxRefused = 100;
 
-/** Options for making large images that are ticked at first. */
+/** Options for creating large images that are ticked initially. */
 const tickedOptions = ['recurse', 'localJobs'];
 
-/** Creation of large images for whole folders, the reasons why some could not be made, and removal of incomplete ones. */
+/** Panels that create large images for whole folders, list the reasons why some failed, and remove incomplete ones. */
 export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const failedPanel = refusedPanel(signal);
   await failedPanel.load();
@@ -47,7 +47,7 @@ function refusedPanel(signal: AbortSignal) {
   }
 }
 
-/** The counts of the response, in the order of the table. */
+/** The counters of the response, in the order of the table. */
 const counterNames = [
   'totalItems',
   'childFoldersRecursed',

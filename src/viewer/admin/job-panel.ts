@@ -5,7 +5,7 @@ import { formatDate } from '../format.js';
 import { adminTexts } from '../admin-texts.js';
 import { outcome } from './parts.js';
 
-/** A job, as far as the page shows it. */
+/** The fields of a job that the page shows. */
 export type Job = Pick<Documents['Job'], '_id' | 'title' | 'type' | 'status' | 'created' | 'progress'>;
 
 export function isFinished(status: number) {
@@ -27,7 +27,7 @@ export function creationTime({ created }: Job) {
   return h('time.quiet-text', { datetime: created }, formatDate(created));
 }
 
-/** Longest log that is kept on the page, in characters. */
+/** Maximum length of a log on the page, in characters. Older lines are dropped. */
 const maxLog = 200_000;
 
 /** A job with its status, progress and log, which the event stream of the job updates. */

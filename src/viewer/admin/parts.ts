@@ -59,7 +59,7 @@ export function table(columns: string[], rows: Child[][], label: string) {
 }
 
 /**
- * Runs the action of a button, unless it is already running. The button is not disabled meanwhile, because it would lose the focus.
+ * Runs the action of a button, unless it is already running. The button is not disabled while it runs, because it would lose the focus.
  */
 export async function onceAtATime(control: HTMLButtonElement, run: () => Promise<void>) {
   if (control.ariaBusy) return;

@@ -10,7 +10,7 @@ import { adminTexts } from '../admin-texts.js';
 import { registerFields } from '../views/account.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-/** The users: administrators make, change, enable and disable accounts here, and set passwords. */
+/** The users. Administrators create, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'people' });
   const notice = outcome();
@@ -114,7 +114,7 @@ function personFields({ firstName, lastName, email }: User) {
   ];
 }
 
-/** Administrators cannot take these from themselves, because they could not restore them. */
+/** Not offered for the administrator's own account: administrators could not restore rights that they take from themselves. */
 function rightsFields({ status, admin }: User) {
   return [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: status }, adminField(admin)];
 }

@@ -7,8 +7,8 @@ const pollMs = 500;
 /**
  * Waits until the server has restarted.
  *
- * @param formerStart the start that it reported before
- * @throws if that takes too long
+ * @param formerStart the start date that it reported before
+ * @throws if it has not restarted after a minute
  */
 export async function untilRestarted(formerStart: string, signal: AbortSignal) {
   const deadline = Date.now() + maxWaitMs;

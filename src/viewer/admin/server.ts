@@ -9,7 +9,7 @@ import { outcome, panel, table, type Section } from './parts.js';
 
 type CacheReports = Answer<'GET large_image/cache'>;
 
-/** Share of free bytes of the disk below which a warning is shown. */
+/** A warning is shown if less than this share of the disk is free. */
 const lowShare = 0.05;
 
 /** The state of the server, the capacity of its disk, and its caches. */

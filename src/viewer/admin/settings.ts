@@ -38,7 +38,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     placeholder: adminTexts.findSetting,
     'aria-label': adminTexts.findSetting,
     oninput: () => search(),
-    // Enter searches, and does not save.
+    // Enter must not save the form.
     onkeydown: (event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault(),
   });
   const noMatch = h('p.quiet-text', { role: 'status' });

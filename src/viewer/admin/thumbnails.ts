@@ -17,7 +17,7 @@ const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 /** Kinds of cached files, by the last part of the route that counts and removes them. */
 const kinds = ['thumbnails', 'associated_images', 'histograms'] as const;
 
-/** Thumbnails of all large images: jobs make them, and the cached files can be counted and removed. */
+/** Panels for the thumbnails of all large images: jobs that create them, and the cached files, which can be counted and removed. */
 export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const types = '["large_image_create_thumbnails"]';
   const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
@@ -58,7 +58,7 @@ function createPanel(onStarted: (job: Job) => void) {
   return panel(adminTexts.createThumbnails, creation);
 }
 
-/** The pictures in lists of the page are composites of their channels. */
+/** Thumbnails of the size that this page's lists use are composites of their channels. */
 function listOptions({ width, height }: { width: number; height: number }) {
   return width === thumbnailSize && height === thumbnailSize ? { composite: true } : {};
 }

@@ -33,7 +33,7 @@ interface AnnotationsOptions {
   hide: string[];
   /** colors and filters by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
-  /** whether tools for the first shape are offered to those who may annotate, if there are no annotations */
+  /** whether users who may annotate are offered tools for the first shape, if there are no annotations */
   offersFirst: boolean;
   /** called when the hidden annotations change */
   onHide: () => void;
@@ -78,7 +78,7 @@ export class ImageAnnotations {
     return this.#sheets.hidden;
   }
 
-  /** Colors and filters as addresses have them. */
+  /** Colors and filters, in the form that addresses use. */
   get coloring() {
     return writeColorings(this.#sheets.colorings);
   }
@@ -106,7 +106,7 @@ export class ImageAnnotations {
     return idsOf(sheet && shape ? { sheet, shape } : this.#pointed.opened);
   }
 
-  /** Must be called after the address was updated with the hidden annotations. */
+  /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
   rememberAddress() {
     this.#sheets.rememberAddress();
   }
@@ -226,7 +226,7 @@ export class ImageAnnotations {
     this.#sheets.close();
   }
 
-  /** Whether a tool makes the first annotation of the image. */
+  /** Whether choosing a tool creates the first annotation of the image. */
   get #mayBegin() {
     return this.options.offersFirst && this.#panel.mayBegin;
   }
@@ -241,7 +241,7 @@ export class ImageAnnotations {
     return editor;
   }
 
-  /** The area that was measured last, or the selected one. */
+  /** The area that was measured last, or the selected area, as points in image pixels. */
   #outline(): Point[] | null {
     const { tools, edited } = this.#toolbox;
     const selected = tools.measured?.closed ? tools.measured : edited.toolContext.selected();
@@ -263,12 +263,12 @@ export class ImageAnnotations {
   }
 }
 
-/** A shape as comments name it. */
+/** The ids by which a comment refers to a shape. */
 function idsOf(target: ShapeOnSheet | null) {
   return target && { annotationId: target.sheet.record._id, elementId: target.shape.id };
 }
 
-/** Calls at most once per interval, and once more at the end. */
+/** Calls a function at most once per interval, at its end. */
 function throttled(call: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });

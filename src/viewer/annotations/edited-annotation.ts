@@ -4,7 +4,7 @@ import type { AnnotationRecord } from './model.js';
 import type { Sheet } from './sheet.js';
 import type { ToolContext } from './drawing/tool-context.js';
 
-/** The parts of the context of the tools that belong to the edited annotation. */
+/** The part of the tools' context that is about the edited annotation. */
 type EditingContext = Pick<
   ToolContext,
   'shapes' | 'selected' | 'select' | 'pick' | 'find' | 'commit' | 'keepDraft' | 'split' | 'make' | 'editing'
@@ -51,7 +51,7 @@ export class EditedAnnotation {
     this.#current = null;
   }
 
-  /** Makes the tools change the edited annotation. They do nothing while there is none. */
+  /** The functions by which the tools change the edited annotation. They do nothing while there is none. */
   get toolContext(): EditingContext {
     return {
       shapes: () => (this.sheet?.visible ? this.sheet.elements() : []),

@@ -110,7 +110,7 @@ export function editAnnotation(options: EditorOptions) {
     tell(annotationTexts.discarded, undo);
   }
 
-  /** After a step, groups have the colors that their shapes have again. */
+  /** After undo and redo, gives groups the colors of their shapes. */
   function followColors() {
     if (sheet.isWhole) groups.adoptColors(sheet.all());
   }

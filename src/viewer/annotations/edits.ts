@@ -5,9 +5,9 @@ import { newId, type AnnotationRecord, type Edit, type Element } from './model.j
 
 /** Numbers of elements that somebody else has changed too. */
 export interface Conflicts {
-  /** our change, added as a new element */
+  /** our changed elements, added as new ones */
   added: number;
-  /** our deletion, which is not done */
+  /** our deletion, which was dropped */
   kept: number;
 }
 
@@ -19,16 +19,16 @@ export class Edits {
   /** in the order of the first change */
   #edits: Map<string, Edit> = new Map();
   #undoSteps: Map<string, Edit>[] = [];
-  /** Undone steps, newest last. */
+  /** Undone steps, the last undone one last. */
   #redoSteps: Map<string, Edit>[] = [];
-  /** The version of the annotation that contains all `before`. */
+  /** The version of the annotation that contains the elements in all `before`. */
   #version: number | null = null;
   #itemId = '';
-  /** Under whose name the browser stores the changes. */
+  /** The prefix of the key under which the browser stores the changes. */
   #owner = ownerOfEdits();
-  /** A shape that is only half drawn. */
+  /** A half-drawn shape. */
   #draft: Element | null = null;
-  /** Number of changes, by which a stored state is told from the current one. */
+  /** Counts changes, to tell whether a stored state is the current one. */
   #revision = 0;
   #storing: Promise<void> | null = null;
   /** Whether the browser has stored the current changes. */
@@ -37,9 +37,9 @@ export class Edits {
   constructor(private readonly annotationId: string) {}
 
   /**
-   * Takes over the changes of an earlier visit, together with those that are here already, unless both have changed the same.
+   * Adds the changes of an earlier visit to those of this page, unless both have changed the same element or different versions.
    *
-   * @returns whether they are stored again
+   * @returns whether they were added and stored
    */
   async resume({ version, itemId, edits, draft }: StoredEdits): Promise<boolean> {
     const areConflicting = (this.#draft && draft) || edits.some(([id]) => this.#edits.has(id));
@@ -54,7 +54,7 @@ export class Edits {
     return this.#isStored;
   }
 
-  /** The shape that is only half drawn. It is kept like changes, but not saved. */
+  /** The half-drawn shape. The browser stores it like the changes, but it is not saved on the server. */
   get draft() {
     return this.#draft;
   }
@@ -72,7 +72,7 @@ export class Edits {
     return this.unsaved > 0 && !this.#isStored;
   }
 
-  /** Stores the changes in the browser, one state after the other. */
+  /** Stores the changes in the browser. Changes that are made while a state is being stored are stored after it. */
   #store() {
     this.#isStored = false;
     this.#revision += 1;
@@ -102,7 +102,7 @@ export class Edits {
     return this.#edits.size;
   }
 
-  /** Number of changes, with the shape that is half drawn. */
+  /** Number of changes, including a half-drawn shape. */
   get unsaved() {
     return this.size + Number(this.#draft !== null);
   }
@@ -236,8 +236,7 @@ export class Edits {
   }
 
   /**
-   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, ours is added as a new one, and
-   * a deletion of ours is dropped.
+   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, our element is added as a new one, or our deletion is dropped.
    *
    * @param record the newer version
    */
@@ -275,12 +274,12 @@ export class Edits {
   }
 }
 
-/** Changes of a version as changes of the next one, which was made by saving other changes of the same version. */
+/** Converts changes of a version to changes of the next version, which was created by saving `saved` on the same version. */
 function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
   const changes = new Map(edits);
   for (const [id, { before, after: stored }] of saved) {
     const edit = edits.get(id);
-    // Without a change, the element is to be as it was before the saved one.
+    // Without a change in `edits`, the element becomes again what it was before `saved`.
     const target = edit ? edit.after : before;
     if (target === stored) changes.delete(id);
     else changes.set(id, { before: stored, after: target });
@@ -288,7 +287,7 @@ function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Ed
   return changes;
 }
 
-/** By user and annotation. */
+/** Unsaved changes by user and annotation. */
 const editsByKey: Map<string, Edits> = new Map();
 
 /** The beginning of the keys of the changes that the page shows. Others who sign in on the page do not see them, nor does anybody after the user has signed out. */
@@ -314,7 +313,7 @@ export function forgetEdits(annotationId: string) {
 }
 
 /**
- * Takes over the unsaved changes that earlier visits have left in the browser.
+ * Takes over the unsaved changes of earlier visits that the browser has stored.
  *
  * @returns the item with the newest of them, their number, and the number of those in other tabs
  */
@@ -332,7 +331,7 @@ export async function resumeEdits(): Promise<{ itemId: string | null; count: num
   return { itemId, count, elsewhere };
 }
 
-/** Why the browser does not keep the unsaved changes of an annotation; `null` if it does, or has not tried yet. */
+/** Why the browser does not store the unsaved changes of an annotation; `null` if it does, or has not tried yet. */
 export function whyAtRisk(edits: Edits) {
   return edits.isAtRisk ? reasonNotKept() : null;
 }
@@ -345,7 +344,7 @@ export function unsavedChanges() {
 
 const listeners: Set<() => void> = new Set();
 
-/** Calls the listener whenever unsaved changes are made, saved or discarded, until the signal aborts. */
+/** Calls the listener whenever changes are made, stored, saved or discarded, until the signal aborts. */
 export function onEdits(listener: () => void, signal?: AbortSignal) {
   listeners.add(listener);
   signal?.addEventListener('abort', () => listeners.delete(listener), { once: true });

@@ -18,12 +18,12 @@ export interface FigureLayer {
   opacity: number;
   shapes: Element[];
   overlays: { element: Element; picture: OverlayPicture }[];
-  /** the server's pictures of shapes that are too many for the page, or of a kind that only the server draws */
+  /** the server's tiles, if there are too many shapes for the page, or shapes that only the server can draw */
   tiles: TileUrl | null;
   legend: LegendEntry[];
 }
 
-/** The annotations of some sheets in a box of the image, in the same order. */
+/** The parts of some annotations in a box of the image, in the order of their sheets. */
 export async function figureLayers(
   sheets: Sheet[],
   pictures: OverlayPictures,
@@ -48,7 +48,7 @@ export async function figureLayers(
   );
 }
 
-/** The meaning of the colors of an annotation: its values, or the groups that are visible. */
+/** The legend of an annotation: the values that its colors stand for, or its visible groups. */
 async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, signal: AbortSignal): Promise<LegendEntry[]> {
   const { record, display } = sheet;
   const { by } = display.coloring;

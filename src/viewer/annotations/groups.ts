@@ -5,7 +5,7 @@ import { newId, type Element } from './model.js';
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
 /** Maximum number of groups that are offered at once. Others are found in the legend. */
 const maxOffered = 100;
-/** Opacity of the fill of shapes. */
+/** Opacity of the fill of shapes, from 0 to 1. */
 const fillOpacity = 0.2;
 const lineWidth = 3;
 
@@ -44,7 +44,7 @@ export class Groups {
     return this.#colors.get(group) ?? this.add(group);
   }
 
-  /** The groups to offer. If there are many, only some of them, and always `kept`. */
+  /** The groups to offer. If there are many, only some of them, and always `alwaysOffered`. */
   offered(...alwaysOffered: (string | null)[]) {
     const names = [...this.#colors.keys()];
     return names.length <= maxOffered ? names : [...new Set([...alwaysOffered, null, ...names.slice(0, maxOffered)])];
@@ -80,7 +80,7 @@ export class Groups {
     for (const [group, color] of colors) this.setColor(group, color);
   }
 
-  /** Adds groups with their colors as the server reports them. @param replaces whether these replace known ones */
+  /** Adds groups with their colors as the server reports them. @param replaces whether these colors replace earlier ones */
   learn(groups: { name: string | null; color: string }[], replaces: boolean) {
     for (const { name, color } of groups) if (replaces || !this.#colors.has(name)) this.#colors.set(name, color);
   }
@@ -91,7 +91,7 @@ export interface EditedGroups {
   groups: Groups;
   /** called when another group was chosen for new shapes */
   onChoose: () => void;
-  /** called when more groups are known */
+  /** called when the server has sent the groups */
   onLearned: () => void;
   /** Changes the color of a group, and of its shapes if all of them are loaded. @returns whether they are */
   recolor: (group: string | null, color: string) => boolean;

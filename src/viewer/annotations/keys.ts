@@ -13,16 +13,16 @@ interface KeyUsers {
   use: (tool: Tool) => void;
   /** the element that has the focus while the image has it */
   canvas: HTMLElement;
-  /** closes the facts of a shape */
+  /** closes the card of the clicked shape */
   unpin: () => void;
   signal: AbortSignal;
 }
 
-/** Follows the keys that are pressed anywhere on the page. */
+/** Handles keys that are pressed anywhere on the page. */
 export function followKeys(root: Node, { signal, ...users }: KeyUsers) {
   const onKeyDown = (event: Event) => handleKey(event as KeyboardEvent, users) && event.preventDefault();
   root.addEventListener('keydown', onKeyDown, { signal });
-  // Before the library that draws the image sees the key: it has a use for R.
+  // Captured before the library that draws the image, which would also use R.
   const onToolKey = (event: Event) => chooseTool(event as KeyboardEvent, users) && event.stopPropagation();
   root.addEventListener('keydown', onToolKey, { capture: true, signal });
 }
@@ -39,19 +39,19 @@ function chooseTool(
   return true;
 }
 
-/** Does what a key is for while something is drawn or edited. @returns whether it is for anything */
+/** Carries out the action of a key while something is drawn or edited. @returns whether the key has one */
 function handleKey(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'signal'>) {
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
   const edited = editor();
   if (isModified && key.toLowerCase() === 's' && edited && !target.closest('dialog')) {
-    // Fields take their text when they are left, or at Enter.
+    // Fields apply their text when they lose the focus, or at Enter.
     if (target.matches('input[type=text]')) target.dispatchEvent(new Event('change'));
     void edited.save();
     return true;
   }
-  // In these controls, Ctrl-Z has no other meaning.
+  // Browsers do not undo anything in these controls.
   const isUndoableControl = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
   if (!isUndoableControl && target.closest('input, textarea, select, dialog')) return false;
   if (key === 'Escape') unpin();

@@ -7,7 +7,7 @@ import { annotationTexts } from '../annotation-texts.js';
 /** Number of corners of the polygon that approximates an ellipse. Its area is exact to a hundred-thousandth. */
 const corners = 720;
 
-/** The lines of a shape in full-resolution pixels, the outer one first. */
+/** The rings of a shape, or its line, in full-resolution pixels; the outer ring first. */
 function ringsOf(element: Element): (readonly number[])[][] {
   const { type, center = [0, 0, 0], radius = 0, rotation, points, holes = [] } = element;
   if (points) return [points, ...holes];
@@ -21,7 +21,7 @@ function ringsOf(element: Element): (readonly number[])[][] {
   return [ring];
 }
 
-/** The measures of a shape as names and texts: in micrometers if the image has a scale, otherwise in pixels. Empty for a point. */
+/** The measurements of a shape as names and texts: in units of length if the image has a scale, otherwise in pixels. Empty for a point. */
 export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMetadata): [name: string, value: string][] {
   if (element.type === 'point') return [];
   const isScaled = mmX !== null && mmY !== null;
@@ -38,7 +38,7 @@ export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMeta
   ];
 }
 
-/** Area, length or perimeter, and centroid in full-resolution pixels, by the rules of the server's tables. */
+/** Area, length or perimeter, and centroid (`x`, `y`) in full-resolution pixels, by the rules of the server's tables. */
 export const sizeOf = memoized(measure);
 
 function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
@@ -73,7 +73,7 @@ function momentsOf(ring: readonly (readonly [number, number])[]) {
   return { area, x: originX * area + (sign * momentX) / 6, y: originY * area + (sign * momentY) / 6 };
 }
 
-/** The mean position on lines. */
+/** The centroid of lines. */
 function middleOfLines(rings: readonly (readonly (readonly [number, number])[])[], isClosed: boolean) {
   const [first = [0, 0] as const] = rings[0] ?? [];
   const sum = { length: 0, x: 0, y: 0 };

@@ -1,13 +1,13 @@
 import type { Documents } from '../answers.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** An annotation as lists show it. */
+/** An annotation in a list, without its elements. */
 export type AnnotationRecord = Documents['Annotation'] & { _accessLevel: number; created: string };
 
 /** x, y, z in full-resolution pixels */
 export type Coordinate = [number, number, number];
 
-/** The members of all types of elements together: what is drawn depends on which of them there are. */
+/** An element of any type. The type determines which members it has. */
 export interface Element {
   id: string;
   type: string;

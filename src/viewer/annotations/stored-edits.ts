@@ -12,14 +12,13 @@ export interface StoredEdits {
   draft: Element | null;
 }
 
-/** Why the browser stores nothing. */
+/** Why the browser did not store the last changes. */
 let refusal: string | null = null;
 
 const database = () => pageStore('large-image');
 
 /**
- * The prefix under which changes that are made now are stored, also if the session ends meanwhile: nobody else who uses this browser sees them.
- * `null` if the user is unknown; changes are not stored then.
+ * The prefix of the keys of changes that the user makes now. They stay under it if the session ends before they are stored, so that no other user of this browser sees them. `null` if the user is unknown: then changes are not stored.
  */
 export const ownerOfEdits = pagePrefix;
 
@@ -48,9 +47,9 @@ export async function storeEdits(owner: string | null, edits: StoredEdits): Prom
 }
 
 /**
- * Hands over the unsaved changes of the user that no open page has, beginning with the changes of this tab before it was reloaded.
+ * Passes on the unsaved changes of the user that no open page has, first those that this tab had before it was reloaded.
  *
- * @param take returns whether it has stored them again
+ * @param take takes over the changes; returns whether it has stored them again
  * @returns number of changes in other tabs
  */
 export async function takeStoredEdits(take: (edits: StoredEdits) => Promise<boolean>): Promise<number> {

@@ -8,14 +8,13 @@ import * as sharingTexts from '../sharing-texts.js';
 import * as texts from '../texts.js';
 
 /*
- * The texts of the page are constants in the files `*-texts.ts`, in English. Another language replaces their members, so that the rest of the page reads
- * them where it uses them, and knows nothing of languages. For the same reason no text is read while a module is loaded.
+ * The texts of the page are constants in the files `*-texts.ts`, in English. Another language replaces the members of these constants, so the rest of the page only reads them, and does not deal with languages. Therefore modules must not read texts while they are loaded, only later.
  */
 
 /** The constants with texts, by name. They contain the texts of the current language. */
 const current = { ...texts, ...adminTexts, ...annotationTexts, ...commentTexts, ...figureTexts, ...objectTexts, ...sharingTexts };
 
-/** The same members with any words in them. */
+/** The same structure with any string in place of each text. */
 type WithAnyText<T> = T extends string
   ? string
   : T extends (...values: infer Values) => unknown
@@ -60,7 +59,7 @@ function closestLanguage(tag: string) {
   return 'en';
 }
 
-/** Languages are changed one after another, because their texts are loaded. */
+/** Changes of the language run one after another, because loading the texts takes time. */
 let pendingChange: Promise<void> = Promise.resolve();
 
 /**
@@ -84,9 +83,9 @@ async function changeLanguage(tag: string) {
     Object.assign(texts, merged(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
 }
 
-/** How numbers and dates are written: as in the region of the tag or of the browser, if that has the same language. */
+/** The locale for numbers and dates: the region of the tag or of the browser, if its language is the same. */
 function localeOf(name: string, tag: string) {
-  // Only browsers have this.
+  // It is undefined outside browsers.
   const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };
   const regional = [tag, ...(navigator?.languages ?? [])].filter((locale) => locale.includes('-'));
   return [...regional, name].find((locale) => closestLanguage(locale) === name && isSupported(locale)) ?? 'en';
@@ -101,7 +100,7 @@ function isSupported(tag: string) {
   }
 }
 
-/** The texts of an area, each from the translation if that has one of the same kind. */
+/** The texts of an area, each from the translation if it has one of the same type. */
 function merged(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;
@@ -110,6 +109,6 @@ function merged(original: unknown, translated: unknown): unknown {
     key,
     Object.hasOwn(translatedArea, key) ? merged(text, translatedArea[key]) : text,
   ]);
-  // Tables such as that of the names of settings may have more rows than in English.
+  // Tables, such as the names of settings, may have more entries than in English.
   return Object.fromEntries([...Object.entries(translatedArea), ...texts]);
 }

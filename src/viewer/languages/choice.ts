@@ -7,7 +7,7 @@ import { siteStorage } from '../storage.js';
 
 const storageKey = 'large-image-language';
 
-/** Uses the language that the user has chosen in this browser, otherwise that of the page, which the server has chosen. */
+/** Uses the language that the user has chosen in this browser, otherwise the language of the page, which the server has chosen. */
 export async function useChosenLanguage() {
   await useLanguage(siteStorage.get(storageKey) ?? document.documentElement.lang);
   document.documentElement.lang = currentLanguage();

@@ -4,7 +4,7 @@ import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import type { Cell } from '../objects/requests.js';
 
-/** Number of categories that are listed at once. */
+/** Number of categories that are listed initially, and added by each click on “Show more”. */
 const listedAtOnce = 100;
 
 /** If there are more categories than this, they can be found by their names. */
@@ -17,13 +17,13 @@ export interface Category<Value extends Cell> {
   count: number;
 }
 
-/** A list of categories with their counts and their colors, which can be changed. Each can be reached, however many there are. */
+/** A list of categories with their counts and their colors, which can be changed. It shows some categories at a time, but all can be reached. */
 export function categoryList<Value extends Cell>(options: {
   label: string;
-  /** the words in the field that finds a category */
+  /** the label of the field that finds a category */
   find: string;
   onColor: (value: Value, color: string) => void;
-  /** The name of a category with the controls that it has; `refresh` shows their state. */
+  /** The name of a category, and controls next to it; `refresh` updates their state. */
   named?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
 }) {
   const { label, find, onColor, named } = options;
@@ -37,7 +37,7 @@ export function categoryList<Value extends Cell>(options: {
   const list = h('ul.legend-groups.column', { 'aria-label': label });
   return { elements: [filter, list], show, recreateRows };
 
-  /** @param options `isFixed`: the colors cannot be changed; `kept` is always listed */
+  /** @param shown `isFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
   function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
     categories = next;
     ({ isFixed = false, alwaysListed: listedValue } = shown);
@@ -45,7 +45,7 @@ export function categoryList<Value extends Cell>(options: {
     refresh();
   }
 
-  /** Makes all rows again, because their controls have become others. */
+  /** Recreates all rows, because they need other controls now. */
   function recreateRows() {
     rows = new Map();
     refresh();

@@ -4,7 +4,7 @@ import { objectTexts } from '../../object-texts.js';
 import type { ObjectColumn } from '../objects/requests.js';
 import { palettes, type Coloring } from './coloring.js';
 
-/** The choices of a column, a heat map and a palette. */
+/** Drop-down lists for the column, the heat map and the palette of a coloring. */
 export class ColoringChoices {
   readonly elements: HTMLElement[];
   readonly #by: HTMLSelectElement;
@@ -30,7 +30,7 @@ export class ColoringChoices {
     this.#paletteField.hidden = !hasPalette;
   }
 
-  /** Shows a coloring, and offers columns for others. */
+  /** Shows a coloring, and offers these columns. */
   show({ by, heat, palette }: Coloring, columns: readonly ObjectColumn[]) {
     const names = columns.map(({ name }) => name);
     if (by !== null && !names.includes(by)) names.push(by);

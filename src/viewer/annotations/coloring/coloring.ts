@@ -20,10 +20,10 @@ export type CategoryColor = readonly [value: Cell, color: string];
 
 export const plain: Coloring = { by: null, palette: null, low: null, high: null, heat: null, colors: [], filter: null };
 
-/** Largest length of the colors of categories in an address, in characters. */
+/** Maximum length of the colors of categories in an address, in characters. */
 const maxColors = 3000;
 
-/** Whether colors of categories can be sent to the server, whose tiles have them in their address. */
+/** Whether the colors of categories fit into the addresses of the server's tiles. */
 export function fitsAddress(colors: readonly CategoryColor[]) {
   return encodeURIComponent(JSON.stringify(colors)).length <= maxColors;
 }
@@ -41,13 +41,13 @@ export function isPlain(coloring: Coloring) {
   return !needsLegend(coloring) && coloring.colors.length === 0;
 }
 
-/** Whether only the server knows what is shown in which color. */
+/** Whether drawing the shapes in this coloring needs the server's legend. */
 export function needsLegend({ by, heat, filter }: Coloring) {
   return by !== null || heat !== null || filter !== null;
 }
 
 /**
- * A coloring with changes. Parts that do not go with these are left out.
+ * Applies changes to a coloring, and resets the parts that do not fit them.
  *
  * @param isNumber whether a column has numbers
  */
@@ -64,7 +64,7 @@ export function changedColoring(
   return next.heat === former.heat ? next : { ...next, low: null, high: null };
 }
 
-/** The parameters of the server's tiles. */
+/** The query parameters for the server's tiles. */
 export function coloringQuery({ by, palette, low, high, heat, colors, filter }: Coloring): Record<string, string | number> {
   const isScaled = by !== null || heat !== null;
   return {
@@ -87,7 +87,7 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
   return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, withoutUnused(coloring)])));
 }
 
-/** Reads colorings from an address. Parts that are not understood are left out. */
+/** Reads colorings from an address. Invalid parts are ignored. */
 export function readColorings(text: string | null): Map<string, Coloring> {
   const colorings: Map<string, Coloring> = new Map();
   for (const [id, entry] of Object.entries(membersOf(parsed(text)))) {
@@ -127,7 +127,7 @@ function readColors(value: unknown): CategoryColor[] {
   return fitsAddress(colors) ? colors : [];
 }
 
-/** Reads ranges and categories, which is all that the filters of the table can be. */
+/** Reads a filter of ranges and categories. Filters of the table have no other conditions. */
 function readFilter(value: unknown): ObjectFilter | null {
   const { and } = membersOf(value);
   if (Array.isArray(and)) return allOf(...and.map(readFilter));

@@ -35,7 +35,7 @@ export class ColoringControls {
   readonly #scale: ColoringScale;
   readonly #begin = newestOnly();
   #columns: ObjectColumn[] = [];
-  /** The version whose columns are known. */
+  /** The version of the annotation whose columns are loaded; -1 before that. */
   #columnsVersion = -1;
 
   constructor(private readonly options: ColoringOptions) {
@@ -102,7 +102,7 @@ export class ColoringControls {
     if (groups) fill(this.#legend);
     else if (categories) {
       this.#categories.show(categories);
-      // The list keeps the focus if it is there already.
+      // If the list is there already, it is not replaced, because it may have the focus.
       if (!this.#legend.contains(this.#categories.elements[0]!)) fill(this.#legend, this.#categories.elements);
     } else if (scale) {
       const elements = await this.#scale.elements(record, coloring, scale);

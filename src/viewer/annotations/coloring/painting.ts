@@ -3,15 +3,15 @@ import { coloringQuery, isPlain, type Coloring } from './coloring.js';
 import type { ColoringLegend } from './requests.js';
 import { matchesFilter, valueOf } from './values.js';
 
-/** The filter and the colors of shapes that this page draws, which are those of the server's tiles. */
+/** The filter and the colors of the shapes that this page draws. The server's tiles have the same. */
 export class Painting {
   readonly #colors: Map<unknown, string>;
-  /** Copies of shapes in other colors. */
+  /** Copies of shapes in other colors, by the original shape. */
   readonly #painted: WeakMap<Element, Element> = new WeakMap();
 
   constructor(
     readonly coloring: Coloring,
-    /** `null`: it is not needed */
+    /** `null` if it is not needed */
     readonly legend: ColoringLegend | null,
   ) {
     const listed =
@@ -63,7 +63,7 @@ function withAlpha(color: string, former: string = ''): string {
   return `${color}${hex.padStart(2, '0')}`;
 }
 
-/** A name for a coloring and the version of an annotation, to see whether one is current. */
+/** A key for a coloring and a version of an annotation, to tell whether a painting is current; `''` for a plain coloring. */
 export function paintingKey(version: number, coloring: Coloring) {
   return isPlain(coloring) ? '' : JSON.stringify([version, coloringQuery(coloring)]);
 }

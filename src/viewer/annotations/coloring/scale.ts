@@ -7,16 +7,16 @@ import { histogramOf } from '../objects/requests.js';
 import type { Coloring } from './coloring.js';
 import type { ColoringLegend } from './requests.js';
 
-/** Bins of the histogram of a measurement. */
+/** Number of bins of the histogram of a measurement. */
 const bins = 256;
-/** Colors of the bar that shows a palette. */
+/** Number of colors in the bar that shows a palette. */
 const barColors = 32;
 
 type Bounds = Pick<Coloring, 'low' | 'high'>;
 
-/** The scale of a measurement: its colors, and the bounds between which they are. */
+/** The scale of a measurement: its colors and its bounds. */
 export class ColoringScale {
-  /** Bounds that the user is choosing, which are shown soon. */
+  /** Bounds that the user is choosing, before they are applied. */
   #chosen: Bounds | null = null;
   readonly #changeSoon = debounced(() => {
     const chosen = this.takeChosen();
@@ -31,7 +31,7 @@ export class ColoringScale {
     },
   ) {}
 
-  /** Bounds that the user has chosen and that are not shown yet. The caller shows them. */
+  /** Returns the bounds that the user has chosen but that are not applied yet. The caller applies them. */
   takeChosen() {
     const chosen = this.#chosen;
     this.#chosen = null;

@@ -26,7 +26,7 @@ export class Brush {
     return this.#stroke !== null;
   }
 
-  /** The shapes as the stroke leaves them. */
+  /** The shapes that result from the stroke so far. */
   get shapes(): Element[] {
     return this.#stroke?.shapes ?? [];
   }
@@ -42,7 +42,7 @@ export class Brush {
     if (this.#stroke) void this.#draw(this.#stroke);
   }
 
-  /** Ends the stroke. @param commit called with what it has changed */
+  /** Ends the stroke. @param commit called with the changes */
   release(commit: (edits: Edit[]) => void) {
     const stroke = this.#stroke;
     if (!stroke) return;
@@ -56,7 +56,7 @@ export class Brush {
     this.#stroke = null;
   }
 
-  /** Adds the new points to the stroke. The first time, the library is loaded. @returns whether that was possible */
+  /** Adds the new points to the stroke, and loads the library first if needed. @returns whether it succeeded */
   async #draw(stroke: Stroke): Promise<boolean> {
     try {
       this.#polygons ??= await polygonTools();
@@ -73,7 +73,7 @@ export class Brush {
 
 /** A stroke over a shape. */
 class Stroke {
-  /** points of the image that are not drawn yet, after the last one that is */
+  /** points of the image that are not drawn yet */
   readonly points: Point[];
   #last: Point;
   #area: Polygon[];
@@ -94,7 +94,7 @@ class Stroke {
     this.#area = isErasing ? polygons.subtract(this.#area, drawn) : polygons.unite([...this.#area, ...drawn]);
   }
 
-  /** The changed shape with the largest part, and new ones with the others. */
+  /** The changed shape with the largest part of the area, and new shapes with the other parts. */
   get shapes(): Element[] {
     const [first, ...others] = this.#area.toSorted((a, b) => areaOf(b) - areaOf(a));
     if (!first) return [];

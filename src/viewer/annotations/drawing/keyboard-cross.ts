@@ -6,7 +6,7 @@ import type { Tools } from './tools.js';
  * Makes the image usable with the keyboard: the arrow keys move it below a cross in the middle of the stage, and Space clicks
  * there.
  *
- * @param element that the stage fills
+ * @param element the element that the stage fills
  */
 export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tools, signal: AbortSignal) {
   const cross = h('div.aim', { 'aria-hidden': 'true', hidden: true });
@@ -42,7 +42,7 @@ export function addKeyboardCross(stage: Stage, element: HTMLElement, tools: Tool
   element.addEventListener('pointerdown', () => (isClick = false), { signal, capture: true });
   stage.canvas.addEventListener('blur', releaseSpace, { signal });
   const hide = () => (cross.hidden = true);
-  // Browsers also report moves if only the page has moved below the pointer.
+  // Browsers also report a move if the page has moved under the pointer.
   const onMove = ({ movementX, movementY }: PointerEvent) => void ((movementX !== 0 || movementY !== 0) && hide());
   element.addEventListener('pointermove', onMove, { signal });
   element.addEventListener('pointerdown', hide, { signal });

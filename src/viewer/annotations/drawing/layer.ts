@@ -6,33 +6,33 @@ import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
-/** The content of the stage from bottom to top: overlays, tiles of the server, shapes, labels, and the result of `above`. */
+/** The content of the stage, bottom first: overlays, tiles of the server, shapes, labels, and everything that `above` paints. */
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
-  /** at least those that overlap a box of the image */
+  /** at least the shapes that overlap a box of the image */
   shapes: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
-  /** those whose labels are always visible */
+  /** shapes whose labels are always visible */
   labeled: () => Element[];
   /** whether all shapes that overlap a box of the image are loaded */
   covers: (box: Box) => boolean;
   /** shapes that are being changed, which are drawn in each frame */
   live: () => readonly Element[];
   hovered: () => Element | null;
-  /** whether it has painted anything */
+  /** paints above the shapes; returns whether it has painted anything */
   above: (painter: Painter) => boolean;
 };
 
 /** Side of a cell, in CSS pixels. */
 const cellSide = 256;
 
-/** Shapes within this distance around a cell are included, because their lines may reach into it. In CSS pixels. */
+/** Shapes within this distance of a cell, in CSS pixels, are included, because their lines may reach into it. */
 const cellMargin = cellSide / 8;
 
 /** Maximum number of points drawn in one frame, so that no frame takes long. */
 const pointsAtATime = 6000;
 
-/** Cost of a shape in addition to its points. */
+/** Cost of a shape in addition to its points, as a number of points. */
 const pointsOfShape = 8;
 
 /**
@@ -45,9 +45,9 @@ const pointsOfShape = 8;
 export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
   const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labeled: Element[] = [];
-  /** Ids of the shapes that were left out of the drawing. */
+  /** Ids of the shapes that the cells leave out, because the live canvas shows them. */
   let leftOut = '';
-  /** Number of points that can still be drawn in this frame. */
+  /** Number of points that may still be drawn in this frame. */
   let pointsLeft = pointsAtATime;
   const cellCanvas = new OffscreenCanvas(1, 1);
   const overlayCanvas = new OffscreenCanvas(1, 1);
@@ -59,7 +59,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   element.querySelector('.navigator')?.before(live);
   const overlays = new CellLayer({ stage, depth: 'picture', cut: cutOverlays, parallel: 1 });
   const cells = new CellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
-  // Within the frame in which the image is drawn: shapes must not swim on it.
+  // In the same frame as the image, so that shapes do not lag behind it.
   stage.onMove(drawLive);
   return { redraw, redrawMore, redrawLive };
 
@@ -143,7 +143,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
         painter.shapes(visible.slice(start, end), opacity);
       }
     }
-    // More has arrived in the meantime.
+    // More shapes have arrived while the cell was drawn.
     if (cell.lacking && content.covers(cell.lacking)) return drawCell(cell, placement, signal);
     return isEmpty ? null : cellCanvas.transferToImageBitmap();
   }
@@ -200,7 +200,7 @@ function painterOf(
 ) {
   const ratio = devicePixelRatio;
   const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
-  // The canvas is in software memory: it is read while it is drawn on, so that no frame has to do all of it.
+  // Canvases of cells are in software memory, because `flush` reads them, so that the browser does not draw everything in one frame.
   const context = canvas.getContext('2d', { willReadFrequently: canvas instanceof OffscreenCanvas }) as Context;
   if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
   else if (isUsed) {

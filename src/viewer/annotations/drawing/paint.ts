@@ -4,22 +4,22 @@ import { boxOf, cornersOf, handlesOf, isArea, memoized } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
 import { drawOverlay, type OverlayPicture } from './overlay-pictures.js';
 
-/** The default, which is the same in the server's pictures. */
+/** The default color of lines, also in the server's pictures. */
 export const defaultLine = 'rgb(0,0,0)';
 export const defaultLineWidth = 2;
-/** Only corners of lines wider than this, in screen pixels, are visibly round. Round ones take a seventh more time. */
+/** Only corners of lines wider than this, in screen pixels, look round. Drawing round corners takes a seventh more time. */
 const roundAbove = 2;
-/** In CSS pixels of the screen. */
+/** Radius of points, in CSS pixels. */
 export const pointRadius = 5;
 const spotRadius = 7;
 const handleSize = 9;
-/** Length of an arrow's head. */
+/** Length of an arrowhead, in CSS pixels. */
 export const arrowHead = 14;
-/** Distance between a box and its rotation handle above it. */
+/** Distance between a box and its rotation handle above it, in CSS pixels. */
 export const rotationHandleDistance = 26;
-/** Shapes smaller than this are drawn as a dot. */
+/** Shapes smaller than this, in CSS pixels, are drawn as a dot. */
 const dotBelow = 2.5;
-/** More labels than this would be unreadable. */
+/** Maximum number of labels. More would be unreadable. */
 export const maxLabels = 200;
 /** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 export const maxLabelWidth = 240;
@@ -30,7 +30,7 @@ export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc'
 /** The outline of an element in image pixels. */
 const pathOf = memoized((element) => traceOutline(element, new Path2D()));
 
-/** Sends the outline of an element other than a point to a path. */
+/** Adds the outline of an element to a path, except for points. */
 export function traceOutline<T extends OutlineSink>(element: Element, path: T): T {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
   if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);
@@ -116,12 +116,12 @@ export class Painter {
     this.context.globalAlpha = 1;
   }
 
-  /** Makes the browser draw now what it would otherwise postpone and draw all at once. */
+  /** Makes the browser draw immediately. Otherwise it would postpone all drawing to one moment. */
   flush() {
     this.context.getImageData(0, 0, 1, 1);
   }
 
-  /** Whether any part of a shape is visible, including its line and its head. */
+  /** Whether any part of a shape is visible, including its line and its arrowhead. */
   reaches(element: Element) {
     const { left, top, right, bottom } = this.view;
     const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);

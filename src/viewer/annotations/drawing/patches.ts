@@ -8,7 +8,7 @@ const maxPoints = 500_000;
 /** The result of one request: all elements that touch a box, each with a number that increases in the order of the annotation. */
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
-/** `boxes` are the boxes of the elements, which are searched for each cell. */
+/** A patch with the boxes of its elements, which are searched for each cell, and the number of their points. */
 type StoredPatch = Patch & { boxes: readonly Box[]; points: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
@@ -23,7 +23,7 @@ export class Patches {
     return partsOutside([box], this.#patches);
   }
 
-  /** Replaces the elements of a box after a change; new elements are the last of all. */
+  /** Replaces the elements of a box after a change. New elements come last. */
   change(box: Box, elements: readonly Element[]) {
     const orderById = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => orderById.get(id) ?? Infinity);
@@ -38,20 +38,20 @@ export class Patches {
     this.#patches = [];
   }
 
-  /** Drops many of the elements that do not touch the box, least recently used first. */
+  /** Drops patches that do not touch the box, least recently used first, until the others are within the maximum. */
   trim(box: Box) {
     const used = this.#overlapping(box);
     this.#patches = [...mostRecent(this.#patches.filter((patch) => !used.includes(patch))), ...used];
   }
 
-  /** The loaded elements that touch a box and pass a test, by id and in the order of the annotation. */
+  /** The loaded elements that touch a box and pass a test, by id, in the order of the annotation. */
   within(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
     const byId: Map<string, [order: number, element: Element]> = new Map();
     for (const { elements, orders, boxes } of this.#overlapping(box))
       for (const [index, element] of elements.entries())
         if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !byId.has(element.id))
           byId.set(element.id, [orders[index] ?? index, element]);
-    // Two new elements keep their order, because their difference is not a number.
+    // New elements have the order `Infinity`. Their difference is not a number, so they keep their order.
     const sorted = [...byId.values()].sort(([a], [b]) => a - b || 0);
     return new Map(sorted.map(([, element]) => [element.id, element]));
   }
@@ -80,7 +80,7 @@ function withBoxes(patch: Patch): StoredPatch {
   return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
-/** The last patches, up to the maximum. */
+/** The most recently used patches, up to the maximum. */
 function mostRecent(patches: StoredPatch[]) {
   let [shapes, points] = [0, 0];
   const first = patches.findLastIndex((patch) => {
@@ -91,7 +91,7 @@ function mostRecent(patches: StoredPatch[]) {
   return patches.slice(first + 1);
 }
 
-/** The parts of boxes that are outside all the others. */
+/** The parts of boxes that are outside all other boxes. */
 export function partsOutside(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
   let remaining = boxes;
   for (const { box } of others) remaining = remaining.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));

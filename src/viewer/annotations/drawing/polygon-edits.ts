@@ -6,7 +6,7 @@ import { boxOf, isLocked } from './shapes.js';
 /** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
 const cutRadius = 0.01;
 
-/** Areas that are closer are merged, such as the parts of one that was split: they have a gap, and vertices are rounded. */
+/** Areas with a smaller gap, in pixels of the image, can be merged. The parts of a split area have a gap, because of the cut and of rounding. */
 const widestGap = 0.05;
 
 function areasOf(shapes: readonly Element[]) {
@@ -16,7 +16,7 @@ function areasOf(shapes: readonly Element[]) {
   });
 }
 
-/** Unites areas in the first shape, also the parts of one that was split. @throws Error if they do not touch each other */
+/** Merges areas into the first shape. @throws Error if they do not touch each other */
 export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
   const [first, ...others] = areasOf(shapes);
   if (!first || others.length === 0) return [];
@@ -47,7 +47,7 @@ export async function splitEdits(shapes: readonly Element[], line: Element): Pro
   });
 }
 
-/** Removes vertices of polygons and lines that are closer than a distance to the line between the others. */
+/** Removes vertices of polygons and lines that are closer than a distance, in pixels of the image, to the line between the others. */
 export async function simplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
   const polygons = await polygonTools();
   return shapes.flatMap((before): Edit[] => {

@@ -1,6 +1,6 @@
 import type { Box } from '../model.js';
 
-/** Margin around the view in which shapes are fetched, as a share of its size. */
+/** Shapes are fetched up to this distance from the view, as a share of its size. */
 const margin = 0.3;
 
 /** While the view moves, shapes are fetched ahead for about the area that it covers in this time, in milliseconds. */
@@ -25,19 +25,20 @@ export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
   return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
 }
 
-/** The part of the image that a view needs, now and soon. */
+/** Tells which part of the image a view needs now and soon. */
 export class Reach {
   /** A box that follows the view. Its distance from the view shows how fast the view moves. */
   #trailing: Box = { left: 0, top: 0, right: 0, bottom: 0 };
   #time = 0;
 
+  /** @returns `around`: the view with a margin; `soon`: `around`, extended in the direction of movement; `region`: the box to fetch */
   update(view: Box) {
     const [width, trailing] = [view.right - view.left, this.#trailing];
     const passed = performance.now() - this.#time;
     this.#time += passed;
     const isZoomed = Math.abs(width - trailing.right + trailing.left) > width / 1000;
     const share = isZoomed ? 0 : Math.max(0, 1 - passed / aheadMs);
-    // After a jump, the fetched region is still next to the view.
+    // After a jump, the region must still be next to the view.
     const lead = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - trailing[side]) * share));
     const [x, y] = [lead('left'), lead('top')];
     this.#trailing = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };

@@ -7,7 +7,7 @@ import type { Box, Coordinate, Element, Point } from '../model.js';
  */
 export type Handle = Point & { kind: 'corner' | 'turn' | 'rim' | 'vertex' | 'middle'; index: number };
 
-/** Types of elements that can be drawn as outlines. */
+/** Types of elements that this page draws as outlines. */
 const outlined = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
 /** Corners of a unit box, in the order of the handles. */
 const corners = [
@@ -21,7 +21,7 @@ const maxVertexHandles = 400;
 /** Rectangles and ellipses with smaller sides, in pixels, are accidental. */
 const minSide = 1e-3;
 
-/** Whether this page can draw an element. Others are left to the server's pictures. */
+/** Whether this page can draw an element. The server draws the others. */
 export function isOutlined({ type }: Element) {
   return outlined.has(type);
 }
@@ -67,7 +67,7 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
   });
 }
 
-/** Caches a value derived from an element, computed once per element. */
+/** Caches the results of a function, by element. */
 export function memoized<T>(make: (element: Element) => T): (element: Element) => T {
   const values: WeakMap<Element, T> = new WeakMap();
   return (element) => {
@@ -115,7 +115,7 @@ export function touches(element: Element, point: Point, reach: number) {
   return false;
 }
 
-/** By the even-odd rule. */
+/** Whether a point is inside a ring, by the even-odd rule. */
 function insideRing(ring: readonly Coordinate[], { x, y }: Point) {
   let inside = false;
   let [beforeX, beforeY] = ring.at(-1) ?? [0, 0];
@@ -137,7 +137,7 @@ function distanceToSide({ x, y }: Point, [fromX, fromY]: Coordinate, [toX, toY]:
 /**
  * The handles of a shape.
  *
- * @param handleDistance distance between a box and its rotation handle
+ * @param handleDistance distance between a box and its rotation handle, in pixels of the image
  */
 export function handlesOf(element: Element, handleDistance: number): Handle[] {
   const { type, center = [0, 0, 0], radius = 0, height = 0, rotation, points = [] } = element;
@@ -168,11 +168,7 @@ export function coordinate(x: number, y: number, z: number = 0): Coordinate {
   return [rounded(x), rounded(y), z];
 }
 
-/**
- * The shape at another position.
- *
- * @param y distance
- */
+/** The shape, moved by a distance in pixels of the image. */
 export function moved(element: Element, x: number, y: number): Element {
   const shift = (point: Coordinate) => coordinate(point[0] + x, point[1] + y, point[2]);
   const result = { ...element };
@@ -210,14 +206,14 @@ export function boxBetween(element: Element, from: Point, to: Point, rotation: n
   };
 }
 
-/** The shape without a vertex; unchanged if it cannot have fewer. */
+/** The shape without a vertex; unchanged if it has the minimum number. */
 export function withoutVertex(element: Element, index: number): Element {
   const { points = [], closed, type } = element;
   const minPoints = closed ? 3 : 2;
   return type !== 'polyline' || points.length <= minPoints ? element : { ...element, points: points.toSpliced(index, 1) };
 }
 
-/** Whether a shape that was just drawn is intentional. */
+/** Whether a new shape is large enough to be intentional. */
 export function isDrawn(element: Element) {
   const { type, width = 0, height = 0, points = [] } = element;
   if (isBox(element)) return width > minSide && height > minSide;

@@ -19,10 +19,10 @@ export const toolNames = [
 
 export type Tool = (typeof toolNames)[number];
 
-/** Tools that work on selected shapes. The others draw new ones. */
+/** Tools that keep the selection, because they work on it. The others draw new shapes. */
 export const selectionTools: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
 
-/** Tools whose drawing is used and dropped. */
+/** Tools whose drawing is only used, and not saved. */
 export const transientTools: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 'split', 'measure']);
 
 /** Tools that draw rings. */

@@ -21,23 +21,23 @@ import type { ToolContext } from './tool-context.js';
 const reach = 6;
 const handleReach = 9;
 
-/** While dragging, a vertex is added after each such distance. */
+/** While dragging, a vertex is added each time the pointer has moved this far, in screen pixels. */
 const freehandStep = 5;
 
-/** Smaller rectangles are accidental. */
+/** Smaller rectangles, in screen pixels, are accidental. */
 const minDrag = 4;
 
 /** Turns gestures on the stage into changes of shapes. */
 export class Tools {
   tool: Tool = 'select';
   #draft: Element | null = null;
-  /** The next vertex. */
+  /** The next vertex, at the pointer, in pixels of the image. */
   tip: Point | null = null;
   /** The last measurement. */
   measured: Element | null = null;
   /** Whether the pointer moves the view instead, while Space is held. */
   isPaused = false;
-  /** Radius of the brush and the eraser in CSS pixels. */
+  /** Radius of the brush and the eraser, in CSS pixels. */
   brushRadius = 20;
   /** The middle of the brush in pixels of the stage. */
   brushAt: Point | null = null;
@@ -46,7 +46,7 @@ export class Tools {
   readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
-  /** Gestures that wait for the annotation that is being made to draw in; `null` if none is. */
+  /** Delayed gestures; `null` while gestures are not delayed. */
   #delayed: (() => void)[] | null = null;
 
   constructor(private readonly toolContext: ToolContext) {
@@ -61,19 +61,19 @@ export class Tools {
     });
   }
 
-  /** Waits with what the pointer and the keys do until an annotation has been made to draw in. */
+  /** Delays gestures while an annotation to draw in is being created. */
   delayGestures() {
     this.#delayed ??= [];
   }
 
-  /** Does what was waited with, unless there is no annotation. */
+  /** Ends the delay. @param isReady whether there is an annotation now, so that the delayed gestures are carried out */
   endDelay(isReady: boolean) {
     const delayed = this.#delayed ?? [];
     this.#delayed = null;
     if (isReady) for (const act of delayed) act();
   }
 
-  /** @returns whether the tools use a gesture */
+  /** Carries out a gesture, now or after the delay. @returns whether the tools use it */
   #actOrDelay(act: () => boolean | void): boolean {
     if (!this.#delayed) return act() === true;
     if (!this.isPaused) this.#delayed.push(act);
@@ -152,10 +152,10 @@ export class Tools {
     this.toolContext.redraw();
   }
 
-  /** Completes the current shape before the annotation is left. A shape with too few vertices is kept and can be continued later. */
+  /** Completes the current shape, before editing ends. A shape with too few vertices is kept, and can be continued later. */
   leave() {
     if (!this.#isHalfDrawn || !this.draft || isDrawn(this.draft)) return this.finish();
-    // Not with the setter, which would forget it.
+    // The setter would drop the stored draft too.
     this.#draft = null;
     this.tip = null;
     this.#press = null;
@@ -187,7 +187,7 @@ export class Tools {
   }
 
   /**
-   * Uses a key like the pointer's button: it presses and releases; if something is dragged, it stays pressed until the next time.
+   * Clicks with a key. If this grasps a shape or begins a stroke, the next key press releases it.
    *
    * @param at in pixels of the stage
    */
@@ -201,7 +201,7 @@ export class Tools {
     else if (!this.#grasp && !this.#brush.isDown) this.#released(at);
   }
 
-  /** Called when the position for keys has moved on the image. @param at in pixels of the stage */
+  /** Called when the image has moved under the cross. @param at position of the cross in pixels of the stage */
   follow(at: Point) {
     if (this.#grasp || this.#brush.isDown) this.#dragged(at);
     else this.hover(at);
@@ -226,7 +226,7 @@ export class Tools {
     return this.topmost(this.toolContext.shapes(), at);
   }
 
-  /** The topmost of some shapes at a position of the stage. */
+  /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
   topmost(shapes: Iterable<Element>, at: Point, distance: number = reach): Element | null {
     const point = this.toolContext.stage.toImage(at.x, at.y);
     let found: Element | null = null;
@@ -254,7 +254,7 @@ export class Tools {
     this.#brush.drop();
   }
 
-  /** Takes the current gesture back, but not the vertices that were clicked before. */
+  /** Cancels the current gesture, but keeps the vertices that were clicked before. */
   #cancelPress() {
     if (this.#grasp || this.#press?.first) this.draft = null;
     this.#grasp = null;
@@ -322,7 +322,7 @@ export class Tools {
     return true;
   }
 
-  /** The brush extends the selected shape if it begins on it, and otherwise begins a new one. The eraser works on the selected shape or the one below. */
+  /** The brush extends the selected shape if the stroke begins on it; otherwise it begins a new one. The eraser changes the selected shape, or the one under the pointer. */
   #pressBrush(point: Point, at: Point, from: Point = point) {
     const isErasing = this.tool === 'eraser';
     const radius = this.brushRadius / this.#scale;

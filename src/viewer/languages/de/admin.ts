@@ -25,7 +25,7 @@ export const adminTexts: Texts['adminTexts'] = {
   membersOf: (group) => `Mitglieder von „${group}“`,
   newUser: 'Neues Konto',
   noSection: (id) => `Es gibt in der Verwaltung keinen Bereich „${id}“.`,
-  passwordHint: 'Geben Sie es selbst weiter; es wird keine E-Mail verschickt. Die Person muss sich überall neu anmelden.',
+  passwordHint: 'Teilen Sie der Person das Passwort selbst mit; es wird keine E-Mail verschickt. Sie muss sich überall neu anmelden.',
   passwordOf: (name) => `Neues Passwort für ${name}`,
   passwordSet: (name) => `Das Passwort von ${name} wurde geändert.`,
   people: 'Personen',
@@ -102,7 +102,7 @@ export const adminTexts: Texts['adminTexts'] = {
   pictures: 'Bilder',
   pictureKinds: { '': 'Bild', macro: 'Makrobild, falls vorhanden', label: 'Etikett, falls vorhanden' },
   sizes: 'Höchstgrößen in Pixeln',
-  sizesHint: 'Breite × Höhe, durch Kommas getrennt. Diese Seite zeigt in Listen 440 × 440.',
+  sizesHint: 'Breite × Höhe, durch Kommas getrennt. Listen auf dieser Seite verwenden 440 × 440.',
   thumbnailJobs: 'Aufträge für Vorschaubilder',
 
   counters: {

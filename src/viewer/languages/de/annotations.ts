@@ -50,7 +50,7 @@ export const annotationTexts: Texts['annotationTexts'] = {
   findCategory: 'Kategorie suchen',
   ownColors: 'Farben der Formen zeigen',
   showGroup: (name) => `${name} zeigen`,
-  tooManyColors: 'Die Farben so vieler Gruppen können nicht auf einmal gezeigt werden.',
+  tooManyColors: 'Das sind zu viele Gruppen, um sie einzeln zu färben.',
   findGroup: 'Gruppe suchen',
   firstNamed: 'Erste Annotation',
   forQuPath: 'GeoJSON für QuPath',
@@ -121,7 +121,7 @@ export const annotationTexts: Texts['annotationTexts'] = {
     eraser: ['Radierer', 'Teile der ausgewählten Form oder der unter dem Zeiger entfernen'],
     hole: ['Loch', 'Erst ein Polygon auswählen, dann das Loch zeichnen'],
     split: ['Teilen', 'Eine Linie quer über Formen ziehen, um sie zu teilen'],
-    measure: ['Messen', 'Punkte anklicken, oder den ersten noch einmal für eine Fläche; nichts wird gespeichert'],
+    measure: ['Messen', 'Punkte anklicken; den ersten noch einmal anklicken, um eine Fläche zu messen; nichts wird gespeichert'],
   },
   type: 'Art',
   types: {

@@ -38,7 +38,7 @@ export const imageTexts: Texts['imageTexts'] = {
   changePixelSize: 'Pixelgröße ändern',
   pixelHeight: 'Höhe eines Pixels (µm)',
   pixelSizeHint:
-    'Die Datei enthält keine Angabe. Maßstabsbalken, Messungen und alles, was aus dem Bild erzeugt wird, verwenden Ihre Eingabe.',
+    'Die Datei enthält keine Pixelgröße. Maßstabsbalken, Messungen und Exporte verwenden den Wert, den Sie eingeben.',
   pixelWidth: 'Breite eines Pixels (µm)',
   removePixelSize: 'Entfernen',
   fullScreen: 'Vollbild',
@@ -50,7 +50,7 @@ export const imageTexts: Texts['imageTexts'] = {
   invertOf: (channel) => `${channel} umkehren`,
   itemFacts: { size: 'Dateigröße', created: 'Angelegt', updated: 'Geändert' },
   keysOf: (name) =>
-    `${name}. Die Pfeiltasten bewegen die Ansicht, Plus und Minus zoomen, 0 zeigt das ganze Bild, die Leertaste klickt in die Mitte.`,
+    `${name}. Die Pfeiltasten bewegen die Ansicht, Plus und Minus zoomen, 0 zeigt das ganze Bild, die Leertaste klickt in die Mitte der Ansicht.`,
   levelsOf: (levels, width, height) => `${levels}, Kacheln ${width} × ${height} px`,
   light: 'Helligkeit und Kontrast',
   magnificationOnScreen: 'Vergrößerung auf dem Bildschirm',
