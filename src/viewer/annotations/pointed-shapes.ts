@@ -10,7 +10,7 @@ export interface ShapeOnSheet {
   shape: Element;
 }
 
-/** The shape under the pointer, and the one that was clicked while nothing was edited. Their facts are on a card. */
+/** The shape under the pointer, and the shape that was clicked while nothing was edited. A card shows facts of one of them. */
 export class PointedShapes {
   hovered: Element | null = null;
   #clicked: ShapeOnSheet | null = null;

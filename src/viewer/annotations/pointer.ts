@@ -1,6 +1,6 @@
 import type { Point } from './model.js';
 
-/** Calls with the position of the pointer on the image, at most once per frame of the screen. */
+/** Calls a function with the position of the pointer, in pixels of the stage, at most once per frame of the screen. */
 export function onPointer(drawing: HTMLElement, call: (at: Point, isPressed: boolean) => void, signal: AbortSignal) {
   let last: PointerEvent | null = null;
   const report = () => {

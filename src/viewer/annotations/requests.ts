@@ -12,7 +12,7 @@ export function isConflict(error: unknown) {
   return status === 409 || status === 412;
 }
 
-/** Limits a change to the version that this page knows. */
+/** The header that makes the server refuse a change if the annotation has another version by now. */
 function ifMatch(record: AnnotationRecord) {
   return { 'If-Match': `"${record._version}"` };
 }
@@ -28,12 +28,12 @@ export async function listDeleted(itemId: string): Promise<AnnotationRecord[]> {
   return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(asRecord);
 }
 
-/** The record of an annotation. Its schema is also that of previous versions, which have fewer members. */
+/** A response as a record. Its schema also describes previous versions, which have fewer members. */
 function asRecord(annotation: Documents['Annotation']) {
   return annotation as AnnotationRecord;
 }
 
-/** Whether the annotations of an item differ from the known ones. The request is small, because it is repeated often. */
+/** Whether the annotations of an item differ from these records. The request is small, because it is repeated often. */
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
   const { entries, total } = await list('annotation', { query, signal });
@@ -43,7 +43,7 @@ export async function haveChanged(itemId: string, records: readonly AnnotationRe
 /** Number of annotations of an item that the user may see, change and administer, and their newest version. */
 export type ListState = { total: number; version: number | null; writable: number; administered: number };
 
-/** Follows the annotations of an item, until the stream ends. @param options `onEvent` is called at first, and when something has changed */
+/** Follows the annotations of an item until the stream ends. @param options `onEvent` is called with the current state, and after each change */
 export function followChanges(itemId: string, { signal, onEvent }: { signal: AbortSignal; onEvent: (state: ListState) => void }) {
   const onText = (text: string) => onEvent(JSON.parse(text) as ListState);
   return followStream('annotation/events', { query: { itemId }, signal, onEvent: onText });
@@ -60,12 +60,12 @@ export function isStateOf({ total, version, writable, administered }: ListState,
   );
 }
 
-/** Versions are counted over all annotations. */
+/** The newest version. All annotations share one counter of versions. */
 function newestOf(records: readonly AnnotationRecord[]) {
   return Math.max(...records.map(({ _version }) => _version));
 }
 
-/** Whether the reader may annotate the items of a folder. */
+/** Whether the user may annotate the items of a folder. */
 export function mayAnnotate(folderId: string, signal: AbortSignal): Promise<boolean> {
   return request('GET', `annotation/folder/${folderId}/create`, { signal });
 }
@@ -78,14 +78,14 @@ export async function createAnnotation(
   return asRecord(await request('POST', 'annotation', { query: { itemId }, json }));
 }
 
-/** The media type of a table of shapes by its first bytes; `null`: it is none. */
+/** The media type of a table of shapes, by the first bytes of the file; `null` for other files. */
 export async function tableTypeOf(file: File): Promise<string | null> {
   const start = new Uint8Array(await file.slice(0, 4).arrayBuffer()).join();
   if (start === '80,65,82,49') return 'application/vnd.apache.parquet';
   return start === '255,255,255,255' ? 'application/vnd.apache.arrow.stream' : null;
 }
 
-/** Imports the annotation that is made of a table of shapes, named after its file. */
+/** Imports a table of shapes as an annotation that is named after the file. @returns the number of imported annotations */
 export function importTable(itemId: string, file: File, type: string): Promise<number> {
   const query = { name: file.name.replace(/\.\w+$/, '') };
   return request('POST', `annotation/item/${itemId}`, { query, text: file, headers: { 'Content-Type': type } });
@@ -107,7 +107,7 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
   return request('POST', `annotation/item/${itemId}`, { text, headers: { 'Content-Type': 'application/json' } });
 }
 
-/** An annotation without its elements. */
+/** Loads an annotation again, without its elements. */
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
   const loaded = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
   const { elements: _left, ...annotation } = loaded.annotation;
@@ -140,7 +140,7 @@ export function removeAnnotation(record: AnnotationRecord) {
 }
 
 /**
- * The elements of an annotation, or those in a region, with their order among all.
+ * The elements of an annotation, or those in a region, with their positions in the order of the annotation.
  *
  * @returns `null` if there are more than `limit` elements or `maxDetails` points
  */
@@ -154,7 +154,7 @@ export async function loadElements(
   return returned > limit || details >= maxDetails ? null : { elements: asElements(annotation.elements), orders };
 }
 
-/** All elements of several annotations of an item, by the ids of those that still have the given versions. */
+/** All elements of several annotations of an item, by the ids of the annotations. Annotations that have other versions by now are left out. */
 export async function loadAllElements(
   itemId: string,
   records: readonly AnnotationRecord[],
@@ -201,7 +201,7 @@ export async function loadElement(record: AnnotationRecord, id: string): Promise
   }
 }
 
-/** Sends only the changes. */
+/** Saves changes of elements. */
 export function sendChanges(
   record: AnnotationRecord,
   changes: ElementChanges,
@@ -212,7 +212,7 @@ export function sendChanges(
 /** Largest length of a list of groups in an address, in characters. */
 const maxFilter = 4000;
 
-/** The query for tiles with hidden groups. It lists the hidden groups, or the visible ones if that is shorter. `null` if both lists are too long. */
+/** The query for tiles without the hidden groups. It lists the hidden groups, or the visible ones if that is shorter; `null` if both lists are too long. */
 export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
   const hiddenNames = groups.filter((name) => hidden.has(name));
   if (hiddenNames.length === 0) return {};

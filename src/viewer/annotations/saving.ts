@@ -5,7 +5,7 @@ import { nameOf } from './model.js';
 import { isConflict, reloadAnnotation } from './requests.js';
 import type { Sheet } from './sheet.js';
 
-/** How often saving is tried while others keep saving. */
+/** Maximum number of attempts to save while others save too. */
 const maxAttempts = 5;
 
 /** Parts of the editor that saving needs. */
@@ -21,7 +21,7 @@ interface SavingParts {
   report: (message: string) => void;
 }
 
-/** Saves the unsaved changes of the edited annotation, and joins them with those of others. */
+/** Saves the unsaved changes of the edited annotation, and merges them with the changes of others. */
 export class Saving {
   isRunning = false;
 
@@ -67,9 +67,9 @@ export class Saving {
 }
 
 /**
- * Saves the unsaved changes on top of those of others. Nothing is saved if others have changed the same shapes.
+ * Saves the unsaved changes on top of the changes of others. Nothing is saved if others have changed the same shapes.
  *
- * @returns the shapes that were changed there too, if any
+ * @returns the numbers of shapes that others have changed too, if any
  */
 async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts | undefined> {
   const { edits } = sheet;

@@ -7,7 +7,7 @@ import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { formatNumber, shortened } from '../format.js';
 
-/** Largest lengths of shown texts. Longer ones would cover the image. */
+/** Maximum lengths of shown texts, in characters. Longer texts would cover the image. */
 const maxText = { term: 60, value: 300 };
 /** Maximum number of shown user fields. */
 const maxFields = 100;
@@ -54,7 +54,7 @@ export function shapeCard(metadata: ImageMetadata) {
 /** Digits of a measurement with fractions. */
 const digits = 6;
 
-/** Measurements and other values of `user` as rows, also those that are in an object there. The rest is nested deeper, or too much. */
+/** Measurements and other values of `user` as rows, including those in an object there. `nested` has the values that are nested deeper or exceed the maximum. */
 function fieldsOf(user: Record<string, unknown>) {
   const rows: [string, string][] = [];
   const nested: Record<string, unknown> = {};

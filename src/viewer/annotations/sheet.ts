@@ -30,8 +30,7 @@ export const maxFigureShapes = 20_000;
 const maxParts = 4;
 
 /**
- * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` times this, shapes are not
- * requested.
+ * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` by more than this factor, shapes are not requested.
  */
 const densityAllowance = 1.5;
 
@@ -47,11 +46,11 @@ export interface SheetOptions {
   /** called when shapes of more parts of the image have arrived */
   onMore: () => void;
   onError: (error: unknown) => void;
-  /** loads annotations that are fetched completely */
+  /** loads small annotations, which are fetched completely */
   small: SmallAnnotations;
 }
 
-/** The part of an annotation in a box of the image. `tiles` has what is not in `shapes`. */
+/** The part of an annotation in a box of the image. `tiles` are the server's tiles, if they are shown instead of stored shapes. */
 export interface ShapesInBox {
   shapes: Element[];
   overlays: Element[];
@@ -66,26 +65,26 @@ export class Sheet {
   #gathered: Map<string, Element> | null = new Map();
   /** the image and pixelmap elements near the view */
   #overlays: readonly Element[] = [];
-  /** all of them, which are shown with tiles, and the version for which they were requested */
+  /** all image and pixelmap elements, which are shown together with tiles, and the version for which they were requested */
   #allOverlays: { of: number | null; elements: readonly Element[] } = { of: null, elements: [] };
-  /** the box that contains or overlaps all stored elements */
+  /** the box around the view whose elements are in `#gathered` */
   #near: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that is known */
   #dense: boolean | null = null;
   #patches = new Patches();
   /** running requests */
   #requests: { box: Box; end: AbortController }[] = [];
-  /** The box of a view with too many shapes, and its share of the image. */
+  /** The region around a view that had too many shapes, and the view's share of the image. */
   #refused: { covers: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
-  /** Version and groups that the tiles show. */
+  /** The tiles for a version and a display, with a key for both. */
   #tilesOf: { shown: string; url: TileUrl } | null = null;
   #end = new AbortController();
   #shown = 'none';
   #reach = new Reach();
-  /** The filter and the colors of shapes, when the server has sent them. */
+  /** The filter and the colors of shapes; `null` for their own colors, and until the server has sent others. */
   #painting: Painting | null = null;
-  /** The last request for `#painting`. */
+  /** The key of the last requested `#painting`. */
   #paintingKey = '';
   #newPainting = new AbortController();
   record: AnnotationRecord;
@@ -117,7 +116,7 @@ export class Sheet {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
   }
 
-  /** The elements that this page draws; with a box of the image, at least those that overlap it. */
+  /** The elements that this page draws; for a box of the image, at least those that overlap it. */
   *elements(box?: Box): Generator<Element, void> {
     yield* this.#drawn(box && this.#isPlain ? this.#patches.within(box).values() : this.all());
   }
@@ -144,7 +143,7 @@ export class Sheet {
     for (const element of this.elements(box)) yield painting?.paint(element) ?? element;
   }
 
-  /** Requests the colors of another coloring or another version. Until they have arrived, the former ones stay. */
+  /** Requests the colors of another coloring or another version. Until they arrive, the previous ones are used. */
   #repaint() {
     const { display, record, options } = this;
     const name = paintingKey(record._version, display.coloring);
@@ -236,7 +235,7 @@ export class Sheet {
     this.options.redraw();
   }
 
-  /** The shapes in a box of the image as they are shown, or the tiles of the server if there are too many or it has to draw them. */
+  /** The shapes in a box of the image as they are displayed, or the server's tiles if there are too many, or shapes that only the server can draw. */
   async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
     const { record, edits } = this;
     const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
@@ -268,7 +267,7 @@ export class Sheet {
     }
     const { region, soon, around } = this.#reach.update(view);
     const isCovered = this.#has(view);
-    // Edited elements are drawn like nearby ones, but can also be grasped.
+    // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
     const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
     if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
     if (isCovered) this.#present(this.#isDense ? 'tiles' : 'shapes');

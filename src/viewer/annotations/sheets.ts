@@ -6,7 +6,7 @@ import type { AnnotationRecord, Box } from './model.js';
 interface SheetsOptions extends Omit<SheetOptions, 'record'> {
   /** ids of the annotations that the address hides */
   hide: string[];
-  /** colors and filters of the address, by the id of their annotation */
+  /** colors and filters in the address, by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
   /** called when the hidden annotations change */
   onHide: () => void;
@@ -80,7 +80,7 @@ export class Sheets {
     if (changes.visible !== undefined || changes.coloring) this.options.onHide();
   }
 
-  /** Colors and filters of the annotations; until they are listed, those of the address. */
+  /** Colors and filters of the annotations; before the list has arrived, those in the address. */
   get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
     if (!this.#isListed) return this.options.colorings;
     return [...this.#sheets].map(([id, { display }]) => [id, display.coloring] as const);
@@ -91,7 +91,7 @@ export class Sheets {
     for (const [id, sheet] of this.#sheets) sheet.show({ coloring: colorings.get(id) ?? plain });
   }
 
-  /** Must be called after the address was updated with the hidden annotations. */
+  /** Remembers that the address names the hidden annotations. Must be called after it was updated. */
   rememberAddress() {
     this.#hiddenInAddress = this.hidden;
   }

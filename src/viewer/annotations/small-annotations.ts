@@ -1,7 +1,7 @@
 import { loadAllElements, loadElements } from './requests.js';
 import type { AnnotationRecord, Element } from './model.js';
 
-/** Largest numbers of annotations, elements and points in one request. */
+/** Maximum numbers of annotations, elements and points in one request. */
 const limits = { annotations: 100, elements: 20_000, details: 500_000 };
 
 type Elements = { elements: Element[]; orders: number[] };
@@ -11,7 +11,7 @@ interface PendingLoad {
   resolve: (loaded: Promise<Elements | null>) => void;
 }
 
-/** Loads annotations that are fetched completely. Simultaneous calls are loaded together, because there may be hundreds. */
+/** Loads small annotations completely. Simultaneous calls share a request, because there may be hundreds. */
 export class SmallAnnotations {
   #pending: PendingLoad[] = [];
 
@@ -58,7 +58,7 @@ export class SmallAnnotations {
     const records = batch.map(({ record }) => record);
     const loaded = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
-      // An annotation with a different version is about to be loaded again, or is no longer shown.
+      // The response lacks annotations with other versions; these are requested alone.
       const elements = loaded.then((loadedById) => loadedById.get(record._id) ?? alone(record));
       resolve(elements);
     }

@@ -5,7 +5,7 @@ import { isOffered, toolKeys, toolNames, type OfferedTools, type Tool } from './
 /** Smallest and largest radius of the brush, in CSS pixels. */
 const brushRadii = { min: 3, max: 120 };
 
-/** The tools, as buttons on the stage: those for drawing while an annotation is edited or the image has none yet, and the ruler always. */
+/** The tools, as buttons on the stage. The ruler is always visible; drawing tools are visible while an annotation is edited, or the image has none yet. */
 export function toolbar({
   onTool,
   onRadius,

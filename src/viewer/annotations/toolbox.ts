@@ -14,11 +14,11 @@ interface ToolboxOptions {
   stage: Stage;
   /** element in which the image is drawn */
   drawing: HTMLElement;
-  /** element of the image with everything around it */
+  /** element of the image and everything on it */
   container: HTMLElement;
-  /** whether a tool may make the first annotation of the image */
+  /** whether a tool may create the first annotation of the image */
   mayBegin: () => boolean;
-  /** makes the first annotation of the image, and starts editing it */
+  /** creates the first annotation of the image, and starts editing it */
   begin: () => Promise<void>;
   /** called when a shape of the edited annotation is selected */
   onSelect: (shape: Element) => void;
@@ -26,7 +26,7 @@ interface ToolboxOptions {
   onInspect: (at: Point) => void;
   /** called with a new version of the edited annotation */
   onSaved: (record: AnnotationRecord) => void;
-  /** closes the facts of a shape */
+  /** closes the card of the clicked shape */
   unpin: () => void;
   redraw: () => void;
   redrawLive: () => void;
@@ -35,12 +35,12 @@ interface ToolboxOptions {
   signal: AbortSignal;
 }
 
-/** The tools with their buttons and keys, and the annotation that they change, if one is edited. */
+/** The tools with their buttons and keys, and the edited annotation, which they change. */
 export class Toolbox {
   readonly tools: Tools;
   readonly edited: EditedAnnotation;
   readonly #bar: ReturnType<typeof toolbar>;
-  /** The tool that was chosen last, which may still wait for an annotation. */
+  /** The tool that was chosen last. It may not be in use yet, while an annotation is being created. */
   #chosen: Tool = 'select';
 
   constructor(private readonly options: ToolboxOptions) {

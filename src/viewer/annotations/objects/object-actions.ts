@@ -10,13 +10,13 @@ interface ObjectActionsOptions extends ObjectsContext {
   /** the filter for the shapes that are saved or copied */
   filter: () => ObjectFilter | null;
   itemId: string;
-  /** whether the user may make annotations of this item */
+  /** whether the user may create annotations of this item */
   mayCreate: boolean;
-  /** called when an annotation was made */
+  /** called when an annotation was created */
   onCreated: () => Promise<unknown>;
 }
 
-/** The buttons that save shapes as files, and that copy them to a new annotation. */
+/** Buttons that save shapes as files, and that copy them to a new annotation. */
 export function objectActions({ record, filter, itemId, mayCreate, onCreated, run, signal }: ObjectActionsOptions) {
   const downloads = (['csv', 'parquet'] as const).map((kind) =>
     button(objectTexts[kind], () => void run(() => saveTable(record(), filter(), kind, nameOf(record()))), {

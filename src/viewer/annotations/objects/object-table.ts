@@ -7,7 +7,7 @@ import { allOf, idsOf, rowsOf, type Cell, type ObjectFilter } from './requests.j
 import { ObjectRows, type ObjectRow, type Sorting } from './rows.js';
 import { SelectedObjects } from './selected.js';
 
-/** Maximum number of selected shapes: a filter can list as many ids. */
+/** Maximum number of selected shapes, which is the maximum number of ids in a filter. */
 const maxSelected = 20_000;
 /** Maximum number of selected shapes that are marked on the image. */
 const maxMarked = 10_000;
@@ -96,7 +96,7 @@ export class ObjectTable {
     });
   }
 
-  /** Selects a shape, and scrolls to its row, which is found by counting those before it. */
+  /** Selects a shape, and scrolls to its row. The number of shapes before it tells which row that is. */
   reveal(id: string) {
     const { record, filter, run, signal } = this.options;
     return run(async () => {

@@ -5,13 +5,13 @@ import type { AnnotationRecord } from '../model.js';
 export interface ObjectsContext {
   /** the version of the annotation that is shown */
   record: () => AnnotationRecord;
-  /** Runs a task of the user, and shows what goes wrong. */
+  /** Runs a task of the user, and shows its error. */
   run: (task: () => Promise<unknown>) => Promise<void>;
   onError: (error: unknown) => void;
   signal: AbortSignal;
 }
 
-/** An element that shows what went wrong with the last task of the user. */
+/** An element that shows the error of the user's last task. */
 export function taskMessage(signal: AbortSignal) {
   const element = h('div', { role: 'alert' });
   const clear = () => fill(element);

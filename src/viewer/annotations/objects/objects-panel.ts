@@ -11,15 +11,15 @@ import { columnsOf, type ObjectFilter } from './requests.js';
 import { scopeChoice } from './scope.js';
 import { summaryTable } from './summary.js';
 
-/** Columns that the table does not show: they are the position, which the image shows. */
+/** Columns that the table does not show: ids, and positions, which the image shows. */
 const hiddenColumns = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);
-/** Maximum number of shown columns. A file has all. */
+/** Maximum number of shown columns. Files contain all columns. */
 const maxColumns = 60;
 
 export interface ObjectsPanelOptions {
   record: AnnotationRecord;
   itemId: string;
-  /** whether the user may make annotations of this item */
+  /** whether the user may create annotations of this item */
   mayCreate: boolean;
   /** the visible part of the image */
   view: () => Box;
@@ -27,12 +27,12 @@ export interface ObjectsPanelOptions {
   outline: () => Point[] | null;
   /** moves the view to a point of the image */
   goTo: (at: Point) => void;
-  /** called when other shapes are to be marked on the image */
+  /** called when the shapes to mark on the image have changed */
   onMarks: () => void;
   onCreated: () => Promise<unknown>;
-  /** the filter at first */
+  /** the initial filter */
   filter: ObjectFilter | null;
-  /** called when the user has changed the filter, which is also that of the image */
+  /** called when the user has changed the filter, which also applies to the image */
   onFilter: (filter: ObjectFilter | null) => void;
   onClose: () => void;
   signal: AbortSignal;
@@ -103,13 +103,13 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       void plot.mark(id);
       return table.reveal(id);
     },
-    /** Shows the shapes that match a filter, which was changed elsewhere. */
+    /** Shows the shapes that match a filter that was changed elsewhere. */
     setFilter(next: ObjectFilter | null) {
       if (JSON.stringify(next) === JSON.stringify(filters.filter)) return;
       filters.set(next);
       void reload();
     },
-    /** Shows another version. */
+    /** Shows another version of the annotation. */
     update(next: AnnotationRecord) {
       if (next._version === record._version) return;
       record = next;
@@ -117,7 +117,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     },
   };
 
-  /** Shows the version from its columns on. */
+  /** Loads and shows everything about the version, columns first. */
   function load() {
     return message.run(async () => {
       const columns = await columnsOf(record, signal);
@@ -131,7 +131,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     });
   }
 
-  /** Shows other shapes of the version. */
+  /** Shows the shapes that match a changed filter. */
   async function reload() {
     message.clear();
     table.reload();
@@ -140,7 +140,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   }
 }
 
-/** Views with a button for each. One view is visible, at first the first. */
+/** Views with a button for each. One view is visible, initially the first. */
 function tabbed<Name extends 'table' | 'summary' | 'plot'>(views: Record<Name, HTMLElement>, onOpen: (name: Name) => void) {
   const names = Object.keys(views) as Name[];
   const tabs = names.map((name, at) => button(objectTexts[name], () => open(name), { isPressed: at === 0 }));

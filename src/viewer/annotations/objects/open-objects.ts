@@ -5,13 +5,13 @@ import type { Sheet } from '../sheet.js';
 import type { ObjectFilter } from './requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
-/** The table of the shapes of an annotation, on the image, at most one. */
+/** The table of the shapes of an annotation, in a panel on the image. At most one is open. */
 export class OpenObjects {
   #open: { id: string; panel: ReturnType<typeof objectsPanel>; end: AbortController } | null = null;
 
   constructor(
     private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onCreated'> & {
-      /** called when other shapes are to be shown */
+      /** called when the user has changed the filter of an annotation */
       onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;
       sheetOf: (id: string) => Sheet | undefined;

@@ -4,7 +4,7 @@ import { objectTexts } from '../../object-texts.js';
 import { conditionsOf } from '../coloring/coloring.js';
 import type { ObjectColumn, ObjectFilter } from './requests.js';
 
-/** The choice of the columns of a plot: one, or two. */
+/** Drop-down lists for the one or two columns of a plot. */
 export class PlotAxes {
   readonly fields: HTMLElement[];
   readonly #x: HTMLSelectElement;
@@ -31,7 +31,7 @@ export class PlotAxes {
     return [this.x, this.y].filter((name) => name !== null);
   }
 
-  /** Offers these columns, and keeps the chosen ones. At first, the horizontal one is the first measurement of the file. */
+  /** Offers these columns, and keeps the chosen ones. Initially, the horizontal one is the first measurement from the file. */
   setColumns(columns: readonly ObjectColumn[]) {
     this.#columns = columns;
     const names = columns.filter(({ type, count }) => type === 'number' && count > 0).map(({ name }) => name);
@@ -43,7 +43,7 @@ export class PlotAxes {
     this.#y.value = names.includes(y) ? y : '';
   }
 
-  /** The part of a column's values that a filter leaves; `null` if it leaves all, or none. */
+  /** The range of a column's values that match a filter; `null` if all match, or none. */
   limitsOf(column: string, filter: ObjectFilter | null): { low: number; high: number } | null {
     const { min, max } = this.#columns.find(({ name }) => name === column) ?? {};
     if (typeof min !== 'number' || typeof max !== 'number') return null;

@@ -11,9 +11,9 @@ type Axis = { column: string; low: number; high: number; bins: number };
 export interface PlotData {
   x: Axis;
   y: Axis | null;
-  /** shapes in each bin */
+  /** number of shapes in each bin */
   counts: number[];
-  /** one for each shape, if these are few */
+  /** a point for each shape; `null` in a histogram, and if there are too many shapes */
   points: [number | null, number | null][] | null;
   /** the values of the clicked shape */
   mark: () => readonly [x: number | null, y: number | null] | null;
@@ -24,7 +24,7 @@ export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
 }
 
 /**
- * Draws a plot in an element, with the colors that its style has.
+ * Draws a plot in an element, with the colors of the element's style.
  *
  * @param onSelect called with the part that the user selects
  */
@@ -75,19 +75,19 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
   return plot;
 }
 
-/** The library follows only the mouse, so it gets touches and pens as moves of one. */
+/** The library follows only the mouse, so touches and pens are passed to it as mouse events. */
 function followTouches(over: HTMLElement) {
   const mouse = { pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup', pointercancel: 'mouseup' } as const;
   for (const [name, type] of Object.entries(mouse))
     over.addEventListener(name, (event) => {
       const { pointerType, isPrimary, clientX, clientY } = event as PointerEvent;
       if (pointerType === 'mouse' || !isPrimary) return;
-      // It ignores moves of no distance.
+      // The library ignores moves by no distance.
       over.dispatchEvent(new MouseEvent(type, { bubbles: true, clientX, clientY, movementX: 1 }));
     });
 }
 
-/** The selected part of a plot; none if it is only a line. */
+/** The ranges of the selected part of a plot; none if it has no width. */
 function rangesOf(drawn: uPlot, x: Axis, y: Axis | null): Range[] {
   const { left, top, width, height } = drawn.select;
   if (width < 2) return [];
@@ -101,7 +101,7 @@ function sorted(points: (readonly [number, number])[]): [number[], number[]] {
   return [inOrder.map(([x]) => x), inOrder.map(([, y]) => y)];
 }
 
-/** Paints the bins of two columns: the more shapes, the stronger. */
+/** Paints the bins of two columns. The more shapes a bin has, the stronger is its color. */
 function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonly number[], color: string) {
   const { ctx } = drawn;
   const maxCount = Math.max(1, ...counts);

@@ -10,7 +10,7 @@ export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
   return allOf(...ranges.map(rangeFilter));
 }
 
-/** The bounds of columns as numbers, which can be entered, with the buttons that use them. */
+/** Fields for the bounds of columns, and buttons that use the entered bounds. */
 export function rangeFields(
   columns: readonly string[],
   ranges: readonly Range[],

@@ -7,7 +7,7 @@ import { drawPlot, sizeOf, type PlotData } from './plot-drawing.js';
 import { rangeFields, type Range } from './plot-ranges.js';
 import { histogramOf, rowsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
 
-/** Bins of a histogram, and along each side of a plot of two columns. */
+/** Number of bins of a histogram, and along each side of a plot of two columns. */
 const bins = { one: 60, two: 72 };
 /** Up to this number of shapes, a plot of two columns has a point for each. */
 const maxPoints = 2000;

@@ -6,7 +6,7 @@ export type Cell = string | number | boolean | null;
 
 export type ObjectColumn = Documents['AnnotationTable']['columns'][number];
 
-/** A condition, as the table routes take it. */
+/** A condition, in the form of the table routes. */
 export type ObjectFilter =
   | { column: string; gte?: number; lte?: number; in?: Cell[] }
   | { region: number[] | number[][] }
@@ -27,13 +27,13 @@ const maxInAddress = 4000;
 
 const asGet = { 'X-HTTP-Method-Override': 'GET' };
 
-/** All conditions together; `null` if there are none. */
+/** A filter for shapes that match all conditions; `null` if there are none. */
 export function allOf(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
   const and = conditions.filter((condition) => condition !== null);
   return and.length > 1 ? { and } : (and[0] ?? null);
 }
 
-/** The condition that a column is in a range; `null` for one without bounds. */
+/** The condition that a column is in a range; `null` for a range without bounds. */
 export function rangeFilter({
   column,
   low,
@@ -104,7 +104,7 @@ export async function histogramOf(
   )) as Answer<'GET annotation/{id}/table/histogram'>;
 }
 
-/** The ids of shapes, at most `limit`, and the number of all. */
+/** The ids of the shapes that match a filter, at most `limit`, and the number of all that match. */
 export function idsOf(record: AnnotationRecord, filter: ObjectFilter, limit: number, signal: AbortSignal) {
   return request('POST', `annotation/${record._id}/table/ids`, { json: { filter, limit }, signal });
 }
@@ -119,7 +119,7 @@ export async function saveTable(
   await save(await fileOf(record, filter, extension), `${name}.${extension}`);
 }
 
-/** Makes a new annotation of some shapes. */
+/** Creates an annotation that contains copies of some shapes. */
 export async function copyToAnnotation(
   record: AnnotationRecord,
   filter: ObjectFilter | null,

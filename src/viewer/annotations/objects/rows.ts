@@ -4,11 +4,11 @@ import { objectTexts } from '../../object-texts.js';
 import { sortableHead } from '../../sortable-head.js';
 import type { Cell } from './requests.js';
 
-/** Height of a row in CSS pixels; the style sheet has the same. */
+/** Height of a row in CSS pixels, the same as in the style sheet. */
 const rowHeight = 30;
 /** Browsers limit the height of an element. In longer tables, a pixel of the scroll bar stands for more than one row. */
 const maxHeight = 8_000_000;
-/** Rows of one request. */
+/** Number of rows in one request. */
 const pageRows = 100;
 
 export interface ObjectRow {
@@ -224,7 +224,7 @@ export class ObjectRows {
   }
 }
 
-/** Columns whose whole numbers have grouped digits. Those of others can be ids. */
+/** Columns whose whole numbers have grouped digits. Whole numbers in other columns can be ids. */
 const measures: ReadonlySet<string> = new Set(['area', 'length']);
 
 function textOf(cell: Cell, maxLength: number, isMeasure: boolean) {

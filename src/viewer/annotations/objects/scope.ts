@@ -3,7 +3,7 @@ import { objectTexts } from '../../object-texts.js';
 import type { Box, Point } from '../model.js';
 import { allOf, type ObjectFilter } from './requests.js';
 
-/** Which of the shapes are meant. */
+/** Which shapes the user has chosen. */
 type Scope = 'all' | 'selection' | 'view' | 'outline';
 
 /** The choice of the shapes that the summary, files and new annotations are about. */

@@ -4,7 +4,7 @@ import { annotationTexts } from '../../annotation-texts.js';
 import { listDeleted, restoreVersion } from '../requests.js';
 import { nameOf } from '../model.js';
 
-/** Lists the deleted annotations of an item, newest first, and brings them back. */
+/** A dialog that lists the deleted annotations of an item, newest first, and restores them. */
 export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
   const notice = h('div');

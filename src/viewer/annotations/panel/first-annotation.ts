@@ -2,15 +2,15 @@ import { annotationTexts } from '../../annotation-texts.js';
 import { editsOf } from '../edits.js';
 import type { AnnotationRecord } from '../model.js';
 
-/** The annotation that is made for the first shape of an image. It is dropped again if nothing is drawn. */
+/** The annotation that is created for the first shape of an image. It is deleted again if nothing is drawn. */
 export class FirstAnnotation {
   #id: string | null = null;
   #making: Promise<void> | null = null;
 
-  /** @param make makes an annotation of this name; `null` if the user has left the image meanwhile */
+  /** @param make creates an annotation with a name; `null` if the user has left the image by then */
   constructor(private readonly make: (name: string) => Promise<AnnotationRecord | null>) {}
 
-  /** Makes the annotation. Calls while it is being made share one request. */
+  /** Creates the annotation. Calls while it is being created share one request. */
   begin(): Promise<void> {
     const make = async () => {
       const record = await this.make(annotationTexts.firstNamed);
@@ -20,7 +20,7 @@ export class FirstAnnotation {
     return this.#making;
   }
 
-  /** The annotation, if it is among the records and nothing has been drawn. After this it is like any other. */
+  /** The annotation, if it is among the records and nothing was drawn in it. From then on, it is treated like any other. */
   takeUnused(records: readonly AnnotationRecord[]): AnnotationRecord | null {
     const record = records.find(({ _id }) => _id === this.#id);
     this.#id = null;

@@ -2,7 +2,7 @@ import { isRefused, pause } from '../../api.js';
 import { followChanges, haveChanged, isStateOf, listAnnotations, type ListState } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
 
-/** Time in milliseconds after which an ended event stream is opened again. Without a stream, the list is requested at this interval. */
+/** Time in milliseconds after which a closed event stream is opened again. Without a stream, the list is requested at this interval. */
 const watchMs = 3000;
 
 /** Follows changes of an item's annotations by others while the page is visible, until the signal aborts. */
@@ -53,7 +53,7 @@ export async function followList(
     return updateList();
   }
 
-  /** Requests the list until it is up to date. Retries after a while if that fails. Changes reported meanwhile are not lost. */
+  /** Requests the list until it is up to date, and retries after a while if that fails. A change that is reported during a request leads to another request. */
   async function updateList() {
     isStale = true;
     if (isRequesting) return;

@@ -30,13 +30,13 @@ export class Legend {
   readonly #id: string;
   readonly #display: Display;
   #record: AnnotationRecord | null = null;
-  /** The groups of the version, most shapes first. */
+  /** The groups of the version, largest first. */
   #groups: Group[] = [];
   /** The colors of groups, if shapes are colored by them instead of having their own. */
   #groupColors: ReadonlyMap<unknown, string> | null = null;
-  /** Version of the annotation whose groups are shown or have been requested. */
+  /** Version of the annotation whose groups are shown or requested; -1 before the first request. */
   #groupsVersion = -1;
-  /** The groups of the annotation while it is edited, and how the list changes them. */
+  /** The groups of the annotation, which this legend can change, while it is edited. */
   #edited: EditedGroups | null = null;
   readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
   readonly #message = h('div');
@@ -84,7 +84,7 @@ export class Legend {
     onEdits(() => this.#edited && this.#showGroups(), options.signal);
   }
 
-  /** Shows another version. Input and open parts stay. */
+  /** Shows another version. Entered text and open parts stay. */
   update(next: AnnotationRecord) {
     this.#record = next;
     const label = annotationTexts.legendOf(nameOf(next));
@@ -99,7 +99,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** Offers to choose the group of new shapes while the annotation is edited; `null` ends that. */
+  /** Lets the user choose the group of new shapes while the annotation is edited; `null` ends that. */
   edit(edited: EditedGroups | null) {
     if (edited === this.#edited) return;
     this.#edited = edited;
@@ -155,7 +155,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** The groups with the unsaved changes, and the new ones. */
+  /** The groups with their numbers of shapes, including unsaved changes, and new groups. */
   get #categories(): Category<string | null>[] {
     const groups = this.#edited?.groups;
     const { by, colors } = this.#display.coloring;
@@ -179,14 +179,14 @@ export class Legend {
     this.#list.show(categories, { isFixed, alwaysListed: this.#edited?.groups.chosen });
   }
 
-  /** The name of a group with the box that shows it. */
+  /** The name of a group, with the check box that shows or hides it. */
   #groupControls(group: string | null, words: string) {
     const box = this.#boxOf(group);
     const refresh = () => (box.checked = !this.#display.hidden.has(group));
     return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
   }
 
-  /** The name of a group with the box that shows it, and the button that chooses it for new shapes. */
+  /** The name of a group, with the check box that shows or hides it, and the radio button that chooses it for new shapes. */
   #choosableGroupControls(group: string | null, words: string) {
     const box = this.#boxOf(group);
     box.ariaLabel = annotationTexts.showGroup(words);
@@ -220,7 +220,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** Gives a group a color: its shapes, if they are edited and all of them are loaded, otherwise only what is shown of them. */
+  /** Gives a group a color. The shapes get it if they are edited and all of them are loaded; otherwise only the display changes. */
   #recolor(group: string | null, color: string) {
     const { by, colors } = this.#display.coloring;
     const isChanged = by === null && (this.#edited?.recolor(group, color) ?? false);

@@ -9,7 +9,7 @@ export interface PanelOptions {
   /** the element of the image, on which files can be dropped too */
   image: HTMLElement;
   signal: AbortSignal;
-  /** called with the list; returns which annotations are visible */
+  /** called with a new list; returns a function that tells which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
   onShow: (id: string, changes: Partial<Display>) => void;
   /** turns a half-drawn shape into an unsaved change */
@@ -20,7 +20,7 @@ export interface PanelOptions {
   onTable: (id: string, mayCreate: boolean) => void;
   /** loads the edited annotation again */
   onRenamed: () => Promise<unknown>;
-  /** reloads it after a conflict; returns the message to show */
+  /** reloads the edited annotation after a conflict; returns the message to show */
   onConflict: (reason: string) => Promise<string>;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;

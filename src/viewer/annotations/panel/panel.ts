@@ -43,7 +43,7 @@ export class AnnotationPanel {
   readonly element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
   readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
-  /** For each annotation in the list, the elements that show its number of shapes and its unsaved changes. */
+  /** The elements that show the number of shapes and the number of unsaved changes of each listed annotation. */
   readonly #counters: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
   readonly #legends: Map<string, Legend> = new Map();
   readonly #filter = h('input', {
@@ -69,7 +69,7 @@ export class AnnotationPanel {
   /** the edited annotation */
   #edited: { id: string; editor: Editor | null } | null = null;
   readonly #first = new FirstAnnotation((name) => this.#make({ name, description: '' }));
-  /** the edited annotation, if someone else has deleted it */
+  /** the edited annotation, if someone else has deleted it while it has unsaved changes */
   #deletedRecord: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
@@ -90,7 +90,7 @@ export class AnnotationPanel {
     return this.#mayCreate && this.#records.length === 0 && !this.#deletedRecord;
   }
 
-  /** Makes the first annotation of the image, and starts editing it. */
+  /** Creates the first annotation of the image, and starts editing it. */
   async begin() {
     if (this.mayBegin) await this.#first.begin();
   }
@@ -116,7 +116,7 @@ export class AnnotationPanel {
     this.#showRows();
   }
 
-  /** Shows the annotations whose names contain the typed text, as many as fit on the page, and always the edited one. */
+  /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
   #showRows() {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     const filterText = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
@@ -143,7 +143,7 @@ export class AnnotationPanel {
     this.#showRows();
   }
 
-  /** Says that there are no annotations, if the user can see all; others may have annotations that are hidden from the user. */
+  /** The text for an empty list. Only administrators see all annotations, so other users are not told that there are none. */
   #emptyText() {
     if (currentUser()?.admin) return annotationTexts.none;
     return token() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
@@ -221,7 +221,7 @@ export class AnnotationPanel {
     this.say(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
-  /** An annotation in the list. Its controls have keys, by which they are found again in another row for the same annotation. */
+  /** A row of the list. Its controls have keys, by which the focus finds them again after the row was replaced. */
   #row(record: AnnotationRecord, checked: boolean) {
     const { _id: id, _elementCount: count } = record;
     const edited = this.#edited?.id === id ? this.#edited : null;
@@ -269,7 +269,7 @@ export class AnnotationPanel {
     );
   }
 
-  /** Shows how many shapes annotations have with unsaved changes. The editor of an annotation shows its unsaved changes itself. */
+  /** Shows the numbers of shapes, including unsaved changes, and the numbers of unsaved changes, except for the edited annotation, whose editor shows them. */
   #showUnsaved() {
     for (const [id, { record, count, unsaved }] of this.#counters) {
       const { unsaved: size, growth } = editsOf(id);
@@ -339,7 +339,7 @@ export class AnnotationPanel {
     });
   }
 
-  /** Makes an annotation, and starts editing it. @returns `null` if the user has left the image meanwhile */
+  /** Creates an annotation, and starts editing it. @returns `null` if the user has left the image by then */
   async #make(named: { name: string; description: string }) {
     const { item, signal } = this.options;
     const record = await createAnnotation(item._id, named);
@@ -351,12 +351,12 @@ export class AnnotationPanel {
     return record;
   }
 
-  /** Removes the annotation that was made for the first shape, if there is none. */
+  /** Deletes the annotation that was created for the first shape, if no shape was drawn. */
   #dropUnused() {
     const record = this.#first.takeUnused(this.#records);
     if (!record) return;
     this.#records = this.#records.filter((other) => other !== record);
-    // If somebody else has used it meanwhile, it stays, and the list shows it again.
+    // If somebody else has changed it, the server keeps it, and the list shows it again.
     void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
   }
 
