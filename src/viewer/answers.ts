@@ -10,7 +10,7 @@ export type Answer<R extends keyof Answers> = Answers[R];
 /** The paths that a path with parameters stands for. */
 type PathsOf<P extends string> = P extends `${infer Start}{${string}}${infer End}` ? `${Start}${string}${PathsOf<End>}` : P;
 
-/** The routes that a request goes to. Both directions are compared, because `item/${string}` also stands for `item/${string}/tiles`. */
+/** The route that a request goes to. Both directions are compared, because `item/${string}` also matches `item/${string}/tiles`. */
 type RouteOf<M extends string, P extends string> = P extends unknown
   ? {
       [R in keyof Answers]: R extends `${M} ${infer Path}` ? ([P, PathsOf<Path>] extends [PathsOf<Path>, P] ? R : never) : never;

@@ -12,7 +12,7 @@ let apiRoot = '/api/v1';
  */
 let currentToken: string | null | undefined;
 
-/** Whether the token is that of a link to the page of one image. */
+/** Whether the token belongs to a link to the page of one image. */
 let fromLink = false;
 
 /** Sets the server and the token for all requests. Called for elements on other pages, and on the page that a link opens. */
@@ -22,12 +22,12 @@ export function useServer(server: { apiRoot: string; token?: string | null; isLi
   fromLink = server.isLink ?? false;
 }
 
-/** Whether somebody without an account has opened this page through a link. They can only look at the image. */
+/** Whether this page was opened through a link, without an account. Then it only shows the image. */
 export function isLinked() {
   return fromLink;
 }
 
-/** Names the server in what the browser stores: the address of its API. */
+/** The address of the API. It names the server in the data that the browser stores. */
 export function serverName() {
   return new URL(apiRoot, location.href).href;
 }
@@ -59,7 +59,7 @@ export function isRefused(error: unknown) {
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
 }
 
-/** Whether the response may change without a request: the user may get access, and the server may come back. */
+/** Whether the same request may succeed later, because the user gets access or the server comes back. */
 export function mayPass(error: unknown) {
   return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }
@@ -88,7 +88,7 @@ export function token() {
   return currentToken === undefined ? siteStorage.get(storageKey()) : currentToken;
 }
 
-/** Stores the token of the page of the reference host. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
+/** Stores the token on the page of the reference host. The browser requests images and downloads itself, with the cookie of the server. */
 export function setToken(value: string | null) {
   siteStorage.set(storageKey(), value);
 }
@@ -113,12 +113,11 @@ export function authorization(): Record<string, string> {
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
-/** The header by which the server tells programs what went wrong: `unknown-id`, or `access-denied; level=1`. */
+/** The header with the code of an error, for programs: `unknown-id`, or `access-denied; level=1`. */
 export const errorHeader = 'Large-Image-Error';
 
 /**
- * The message to show for an error: the page's own for codes that it knows, otherwise the server's, without ids, which mean
- * nothing to users, and with sizes formatted as on the rest of the page.
+ * The message to show for an error: the page's own message for some codes, otherwise the server's message, with sizes formatted as on the rest of the page. The page's own messages do not contain ids, which mean nothing to users.
  */
 function humanSentence(message: string, code: string, field: unknown) {
   const [kind = '', level = ''] = code.split('; level=');
@@ -226,7 +225,7 @@ export async function followStream(path: string, { query, signal, onEvent }: Fol
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
-      // The server sends something regularly. A connection on which nothing arrives is lost, even if the browser does not notice.
+      // The server sends something regularly. If nothing arrives, the connection is lost, even if the browser does not notice.
       const timer = setTimeout(() => void reader?.cancel(), silenceMs);
       const part = await reader?.read().finally(() => clearTimeout(timer));
       if (!part || part.done) return;
@@ -256,13 +255,13 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 /** Interval in milliseconds at which the page looks for changes by others. */
 const followMs = 5000;
 
-/** Polls every few seconds while the page is visible, until the response is yes or the signal aborts. */
+/** Calls a function every few seconds while the page is visible, until it returns true or the signal aborts. */
 export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
   do await pause(followMs, signal);
   while (!signal.aborted && (document.hidden || !(await ask())));
 }
 
-/** How long a stream can be silent, in milliseconds. */
+/** Time in milliseconds after which a silent stream counts as lost. */
 const silenceMs = 45_000;
 
 type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
@@ -286,7 +285,7 @@ export async function save(what: Blob | string, name: string) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // By then, the browser has started the download.
+  // By then, the browser will have started the download.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

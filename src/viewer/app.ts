@@ -81,7 +81,7 @@ async function followChanges(hasChanged: () => Promise<boolean>, signal: AbortSi
   if (!signal.aborted) await show({ focus: false, rebuild: true });
 }
 
-/** Whether an error of a request that succeeded before means that access was withdrawn or the document was removed. */
+/** Whether an error means that access was withdrawn or the document was removed, if the same request succeeded before. */
 function isLost(error: unknown) {
   return isRefused(error) || (error instanceof ApiError && error.status === 401);
 }
@@ -151,7 +151,7 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
   return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
-/** The person to ask for access, if the user can know them. */
+/** A notice that says whom to ask for access. */
 async function noticeOfDenial(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
@@ -179,7 +179,7 @@ function headerLink(href: string, picture: Picture, title: string, label: string
   return h('a.user-link.row', { href, title }, icon(picture), h('span.clip', label));
 }
 
-/** Says that the session has ended, until the user signs in again or continues without. */
+/** Says that the session has ended, until the user signs in again or continues without signing in. */
 function showSessionNotice() {
   sessionNotice.hidden = !hasEnded();
   if (sessionNotice.hidden) return fill(sessionNotice);
@@ -210,7 +210,7 @@ function showAccount() {
   const user = currentUser();
   const search = headerLink(routeHash('search'), 'search', commonTexts.search);
   if (user === null) {
-    // The address to return to is that at the time of the click.
+    // The address to return to is only known when the user clicks.
     const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
     link.addEventListener('click', () => (link.href = signInHash()));
     fill(account, search, link);
@@ -227,7 +227,7 @@ function showAccount() {
 }
 
 async function leaveSession() {
-  // The current view is ended first, because it may still be loading tiles, which would be refused.
+  // The current view is ended first, because it may still be requesting tiles, which would be refused.
   current?.leave.abort();
   fill(main);
   // The previous view must not be rebuilt without a user, because its private contents would be refused.
@@ -248,7 +248,7 @@ skip.addEventListener('click', (event) => {
   main.focus();
 });
 addEventListener('hashchange', () => {
-  // The page has either a session or a link, for as long as it is open.
+  // While the page is open, it cannot change between a session and a link.
   if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
   else void show({ focus: true, rebuild: false });
 });

@@ -60,10 +60,10 @@ export function useSurface(root: ShadowRoot) {
   surface = root;
 }
 
-/** Number of characters of a name that are shown: about six lines of a card on a phone. */
+/** Maximum number of visible characters of a name: about six lines of a card on a phone. */
 const shownOfName = 80;
 
-/** A name in a narrow place. Of a long one the beginning and the ending are visible, and users of screen readers have it whole. */
+/** A name in a narrow place. Only the beginning and the end of a long name are visible; screen readers read all of it. */
 export function nameText(name: string): Child[] {
   if (name.length <= shownOfName) return [name];
   const letters = Array.from(new Intl.Segmenter().segment(name), ({ segment }) => segment);
@@ -77,11 +77,11 @@ export function nameText(name: string): Child[] {
   ];
 }
 
-/** Opens a modal dialog. It is removed when it is closed, and closed when the address changes, because it is about what the page shows. */
+/** Opens a modal dialog. It is removed when it is closed, and it is closed when the address changes, because it belongs to the current view. */
 export function showDialog(dialog: HTMLDialogElement) {
   const closed = new AbortController();
   dialog.addEventListener('close', () => (closed.abort(), dialog.remove()));
-  // The element is in pages whose addresses mean something else.
+  // The element is on pages of others, whose addresses have other meanings.
   if (!surface) addEventListener('hashchange', () => dialog.close(), { signal: closed.signal });
   (surface ?? document.body).append(dialog);
   dialog.showModal();
@@ -141,7 +141,7 @@ export function icon(name: keyof typeof outlines) {
   return drawing(outlines[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
 }
 
-/** A path, as `d` has it. */
+/** A picture of one path. @param d as in the attribute of an SVG path */
 export function drawing(d: string, attributes: Record<string, string>) {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
@@ -217,7 +217,7 @@ export function debounced(call: () => void, ms = 250) {
   };
 }
 
-/** Counts requests when only the newest one can be used. The returned function tells whether a request is still the newest. */
+/** For requests of which only the newest one matters. The returned function is called when a request begins, and returns a function that tells whether it is still the newest. */
 export function newestOnly() {
   let newest = {};
   return () => {
@@ -239,7 +239,7 @@ export function announce(message: string) {
   say(message, 'visually-hidden');
 }
 
-/** Shows and announces a message for some seconds, longer if it offers an action, which ends it. */
+/** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */
 export function tell(message: string, action?: HTMLElement) {
   say(message, 'told surface raised row', action);
   clearTimeout(telling);

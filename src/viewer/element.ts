@@ -25,7 +25,7 @@ export interface LargeImagePlace {
 /** The `detail` of each event of the element. */
 export interface LargeImageViewerEvents {
   /**
-   * The image is open. Sizes are full-resolution pixels; `mmX` is the width of one in millimeters, `null` if the file does not say.
+   * The image is open. Sizes are in full-resolution pixels; `mmX` is the width of a pixel in millimeters, `null` if the file does not state it.
    */
   'image-open': { item: string; name: string; sizeX: number; sizeY: number; mmX: number | null };
   /** The view has changed; `view` is in the form of the attribute. */
@@ -42,7 +42,7 @@ type Attribute = (typeof attributes)[number];
 
 const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
 
-/** There are no elements on servers that render pages. They can import this script, which does nothing there. */
+/** Servers that render pages have no `HTMLElement`. They can import this script, but it does nothing there. */
 const BrowserElement = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
 
 /**
@@ -55,9 +55,9 @@ export class LargeImageViewer extends BrowserElement {
   readonly #root = this.attachShadow({ mode: 'open' });
   #leave: AbortController | null = null;
   #image: { stage: Stage; update: (view: URLSearchParams) => void } | null = null;
-  /** The view in the last event. */
+  /** The view in the last event `view-change`. */
   #lastEventView = '';
-  /** The view of an image that is drawn again. */
+  /** The view to show when an image is drawn again. */
   #lastView: { item: string | null; view: string } | null = null;
   #isScheduled = false;
   #refusedToken: string | null = null;
@@ -118,7 +118,7 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
-    // The cookie with the same name may have another value.
+    // A cookie with the same name may have another value now.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
     if (name === 'view') this.#lastView = null;
     if (name === 'theme') this.#applyTheme();
@@ -152,7 +152,7 @@ export class LargeImageViewer extends BrowserElement {
 
   /** Draws the same view again, after the language has changed. */
   redraw(): void {
-    // While the image is being opened, the last view is still the one to show.
+    // While the image is being opened, it has no view yet, and the last view is kept.
     if (this.#image) this.#lastView = { item: this.item, view: this.view };
     this.#openSoon();
   }
@@ -238,7 +238,7 @@ export class LargeImageViewer extends BrowserElement {
 
 let sheets: CSSStyleSheet[] | null = null;
 
-/** The style sheets, made by a script, which security policies allow even if they forbid style elements. */
+/** The style sheets. They are created by a script, because security policies may forbid style elements. */
 function styleSheets() {
   sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, commentStyle, elementStyle].map((text) => {
     const sheet = new CSSStyleSheet();
@@ -262,8 +262,7 @@ function redrawAll() {
 if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
 
 /**
- * Adds the texts of a language, for elements whose attribute `lang`, or that of an element around them, names it. Texts that are left out
- * stay in English.
+ * Adds the texts of a language. Elements use them if their attribute `lang`, or the attribute of an element around them, names it. Texts that are left out stay in English.
  *
  * @param language a language tag, such as `fr`; it also applies to `fr-CH`
  * @param texts by area; a function is called when the language is used for the first time

@@ -1,7 +1,7 @@
-/** The language and region whose way of writing numbers and dates is used. */
+/** The language and region for the format of numbers and dates. */
 let locale = 'en';
 let wholeNumbers = new Intl.NumberFormat(locale);
-/** Formats by their number of significant digits. They are kept, because making one in each frame takes a tenth of the time of scripts. */
+/** Formats by their number of significant digits. They are cached, because creating one in each frame would take a tenth of the scripts' time. */
 const roundedNumbers: Map<number, Intl.NumberFormat> = new Map();
 
 /** @param tag a tag that `Intl` supports */
@@ -24,7 +24,7 @@ export function formatBytes(bytes: number) {
   return `${unit === 0 ? value : formatNumber(value, 3)} ${byteUnits[unit]}`;
 }
 
-/** A number with this many significant digits, without trailing zeros, as fields for numbers take it. */
+/** A number with this many significant digits, without trailing zeros, in the form that inputs for numbers accept. */
 export function significant(value: number, digits: number) {
   return String(Number(value.toPrecision(digits)));
 }
@@ -32,7 +32,7 @@ export function significant(value: number, digits: number) {
 /** A number with this many significant digits for reading, without trailing zeros, with grouped digits like {@link formatCount}. */
 export function formatNumber(value: number, digits: number) {
   const text = significant(value, digits);
-  // With an exponent, as in 1.5e-7, it is written as in programs.
+  // Numbers with an exponent, such as 1.5e-7, are not grouped.
   if (text.includes('e')) return text;
   const format = roundedNumbers.get(digits) ?? new Intl.NumberFormat(locale, { maximumSignificantDigits: digits });
   roundedNumbers.set(digits, format);
@@ -70,7 +70,7 @@ const lengthUnits = [
   { name: 'nm', mm: 1e-6 },
 ] as const;
 
-/** The unit in which a length has one to three digits before the point; the smallest one below that. */
+/** The unit in which a length has one to three digits before the point; for shorter lengths, the smallest unit. */
 function unitOf(mm: number) {
   // The tolerance keeps a length of 1 µm with a rounding error from becoming 1000 nm.
   return lengthUnits.find((unit) => Math.abs(mm) >= unit.mm * (1 - 1e-9)) ?? lengthUnits[lengthUnits.length - 1];
@@ -122,10 +122,10 @@ export function scaleBar(options: {
 }
 
 /**
- * The apparent magnification; if the objective is unknown, the size of an image pixel on the screen.
+ * The apparent magnification; if the magnification of the objective is unknown, the zoom in percent.
  *
  * @param zoom screen pixels per image pixel
- * @param magnification objective power at full resolution
+ * @param magnification magnification of the objective at full resolution
  */
 export function formatMagnification(zoom: number, magnification: number | null) {
   return magnification === null ? `${formatNumber(zoom * 100, 2)}\u202f%` : `${formatNumber(zoom * magnification, 2)}×`;
@@ -138,7 +138,7 @@ export function shortened(text: string, maxLength: number) {
 
 /** A text, shortened with an ellipsis if it is wider than a limit. */
 export function clipped(text: string, maxWidth: number, widthOf: (text: string) => number) {
-  // Every letter is wider than 1, so longer texts are cut before measuring.
+  // Every letter is wider than 1 pixel, so a text is cut to that many letters before it is measured.
   const start = text.slice(0, maxWidth);
   if (start === text && widthOf(text) <= maxWidth) return text;
   // Characters that appear as one letter are not separated.

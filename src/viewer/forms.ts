@@ -62,7 +62,7 @@ export interface FormOptions {
   /** label of the button */
   action: string;
   kind?: 'primary' | 'danger';
-  /** Called with the values; check boxes have `true` or `false`. If it throws, the form stays open and shows the reason. */
+  /** Called with the values, which are `true` or `false` for check boxes. If it throws, the form stays open and shows the error. */
   send: (values: Record<string, string>) => Promise<unknown>;
   /** other buttons */
   others?: HTMLElement[];
@@ -100,7 +100,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
   }
 }
 
-/** A link to sign in on another tab, which applies here too, so that the values of the form are kept. */
+/** A link to sign in on another tab. This signs in here too, and the values of the form are kept. */
 function signInElsewhere() {
   return [' ', h('a', { href: `${location.pathname}#sign-in`, target: '_blank' }, accountTexts.signInElsewhere)];
 }

@@ -5,11 +5,11 @@ import { currentUser } from './session.js';
 import { tabStorage } from './storage.js';
 
 /*
- * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) keeps its own and holds a lock while it is open.
+ * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) stores its own data, and has a lock while it is open.
  * Another page takes over only the data of closed pages. Without TLS, browsers have no locks, and pages then take over copies.
  */
 
-/** The name of this page in the keys of what it keeps. */
+/** The name of this page in the keys of the data that it stores. */
 export const pageName = newId();
 
 const lockOf = (page: string) => `large-image ${page}`;
@@ -22,7 +22,7 @@ const locks = () => (globalThis.navigator as Navigator | undefined)?.locks;
 
 let locking: Promise<void> | undefined;
 
-/** Takes the lock of this page. It must have it before it keeps anything. */
+/** Takes the lock of this page. Must be called before the page stores anything. */
 export function lockPage(): Promise<void> {
   locking ??= new Promise((resolve) => {
     formerName = tabStorage.get(storageKey);
@@ -34,13 +34,13 @@ export function lockPage(): Promise<void> {
   return locking;
 }
 
-/** How long a page waits for the one that it replaces in its tab to end. A copy of a tab has the name of one that does not end. */
+/** Maximum time in milliseconds that a page waits until the page that it replaces in its tab has closed. In a duplicated tab, that page does not close. */
 const formerMs = 2000;
 
 /**
- * Calls a function with the names of the open pages. No other page does so at the same time.
+ * Calls a function that needs to know which pages are open. No other page does this at the same time.
  *
- * @param take gets whether a page is open, and the former name of this page
+ * @param take called with a function that tells whether a page is open, and with the former name of this page
  */
 export async function withPages<T>(take: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
   await lockPage();
@@ -54,16 +54,16 @@ export async function withPages<T>(take: (isOpen: (page: string) => boolean, for
   });
 }
 
-/** The prefix of what is kept for the user; `null` if the user is unknown, as on pages with the element, where nothing is kept. */
+/** The prefix of the keys of the user's data; `null` if the user is unknown, as on pages with the element, which store nothing. */
 export function pagePrefix() {
   const user = currentUser();
   return user && `${serverName()} ${user._id} `;
 }
 
-/** The key of what this page keeps about something. */
+/** The key of data that this page stores about something. */
 export const pageKey = (owner: string, id: string) => `${owner}${id} ${pageName}`;
 
-/** The page that keeps what has this key. */
+/** The name of the page that has stored the data with this key. */
 export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
 
 const stores: Map<string, UseStore> = new Map();

@@ -9,7 +9,7 @@ export interface Route {
 }
 
 /**
- * A view that has been built. `update` applies a change of the query of its address. `hasChanged` asks the server whether the view
+ * A view on the page. `update` applies a change of the parameters of its address. `hasChanged` asks the server whether the view
  * would be different now; it is called repeatedly, to show changes by others.
  */
 export type View = { title: string; update?: (route: Route) => void; hasChanged?: () => Promise<boolean> };
@@ -28,7 +28,7 @@ export function parseRoute(hash: string = location.hash): Route {
   return { name, id, query: new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1)) };
 }
 
-/** @param query entries that are `null` are left out */
+/** @param query parameters that are `null` are left out */
 export function routeHash(name: string, id: string = '', query: Record<string, string | number | null> = {}) {
   // These characters are allowed here, and are easier to read than their escapes.
   const text = toSearch(query).toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');

@@ -1,7 +1,7 @@
 import { isShown } from './router.js';
 import { tabStorage } from './storage.js';
 
-/** Scroll positions by the key of their entry in the history, and the number of the newest key. */
+/** Scroll positions in pixels, by the key of their entry in the history, and the number of the newest key. */
 type Positions = { newest: number; byKey: Record<string, number> };
 
 const storageKey = 'scroll positions';
@@ -16,7 +16,7 @@ let shown: string | null = null;
 history.scrollRestoration = 'manual';
 
 addEventListener('scroll', () => {
-  // A link to another view may scroll before the page is notified.
+  // A link to another view may scroll before the page notices that the address has changed.
   if (shown !== null && isShown(location.hash)) positions.byKey[shown] = scrollY;
 });
 

@@ -31,7 +31,7 @@ export function hasEnded() {
   return isEnded;
 }
 
-/** Called when the user continues without signing in again. */
+/** Must be called when the user continues without signing in again. */
 export function acceptEnd() {
   isEnded = false;
 }

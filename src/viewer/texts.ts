@@ -110,7 +110,7 @@ export const accountTexts = {
 /** How many folders or annotations are inside a shared object, and how many of them are private. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
-const insideWords = ({ total, private: hidden, isComplete }: Inside, => noun: string) => =>
+const insideWords = ({ total, private: hidden, isComplete }: Inside, noun: string) =>
   total > 0 &&
   `${isComplete ? '' : 'at least '}${plural(total, noun)}${hidden ? ` (${hidden === total ? 'private' : `${formatCount(hidden)} private`})` : ''}`;
 

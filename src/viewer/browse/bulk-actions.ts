@@ -42,7 +42,7 @@ export function bulkActions(entries: Entry[], context: Context): Action[] {
   return offered.flatMap((action) => action || []);
 }
 
-/** Performs an action on one entry after the other. Refused entries stay in the queue, so that they can be tried again. */
+/** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */
 async function forAll(
   queue: Entry[],
   { act, doneText, refresh }: { act: (entry: Entry) => Promise<unknown>; doneText: (count: number) => string } & Context,

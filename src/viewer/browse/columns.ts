@@ -5,10 +5,10 @@ import { browseTexts } from '../texts.js';
 import type { Item } from './model.js';
 import { siteStorage } from '../storage.js';
 
-/** Fields of every item that can be a column. */
+/** Fields that every item has, and that can be columns. */
 const recordFields = ['description', 'size', 'created', 'updated'] as const;
 
-/** Longest text of a value in a cell. */
+/** Maximum length of the text in a cell, in characters. */
 const maxShown = 200;
 
 const storageKey = (folderId: string) => `columns ${folderId}`;

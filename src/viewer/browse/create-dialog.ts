@@ -3,7 +3,7 @@ import { tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 
-/** The fields for a name and a description, as far as they are known. */
+/** The fields for a name and a description, with their current values. */
 export function nameFields({ name, description }: { name?: string | undefined; description?: string | null | undefined } = {}) {
   return [
     { name: 'name', label: commonTexts.name, value: name, required: true },

@@ -29,12 +29,12 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
   dialog.classList.add('wide');
 }
 
-/** The text for a value. A text stays unchanged, unless it would be parsed as another value. */
+/** The text for a value in a field. A string stays as it is, unless it would be read as JSON. */
 function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
-/** Whether a text is JSON whose numbers are exact. `null` is not: it would remove the key. */
+/** Whether a text is read as JSON. `null` is not, because it would remove the key; nor are numbers that are too large to be exact. */
 function isJson(text: string) {
   try {
     const read = JSON.parse(text, (_key, value) => {

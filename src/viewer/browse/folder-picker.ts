@@ -10,7 +10,7 @@ export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; n
 /** Number of folders that are offered at once. */
 const maxOffered = 200;
 
-/** Lets the user select a folder, starting with the collections. The last part of the path is the selected one. */
+/** Lets the user select a folder, starting with the collections. The folder at the end of the path is selected. */
 export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
@@ -20,7 +20,7 @@ export async function folderPicker(signal: AbortSignal) {
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, notice.element),
     /**
-     * @param anywhere whether it can also be a collection, or the user's own folders
+     * The selected folder. @param anywhere whether a collection, or the user's own folders, can be selected too
      * @throws if none is selected
      */
     chosen: (anywhere = false) => {
@@ -64,7 +64,7 @@ export async function folderPicker(signal: AbortSignal) {
   }
 }
 
-/** The folders of a container; without one the collections, and the user's own folders. */
+/** The folders in a container; without a container, the collections and the user's own folders. */
 async function childrenOf(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };

@@ -15,7 +15,7 @@ export const thumbnailSize = 440;
 /**
  * An item in a list: its picture, its name, and a note.
  *
- * @param options `note` replaces its size, `box` is the check box of a selection, `link` the list that it is in
+ * @param options `note` is shown in place of the size, `box` is the check box that selects it, and `link` names the list that it is in
  */
 export function itemCard(
   item: Item,
@@ -56,7 +56,7 @@ function thumbnailUrl(item: Item, style: object = {}) {
  */
 let latestRequest: Promise<unknown> = Promise.resolve();
 
-/** The reason why an item cannot be shown as an image, or not completely; `undefined` if it can, or if the reason may pass. */
+/** The reason why an item cannot be shown as an image, or only in part; `undefined` if it can, or if the problem may be temporary. */
 export async function refusalOf(item: Item) {
   if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
   try {
@@ -81,7 +81,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
     },
     onerror: () => {
       image.parentElement?.replaceChildren(placeholder(item, 'no'));
-      // The browser does not give the reason.
+      // The browser does not say why, so the picture is requested again.
       void refusalOf(item).then((reason) => reason && onRefused(reason));
     },
   });

@@ -28,12 +28,12 @@ export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
 /** Sort order of names by their numbers. Documents of an earlier release come first, in alphabetical order. */
 export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
 
-/** A text that changes with the item, so that the browser does not show an older picture from its cache. */
+/** A parameter for addresses that changes with the item, so that the browser does not show an older picture from its cache. */
 export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partial<Item>) {
   return updated ?? created;
 }
 
-/** Whether two responses of the API are equal. */
+/** Whether two responses of the API are equal. @param options `but` is a member that is ignored */
 export function isSame(left: unknown, right: unknown, { but }: { but?: string } = {}) {
   const [leftText, rightText] = [left, right].map((value) =>
     JSON.stringify(value, (key, part) => (key === but ? undefined : part)),
@@ -41,7 +41,7 @@ export function isSame(left: unknown, right: unknown, { but }: { but?: string } 
   return leftText === rightText;
 }
 
-/** Ids of documents by type, as requests about several documents take them. */
+/** Ids of documents by type, for requests about several documents. */
 export function idsByType(documents: readonly { type: string; doc: { _id: string } }[]) {
   const ids: Record<string, string[]> = {};
   for (const { type, doc } of documents) (ids[type] ??= []).push(doc._id);

@@ -11,7 +11,7 @@ const storageKey = 'keep view';
  * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. Shift-N and N
  * open them.
  *
- * @param options `view` returns the parameters of the current view, for when the user keeps it
+ * @param options `view` returns the parameters of the current view. They are in the links if the user keeps the view.
  */
 export function neighborLinks(options: {
   id: string;
@@ -56,7 +56,7 @@ export function neighborLinks(options: {
       { href: address(), title, 'aria-label': title, rel: which === 'next' ? 'next' : 'prev' },
       icon(which),
     );
-    // The view may have changed since.
+    // The view may have changed since the link was made.
     for (const event of ['pointerdown', 'focus', 'click'] as const)
       anchor.addEventListener(event, () => (anchor.href = address()));
     return anchor;

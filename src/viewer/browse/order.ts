@@ -1,15 +1,15 @@
 import { ApiError, request } from '../api.js';
 import { naturalOrder } from './model.js';
 
-/** The parts of the query of an address that name a list of items: its order and its filter. */
+/** The parameters of an address that describe a list of items: its order and its filter. */
 export interface ListAddress {
   /** a name of {@link orders}, or a field, with `-` in front for descending; `null` for the order of the folder */
   sort: string | null;
-  /** words that the items have */
+  /** the text of the filter */
   find: string | null;
 }
 
-/** Parameters of a list. */
+/** Parameters of a request for a list. */
 type OrderQuery = { sort: string; sortdir: 1 | -1 };
 
 /** Orders by their names in the address. */
@@ -31,7 +31,7 @@ export function orderOf(sort: string | null): OrderQuery | null {
   return orders[sort] ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
 }
 
-/** How the configuration of a folder shows its items: the metadata in columns, and the order as a parameter of lists. */
+/** How a folder is configured to show its items: the metadata in columns, and the order as the parameter `sort`. */
 export interface FolderLists {
   columns: string[];
   sort: string | null;
@@ -43,7 +43,7 @@ interface Entry {
   dir?: unknown;
 }
 
-/** A folder whose configuration cannot be read is shown without it. */
+/** Reads how a folder is configured to show its items. A configuration that is missing or invalid is ignored. */
 export async function folderLists(folderId: string, signal: AbortSignal): Promise<FolderLists> {
   let configuration: unknown = null;
   try {

@@ -18,7 +18,7 @@ export function pageOf(
   const offset = (page - 1) * size;
   return { page, query: { limit: size, offset }, links };
 
-  /** Links to the previous and next page, and a field for any page; `null` if there is only one page. From beyond the last page it leads there. */
+  /** Links to the previous and next page, and a field for any page; `null` if there is only one page. An address beyond the last page is replaced by the address of the last page. */
   function links(total: number) {
     const pages = Math.max(1, Math.ceil(total / size));
     if (page > pages) location.replace(addressOf(pages));

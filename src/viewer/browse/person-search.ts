@@ -4,7 +4,7 @@ import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf } from '../session.js';
 
-/** A user or group that was found. */
+/** A user or group among the results. */
 export interface PersonOrGroup {
   kind: 'users' | 'groups';
   id: string;

@@ -6,7 +6,7 @@ import type { Place } from './model.js';
 /**
  * A collection or a folder in a list.
  *
- * @param options `note` is shown below its name, `box` is the check box of a selection
+ * @param options `note` is shown below its name, `box` is the check box that selects it
  */
 export function placeRow(
   type: 'collection' | 'folder',

@@ -16,15 +16,14 @@ export function downloadUrl(entries: Entry[]) {
 let keptIds: Set<string> = new Set();
 
 /**
- * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. Shift
- * selects all entries between two.
+ * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. A click with Shift selects all entries between two.
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
   const entriesById: Map<string, Entry> = new Map();
   let chosen = keptIds;
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
-  // The focus may be outside the list, for example after a page has been opened.
+  // Keys work even if the focus is outside the list, for example after a page was opened.
   addEventListener('keydown', (event) => onKey(event), { signal });
   return { bar, box, show };
 
@@ -33,7 +32,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     keptIds = chosen;
     try {
       await refresh();
-      // Undo refreshes once more, and must not select what the action removed.
+      // If the user undoes the action, the page is rebuilt once more, and must not select the entries again.
       chosen = new Set();
     } finally {
       keptIds = new Set();

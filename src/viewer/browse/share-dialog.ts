@@ -33,7 +33,7 @@ type ShareOptions = {
 /**
  * A dialog for the access list of a collection, a folder or an annotation.
  *
- * @param options `path` of it in the API
+ * @param options `path`: its path in the API
  */
 export function shareDialog(options: ShareOptions) {
   void open(options).catch((error: unknown) => tell(messageOf(error)));
@@ -142,7 +142,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     const who = grant.login ? `${grantee} (${grant.login})` : grantee;
     function set() {
       grant.level = levels[select.value] ?? 0;
-      // Other flags of users with a higher level are kept.
+      // A higher level does not change the flags.
       if (grant.level > 0) return;
       const others = grant.flags.filter((flag) => flag !== annotateFlag);
       grant.flags = select.value === 'annotate' ? [...others, annotateFlag] : others;

@@ -59,7 +59,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const address = new URL(location.href);
     address.hash = routeHash('view', token, view());
     const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
-    // If the browser does not copy, the address is selected, so that the keys for copying work.
+    // If the browser refuses to copy, the address is selected, so that the user can copy it with the keyboard.
     const copyIt = () => void copyText(address.href, openInTexts.copied, () => input.select());
     const copy = button(texts.copy, copyIt, { picture: 'link' });
     fill(result, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
@@ -107,7 +107,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
   }
 }
 
-/** Who may do what with an image, and why. @param grants the access list of its folder; `null` if the user may not read it */
+/** Rows of a table: who has access to an image, at which level, and why. @param grants the access list of its folder; `null` if the user may not read it */
 function accessRows(folder: Folder, grants: Documents['AccessList'] | null, links: readonly Link[]): Child[][] {
   const { levels } = browseTexts;
   const users = (grants?.users ?? []).map((grant) => {

@@ -14,7 +14,7 @@ export interface Trashable {
 /** Number of documents that one request can name. */
 const maxNamed = 500;
 
-/** The parameter that names documents, for as many requests as are needed. */
+/** The parameters that name documents, one for each of the requests that are needed. */
 export function resourcesOf(documents: readonly Trashable[]): { resources: string }[] {
   const forms: { resources: string }[] = [];
   for (let start = 0; start < documents.length; start += maxNamed) {
@@ -23,7 +23,7 @@ export function resourcesOf(documents: readonly Trashable[]): { resources: strin
   return forms;
 }
 
-/** How many folders and items would go into the trash, and how large they are, in words. */
+/** The number and the size of the folders and items that would go into the trash, as a text. */
 async function extentOf(documents: readonly Trashable[]) {
   const sum = { folders: documents.filter(({ type }) => type === 'folder').length, items: 0, size: 0 };
   for (const query of resourcesOf(documents)) {
@@ -38,7 +38,7 @@ async function extentOf(documents: readonly Trashable[]) {
 /**
  * Asks before folders and items are put into the trash, and offers to undo it afterwards.
  *
- * @param refresh shows the page without them, or after they are back
+ * @param refresh shows the page without them, or with them after an undo
  */
 export async function moveToTrash(documents: readonly Trashable[], refresh: () => Promise<void>) {
   const [first] = documents;
@@ -76,7 +76,7 @@ async function undo(documents: readonly Trashable[], refresh: () => Promise<void
   }
 }
 
-/** Takes folders and items out of the trash. @returns what has become of them, in words */
+/** Takes folders and items out of the trash. @returns a message about the result */
 export async function restore(documents: readonly Trashable[]) {
   const restored = [];
   for (const form of resourcesOf(documents)) restored.push(...(await request('POST', 'resource/restore', { form })));

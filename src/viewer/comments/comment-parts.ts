@@ -6,7 +6,7 @@ import type { Comment } from './requests.js';
 /** A user as comments show them. */
 type Person = Comment['author'];
 
-/** The name of a user, as far as the reader can see it. */
+/** The name of a user to display. It may be hidden from the reader. */
 export function personName(person: Person) {
   if (person === null) return texts.formerUser;
   return person.name?.trim() || person.login || texts.otherUser;
@@ -19,13 +19,13 @@ export function byline({ author, created, edited, unread }: Comment) {
   return h('div.row.wrap.comment-byline', name, when, unread && h('span.tag', texts.unread));
 }
 
-/** The text of a comment, in which the logins of mentioned users stand out. */
+/** The text of a comment, in which the logins of mentioned users are highlighted. */
 export function commentText({ text, mentions, deleted }: Comment) {
   if (deleted) return h('p.quiet-text', texts.deletedText);
   const logins = new Set(mentions.map(({ login }) => login?.toLowerCase()));
   const parts: Child[] = [];
   let end = 0;
-  // A sentence may end after the login.
+  // A dot or hyphen at the end belongs to the sentence, not to the login.
   for (const { index, 0: name } of text.matchAll(/@[\p{L}\p{N}_]+(?:[.-]+[\p{L}\p{N}_]+)*/gu)) {
     if (!logins.has(name.slice(1).toLowerCase())) continue;
     parts.push(text.slice(end, index), h('strong.mention', name));

@@ -15,7 +15,7 @@ import {
 } from './requests.js';
 import { threadRow, type ThreadRow } from './thread-row.js';
 
-/** Interval in milliseconds at which changes of others are looked for. */
+/** Interval in milliseconds at which the page looks for changes by others. */
 const followMs = 15_000;
 /** The same while there are no comments. */
 const quietMs = 60_000;
@@ -30,7 +30,7 @@ export interface PanelOptions {
   onMarks: (marks: readonly CommentMark[]) => void;
   /** shows or hides the marks */
   onShowMarks: (shown: boolean) => void;
-  /** called when another thread, or none, is open */
+  /** called when another thread was opened, or the open one was closed */
   onOpen: (id: string | null) => void;
   /** moves the view to the place of a comment */
   goTo: (thread: Comment) => void;
@@ -60,7 +60,7 @@ export class CommentsPanel {
     fill(this.#content, this.#tools, this.#writing, this.#message, this.#list, this.#marksNote);
   }
 
-  /** Loads the comments, and opens one. It is called once. */
+  /** Loads the comments, and opens one. Must be called only once. */
   async start(open: string | null) {
     const { signal } = this.options;
     try {
@@ -81,7 +81,7 @@ export class CommentsPanel {
     return this.#open;
   }
 
-  /** The beginning of a comment; `null` if it is not in the list. */
+  /** The first comment of a thread, by its id; `null` if it is not in the list. */
   thread(id: string) {
     return this.#threads.find(({ _id }) => _id === id) ?? null;
   }
@@ -104,7 +104,7 @@ export class CommentsPanel {
     }
   }
 
-  /** Tells that the user has clicked on the image. @param at in pixels of the stage */
+  /** Must be called when the user has clicked on the image. @param at in pixels of the stage */
   clicked(at: { x: number; y: number }) {
     this.#form?.clicked(at);
   }
@@ -122,7 +122,7 @@ export class CommentsPanel {
 
   #setOpen(id: string | null) {
     this.#open = id;
-    // The address names the open thread, before its link is offered.
+    // The address must name the open thread before the link to it is offered.
     this.options.onOpen(id);
     this.#show();
   }
@@ -135,7 +135,7 @@ export class CommentsPanel {
   }
 
   #showThreads({ entries, total, marks }: { entries: Comment[]; total: number; marks: CommentMark[] }) {
-    // An open thread stays, also one that is in another state or on another page.
+    // An open thread stays in the list, even if it has another state or would be on another page.
     const open = this.#open === null ? null : this.thread(this.#open);
     const isListed = open === null || entries.some(({ _id }) => _id === open._id);
     this.#threads = isListed ? entries : [open, ...entries];
@@ -150,7 +150,7 @@ export class CommentsPanel {
     this.#showThreads(await this.#request(commentsAtOnce));
   }
 
-  /** Loads the list again after a change, as long as it was. */
+  /** Loads the list again after a change, up to the same length. */
   #reload = async () => {
     this.#showThreads(await this.#request(this.#length()));
   };
@@ -221,7 +221,7 @@ export class CommentsPanel {
       rows.get(focusedId)?.toggle.focus({ preventScroll: true });
   }
 
-  /** Shows a changed thread immediately, and then what else has changed. */
+  /** Shows a changed thread immediately, and then all other changes. */
   #changed = async (thread: Comment) => {
     this.#say('');
     this.#threads = this.#threads.map((listed) => (listed._id === thread._id ? thread : listed));

@@ -9,12 +9,12 @@ import type { CommentPlace, Target } from './requests.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { shortened } from '../format.js';
 
-/** Longest text in the name of a mark. */
+/** Maximum length of the text in the name of a mark, in characters. */
 const maxName = 120;
-/** When a comment is opened, at least this many pixels around its place are visible, and this share of the image. */
+/** When a comment is opened, the view shows at least this many pixels, and this share of the width of the image, around its place. */
 const around = { pixels: 1000, share: 0.1 };
 
-/** The comments on an image, as marks on the stage and in a section; `null` for those who have opened the page by a link. */
+/** The comments on an image, as marks on the stage and in a section; `null` on a page that was opened through a link. */
 export function showComments(options: {
   item: ImageItem;
   stage: Stage;
@@ -32,7 +32,7 @@ export function showComments(options: {
   showFrame: (frame: number) => void;
   shapeAt: (point: { x: number; y: number }) => Target['shape'];
   selectedShape: () => Target['shape'];
-  /** called when another thread is open */
+  /** called when another thread was opened, or the open one was closed */
   onOpen: () => void;
   signal: AbortSignal;
 }) {
@@ -94,7 +94,7 @@ export function showComments(options: {
   };
 
   function goTo(place: CommentPlace) {
-    // An address with a position is shown as it is.
+    // If the address has a position, opening its comment does not move the view.
     const stays = isFirst && isPlaced;
     isFirst = false;
     if (!stays) {

@@ -24,20 +24,20 @@ export class CommentMarks {
       onOpen: (id: string) => void;
       /** the name of a mark, if its comment is known */
       nameOf: (id: string) => string | null;
-      /** called with the numbers of marks in the view, shown and all */
+      /** called with the number of shown marks, and the number of all marks in the view */
       onCount: (shown: number, all: number) => void;
     },
   ) {
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
   }
 
-  /** Places the marks from now on whenever the view has moved. */
+  /** Moves the marks with the view from now on. */
   follow() {
     this.options.stage.onMove(() => this.#place());
     this.options.stage.onRest(() => this.#place());
   }
 
-  /** Shows which marks are on the shown frame. */
+  /** Must be called when another frame is shown. */
   refresh() {
     this.#place();
   }
@@ -54,7 +54,7 @@ export class CommentMarks {
     this.#place();
   }
 
-  /** Marks the comment that is open in the panel. */
+  /** Highlights the mark of the comment that is open in the panel. */
   setCurrent(id: string | null) {
     this.#current = id;
     this.#place();
@@ -83,7 +83,7 @@ export class CommentMarks {
       button.remove();
       this.#buttons.delete(id);
     }
-    // The tabulator key goes to one mark, and arrow keys to the others.
+    // The Tab key goes to one mark, and the arrow keys go to the others.
     const buttons = [...this.#buttons.values()];
     const focused = buttons.find((button) => button.matches(':focus'));
     const entry = focused ?? this.#buttons.get(this.#current ?? '') ?? buttons[0];

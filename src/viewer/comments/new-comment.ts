@@ -6,7 +6,7 @@ import { commonTexts } from '../texts.js';
 import type { CommentPlace, Target } from './requests.js';
 import { commentField } from './writing.js';
 
-/** How a new comment finds what it is about. */
+/** The places and shapes that a new comment can be about. */
 export interface Aim {
   /** the place and the shape at a point of the stage */
   at: (point: { x: number; y: number }) => { place: CommentPlace; shape: Target['shape'] };

@@ -19,7 +19,7 @@ export const commentsAtOnce = 20;
 
 const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });
 
-/** A part of the comments on an item that begin a thread, newest first. */
+/** A page of the threads on an item, each as its first comment, newest first. */
 export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsAtOnce) {
   return list(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }

@@ -27,7 +27,7 @@ export interface RowOptions {
 
 export type ThreadRow = ReturnType<typeof threadRow>;
 
-/** A thread in the list: its first comment, and if it is open, its replies and what can be done with it. */
+/** A thread in the list: its first comment and, if it is open, its replies and actions. */
 export function threadRow(options: RowOptions) {
   const { thread, isOpen, mayWrite, onToggle, goTo, onChanged, onGone, say, signal } = options;
   const { replies, resolved, shape, place } = thread;
@@ -79,7 +79,7 @@ export function threadRow(options: RowOptions) {
     change().catch((error: unknown) => signal.aborted || say(messageOf(error)));
   }
 
-  /** Loads the thread after its replies have changed. It is gone if its first comment was deleted and the last reply is. */
+  /** Loads the thread after its replies have changed. The server removes a thread whose first comment was deleted when its last reply is deleted. */
   async function reloadThread() {
     const next = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
       if (isRefused(error)) return null;
@@ -102,7 +102,7 @@ export function threadRow(options: RowOptions) {
   }
 }
 
-/** The replies to a thread, some at a time. Those that are shown are marked as read. */
+/** The replies to a thread, a page at a time. Shown replies are marked as read. */
 function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
   const { thread, signal } = options;
   const element = h('ul.column.comment-replies', { 'aria-label': texts.replies(thread.replies) });
@@ -174,7 +174,7 @@ function editableText({ comment, mayWrite, onChanged }: Changing) {
   }
 }
 
-/** A button that deletes a comment, for those who may. */
+/** A button that deletes a comment; `null` if the user may not. */
 function deleteButton({ comment, mayWrite, mayManage, onGone }: Changing) {
   if (comment.deleted || !((comment.own && mayWrite) || mayManage)) return null;
   const ask = () =>

@@ -6,7 +6,7 @@ const askMs = 60_000;
 let unread = 0;
 let showCount: (count: number) => void = () => {};
 
-/** Calls a function whenever the number of unread comments becomes known, in place of the former function. */
+/** Calls a function with the number of unread comments, now and whenever it changes. There is only one listener. */
 export function onUnread(listener: (count: number) => void) {
   showCount = listener;
   listener(unread);

@@ -4,10 +4,10 @@ import { findNamed } from '../browse/person-search.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { nameOf } from '../session.js';
 
-/** Longest text that the server accepts. */
+/** Maximum length of a comment that the server accepts, in characters. */
 const maxText = 5000;
 
-/** The beginning of a login before the caret. */
+/** Matches an `@` and the beginning of a login before the caret. */
 const mentionStart = /(?:^|[^\p{L}\p{N}_.@/-])@([\p{L}\p{N}._-]+)$/u;
 
 /** A field for a comment that suggests people while the user types `@` and the beginning of a name or login. */
@@ -53,7 +53,7 @@ export function commentField(label: string, value = '') {
     input.focus();
   }
 
-  /** Arrow keys go through the suggestions, Escape closes them. */
+  /** The arrow keys go through the suggestions, and Escape closes them. */
   function onKey(event: KeyboardEvent) {
     if (suggestions.hidden) return;
     if (event.key === 'Escape') {

@@ -35,19 +35,19 @@ export interface FigureOptions {
   legend: boolean;
 }
 
-/** A figure: everything that is drawn on its picture, in parts that are clipped. */
+/** A figure: its size, and the marks that are drawn on its picture. Each part has its own clipping box. */
 export interface Figure {
   width: number;
   height: number;
   parts: { clip: Box; marks: Mark[] }[];
 }
 
-/** Longest side of a figure, and its most pixels: browsers cannot make much larger pictures. */
+/** Maximum side of a figure, and maximum number of its pixels: browsers cannot make much larger pictures. */
 const limits = { side: 10_000, pixels: 40_000_000, minWidth: 50 } as const;
 
-/** Size of texts as printed, in points, and as a share of the width of a figure that is not printed. */
+/** Size of texts in points, with its minimum (`share`) and its maximum (`largest`) as shares of the width of the figure. */
 const text = { points: 7, share: 1 / 60, largest: 1 / 15 } as const;
-/** Size of the texts of the page, to which lines and points are relative. */
+/** Size of the page's texts in CSS pixels. Lines and points are scaled in proportion to texts. */
 const textOnScreen = 13;
 /** Widest scale bar in CSS pixels, and as a share of its panel. */
 const widestBar = { pixels: 150, share: 0.3 } as const;
@@ -76,14 +76,14 @@ function gapOf(width: number, count: number) {
   return count > 1 ? Math.round(width / 60) : 0;
 }
 
-/** @throws if the browser could not make a picture of this size */
+/** @throws if browsers cannot make a picture of this size */
 function checkSize(width: number, height: number) {
   if (!(width >= limits.minWidth && width <= limits.side)) throw new Error(figureTexts.widthRange(limits.minWidth, limits.side));
   if (height > limits.side || width * height > limits.pixels)
     throw new Error(figureTexts.tooLarge(width, height, limits.side, limits.pixels));
 }
 
-/** Makes a figure of one or several images. @param frames the part that is shown of each */
+/** Makes a figure of one or several images. @param frames the shown part of each image */
 export async function composeFigure(
   sources: readonly FigureSource[],
   frames: readonly Frame[],
@@ -160,7 +160,7 @@ async function panelMarks(
   return [...marks, ...bar];
 }
 
-/** The scale bar in the lower left corner, on a light ground. @param zoom pixels of the figure per pixel of the image */
+/** The scale bar in the lower left corner, on a light background. @param zoom pixels of the figure per pixel of the image */
 function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box, size: number): Mark[] {
   const unit = size / textOnScreen;
   const maxWidth = Math.min(widestBar.pixels * unit, (right - left) * widestBar.share);
@@ -196,7 +196,7 @@ function caption(name: string, { left, right, bottom }: Box, size: number): Mark
   };
 }
 
-/** Channels and groups of all images, each once. */
+/** The channels and groups of all images, without duplicates. */
 function legendOf(panels: readonly Panel[]): LegendEntry[] {
   const entries = panels.flatMap(({ source, layers }) => [
     ...source.channels().map(({ name, color, palette }) => ({ label: palette ? `${name} (${palette})` : name, colors: [color] })),

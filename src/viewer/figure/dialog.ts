@@ -21,11 +21,11 @@ type Format = keyof typeof endings;
 
 export interface FigureDialogOptions {
   source: FigureSource;
-  /** the image that is compared with it */
+  /** the second image, if two images are compared */
   compared: () => FigureSource | null;
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
-  /** the frames of the visible channels if there are others */
+  /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, `null` if these are all or none */
   shown: () => Look & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }

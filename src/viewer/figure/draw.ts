@@ -1,7 +1,7 @@
 import { eachMark, fontOf, type Ink, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
-/** Draws marks on the picture of a figure. @param isWanted which of them */
+/** Draws marks on the picture of a figure. @param isWanted whether a mark is drawn */
 export async function drawMarks(
   canvas: HTMLCanvasElement,
   { parts }: Figure,
@@ -48,7 +48,7 @@ export async function drawMarks(
   }
 }
 
-/** A segment as in SVG. */
+/** A segment in the syntax of SVG. */
 function segment([name, ...numbers]: Segment) {
   return `${name}${numbers.join(' ')}`;
 }

@@ -2,10 +2,10 @@ import type { Field } from '../forms.js';
 import { figureTexts } from '../figure-texts.js';
 import { siteStorage } from '../storage.js';
 
-/** Parts of a figure that can be left out. */
+/** Optional parts of a figure. */
 type Part = 'scaleBar' | 'annotations' | 'legend';
 
-/** The entries of the dialog, as inputs have them. */
+/** The entries of the dialog, as the texts of its inputs. */
 export type Entries = Record<'format' | 'width' | 'unit' | 'dpi' | 'title' | Part, string>;
 
 const firstEntries: Entries = {
@@ -19,7 +19,7 @@ const firstEntries: Entries = {
   legend: 'true',
 };
 
-/** Pixels per inch that can be chosen. */
+/** Range of the pixels per inch that can be chosen. */
 const dpiRange = { min: 30, max: 2400 } as const;
 
 const storageKey = 'figure';
@@ -42,7 +42,7 @@ export function entryFields(entries: Entries, canMeasure: boolean): Field[] {
   ];
 }
 
-/** The entries of a form as they are now, including boxes that are not checked. Those that cannot be changed stay as they were. */
+/** The current entries of a form, including check boxes that are not checked. Disabled check boxes keep their former entries. */
 export function entriesIn(form: HTMLFormElement, former: Entries): Entries {
   const values = Object.fromEntries(new FormData(form)) as Partial<Entries>;
   const toggled = (['scaleBar', 'annotations', 'legend'] as const).map((name) => {

@@ -1,12 +1,12 @@
 import { turn } from './marks.js';
 
-/** Pixels per inch are stored with the picture, so that it is printed at its size. */
+/** Pixels per inch. They are stored with the picture, so that it is printed at its size. */
 export type Dpi = number;
 
 /** Rows that are read from a canvas at once. */
 const rowsAtATime = 64;
 
-/** The red, green and blue of a canvas, a few rows at a time, so that the page stays responsive. */
+/** The pixels of a canvas as red, green and blue bytes, a few rows at a time, so that the page stays responsive. */
 export async function* rowsOf(canvas: HTMLCanvasElement, signal: AbortSignal): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { width, height } = canvas;
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
@@ -40,7 +40,7 @@ export async function pngOf(canvas: HTMLCanvasElement, dpi: Dpi): Promise<Blob |
   return png && new Blob([png.slice(0, headerLength), densityChunk(dpi), png.slice(headerLength)], { type: 'image/png' });
 }
 
-/** Length of the signature of a PNG and its first chunk. */
+/** Length of the signature of a PNG and its first chunk, in bytes. */
 const headerLength = 33;
 
 /** The chunk of a PNG with its density in pixels per meter. */
@@ -72,7 +72,7 @@ export async function tiffOf(canvas: HTMLCanvasElement, dpi: Dpi, signal: AbortS
   const strips: Blob[] = [];
   for await (const rows of rowsOf(canvas, signal)) strips.push(await deflated([rows]));
   const [short, long, rational] = [3, 4, 5];
-  /** Where the values are that do not fit into their entries: after the header and the directory. */
+  /** Offset of the values that do not fit into their entries. They follow the header and the directory. */
   const entries = 13;
   const outside = 8 + 2 + entries * 12 + 4;
   const offsets = outside + 6 + 2 * 8;

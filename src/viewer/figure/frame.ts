@@ -2,7 +2,7 @@ import { boxAround, type Box } from '../annotations/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { Stage } from '../stage/contract.js';
 
-/** A rectangle on an image: its center and size in image pixels, and how far the image is rotated in it, in degrees. */
+/** A rectangle on an image: its center and size in image pixels, and the rotation of the image in it, in degrees. */
 export interface Frame {
   x: number;
   y: number;
@@ -24,7 +24,7 @@ export function frameOfView(stage: Stage): Frame {
   return frameAt(stage, { left: 0, top: 0, right: width, bottom: height });
 }
 
-/** The same place on the screen in another image that is compared with the first. */
+/** The frame at the same place on the screen, in an image that is compared with the first. */
 export function frameBeside(frame: Frame, first: Stage, second: Stage): Frame {
   const at = first.placement().transformPoint(frame);
   const [firstSize, secondSize] = [first.size(), second.size()];
@@ -37,7 +37,7 @@ export function frameBeside(frame: Frame, first: Stage, second: Stage): Frame {
   return { x, y, width: frame.width * factor, height: frame.height * factor, rotation };
 }
 
-/** From image pixels to pixels of a rectangle that shows the frame. */
+/** The matrix from image pixels to pixels of a rectangle that shows the frame. */
 export function placementOf(frame: Frame, { left, top, right, bottom }: Box): DOMMatrix {
   return new DOMMatrix()
     .translate((left + right) / 2, (top + bottom) / 2)
@@ -62,7 +62,7 @@ export function boundsOf(frame: Frame, { sizeX, sizeY }: ImageMetadata): Box | n
   return box.left < box.right && box.top < box.bottom ? box : null;
 }
 
-/** The part of a frame that shows the image, in whole pixels if it is not rotated. */
+/** The part of a frame that is on the image, in whole pixels if it is not rotated; `null` if no part is. */
 export function onImage(frame: Frame, metadata: ImageMetadata): Frame | null {
   const bounds = boundsOf(frame, metadata);
   if (!bounds || frame.rotation % 360 !== 0) return bounds && frame;

@@ -8,7 +8,7 @@ const maxEntries = 40;
 /** Number of colors that show a scale. */
 const scaleSteps = 24;
 
-/** The marks of a legend, in rows from `top` on, and how high it is. @param size of its texts */
+/** The marks of a legend, in rows that begin at `top`, and its height. @param place in pixels of the figure; `size` is the size of the texts */
 export function legendMarks(entries: readonly LegendEntry[], place: { top: number; width: number; size: number }) {
   const { top, width, size } = place;
   const marks: Mark[] = [];
@@ -35,7 +35,7 @@ export function legendMarks(entries: readonly LegendEntry[], place: { top: numbe
       const color = colors[Math.round((step / Math.max(1, steps - 1)) * (colors.length - 1))] as string;
       const left = x + (swatch * step) / steps;
       const path = rectangle({ left, top: y, right: left + swatch / steps, bottom: y + size });
-      // White channels are visible on white by their line.
+      // A line makes white channels visible on white.
       const stroke = steps === 1 ? { stroke: { ...inkOf('#5b5f6e'), width: size / 16 } } : {};
       marks.push({ path, fill: { ...inkOf(color), alpha: 1 }, ...stroke });
     }

@@ -16,7 +16,7 @@ import { h } from '../dom.js';
 /** A color without opacity, as `#rrggbb`, and its opacity from 0 to 1. */
 export type Ink = { color: string; alpha: number };
 
-/** Part of an outline, in pixels of the figure: the names and the order are those of SVG. */
+/** A part of an outline, in pixels of the figure, with the names and the order of SVG. */
 export type Segment =
   | ['M' | 'L', x: number, y: number]
   | ['C', x1: number, y1: number, x2: number, y2: number, x: number, y: number]
@@ -43,7 +43,7 @@ export interface TextMark {
 
 export type Mark = PathMark | TextMark;
 
-/** Fonts of the texts in figures. Helvetica is one of the fonts that every PDF reader has; the others are as wide. */
+/** Fonts of the texts in figures. Every PDF reader has Helvetica; the other fonts have the same widths. */
 export const fontFamily = 'Helvetica, Arial, Liberation Sans, sans-serif';
 
 /** Distance of the control points that makes a quarter of a circle of radius 1 out of a cubic curve. */
@@ -93,7 +93,7 @@ class Outline implements OutlineSink {
   }
 }
 
-/** The point of a unit circle at a number of quarter turns. */
+/** The point of the unit circle after a number of quarter turns. */
 function corner(quarters: number): [number, number] {
   return [
     [1, 0],
@@ -108,7 +108,7 @@ export function rectangle({ left, top, right, bottom }: Box): Segment[] {
   return [['M', left, top], ['L', right, top], ['L', right, bottom], ['L', left, bottom], ['Z']];
 }
 
-/** Colors that were read. There are few different ones. */
+/** Colors by their text. A figure has only a few. */
 const inks: Map<string, Ink> = new Map();
 let reader: CanvasRenderingContext2D | null = null;
 
@@ -132,7 +132,7 @@ export function inkOf(color: string, share: number = 1): Ink {
   return share === 1 ? ink : { ...ink, alpha: ink.alpha * share };
 }
 
-/** Where shapes are drawn in a figure. */
+/** The panel of a figure in which shapes are drawn. */
 export interface Ground {
   /** from image pixels to pixels of the figure */
   placement: DOMMatrix;
@@ -195,7 +195,7 @@ export function widthOf(text: string, size: number, isBold: boolean) {
   return reader.measureText(text).width;
 }
 
-/** The font of a text, as CSS has it. */
+/** The font of a text, in the syntax of CSS. */
 export function fontOf(size: number, isBold: boolean) {
   return `${isBold ? 'bold ' : ''}${size}px ${fontFamily}`;
 }
@@ -203,7 +203,7 @@ export function fontOf(size: number, isBold: boolean) {
 /** Number of segments that are written before other work of the page gets its turn. */
 const atATime = 10_000;
 
-/** Calls with each mark, and lets the page do other work from time to time, because there may be a million points. */
+/** Calls a function with each mark, and lets the page do other work from time to time, because there may be a million points. */
 export async function eachMark(marks: readonly Mark[], signal: AbortSignal, write: (mark: Mark) => void) {
   let written = 0;
   for (const mark of marks) {

@@ -2,7 +2,7 @@ import { deflated, rowsOf } from './files.js';
 import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } from './marks.js';
 import type { Figure } from './compose.js';
 
-/** The characters with the codes 80 to 9f, which have other ones in Unicode. Spaces are unused codes. */
+/** The characters with the codes 80 to 9f in PDF files. Unicode has other codes for them. Spaces are unused codes. */
 const special = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
 
 /** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
@@ -15,7 +15,7 @@ function encoded(text: string): number[] | null {
   return codes.includes(-1) ? null : codes;
 }
 
-/** Whether a PDF can have a mark as vectors. Other texts must be in its picture. */
+/** Whether a PDF can contain a mark as vectors. Other texts are drawn on its picture. */
 export function isWritable(mark: Mark) {
   return 'path' in mark || encoded(mark.text) !== null;
 }
@@ -53,7 +53,7 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
       `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 `,
       picture,
     ),
-    // Poppler reports an error if fonts are not objects of their own.
+    // Poppler reports an error if fonts are not separate objects.
     [font('Helvetica')],
     [font('Helvetica-Bold')],
   ]);
@@ -97,7 +97,7 @@ function stream(entries: string, data: Blob) {
   return [`<< ${entries}/Filter /FlateDecode /Length ${data.size} >>\nstream\n`, data, '\nendstream'];
 }
 
-/** A file of these objects, the first of which is its catalog. */
+/** A PDF file with these objects. The first one is the catalog. */
 function assembled(objects: (string | Blob)[][]) {
   const parts: (string | Blob)[] = ['%PDF-1.4\n'];
   let length = (parts[0] as string).length;

@@ -24,10 +24,10 @@ export interface PanelPicture {
 
 /** Number of simultaneous requests for tiles. */
 const parallel = 4;
-/** Maximum number of tiles of an annotation. If a figure needs more, coarser ones are enlarged. */
+/** Maximum number of tiles of an annotation. If a figure needs more, coarser tiles are enlarged. */
 const maxTiles = 400;
 
-/** Paints the image, the images on top of it, and the tiles of annotations that are not drawn as shapes. */
+/** Paints the image, its overlays, and the tiles of annotations that are not drawn as shapes. */
 export async function paintPanel(context: CanvasRenderingContext2D, panel: PanelPicture, signal: AbortSignal) {
   const { bounds, place, placement, layers, look } = panel;
   if (bounds.right === bounds.left) return;
@@ -76,7 +76,7 @@ export async function paintPanel(context: CanvasRenderingContext2D, panel: Panel
   }
 }
 
-/** The address of the part of the image, with no more pixels than the figure shows. */
+/** The address of the visible part of the image, with at most as many pixels as the figure shows. */
 function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: PanelPicture, zoom: number) {
   const [across, down] = [right - left, bottom - top];
   const scale = Math.min(1, zoom);
@@ -94,7 +94,7 @@ function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: Panel
   });
 }
 
-/** The tiles of a box of the image, of the level that matches the figure's resolution if they are not too many. */
+/** The tiles of a box of the image, from the level that matches the figure's resolution, or a coarser one if there would be too many tiles. */
 function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
   for (let coarser = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; coarser += 1) {
     const side = 2 ** coarser;

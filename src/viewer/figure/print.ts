@@ -13,10 +13,10 @@ interface Shown {
   snapshot: () => HTMLCanvasElement;
 }
 
-/** Prints the view of an image and its facts instead of the page. @param options `compared` is the image that is compared with it */
+/** Prints the view of an image and its facts instead of the page. @param options `compared` is the second image, if two images are compared */
 export function printable(options: {
   main: HTMLElement;
-  /** the name as it is now */
+  /** the current name of the image */
   title: () => string;
   image: Shown;
   compared?: () => Shown | null;
@@ -36,7 +36,7 @@ export function printable(options: {
     }
   }
 
-  /** Browsers print immediately after this, so the picture is made of what is on the screen. */
+  /** Browsers print immediately after this event, so there is no time to load anything: the picture is a copy of the screen. */
   function show() {
     const second = compared();
     const images = second ? [image, second] : [image];

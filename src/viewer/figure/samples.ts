@@ -7,10 +7,10 @@ import type { Box } from '../annotations/model.js';
 import { imageTexts } from '../texts.js';
 import { figureTexts } from '../figure-texts.js';
 
-/** Longest side of a region that is saved at full resolution, in pixels. */
+/** Maximum side of a region that is saved at full resolution, in pixels. */
 const maxSide = 20_000;
 
-/** Buttons that save a box of an image at full resolution, as it is shown or as samples. */
+/** Buttons that save a box of an image at full resolution, as it is displayed or as samples. */
 export function samplesPart(options: {
   itemId: string;
   /** name of the files, without an ending */

@@ -1,7 +1,7 @@
 import { eachMark, fontFamily, type Ink, type Mark, type Segment } from './marks.js';
 import type { Figure } from './compose.js';
 
-/** The figure as SVG, with the picture in it. @param picture as PNG */
+/** The figure as SVG, which contains the picture. @param picture a PNG */
 export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi: number, signal: AbortSignal): Promise<Blob> {
   const size = (pixels: number) => `${Number(((pixels / dpi) * 25.4).toFixed(3))}mm`;
   const text: string[] = [];
@@ -55,7 +55,7 @@ function short(value: number) {
   return String(Number(value.toFixed(3)));
 }
 
-/** A text without what XML does not allow. */
+/** A text, escaped, without the characters that XML does not allow. */
 function escaped(text: string) {
   const allowed = text.replaceAll(/\s/g, ' ').replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd');
   return allowed.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

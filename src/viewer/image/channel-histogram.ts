@@ -15,7 +15,7 @@ export async function requestHistogram(
 ): Promise<Histogram | undefined> {
   const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
     const query = { frame, ...projectionQuery(projection), bins, threshold: automaticShare, ...part };
-    // The response is the state of the cache only for requests of it.
+    // Only requests about the cache have another response.
     const histograms = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal })) as unknown as Histogram[];
     return histograms['band' in source ? source.band - 1 : 0];
   };
@@ -25,7 +25,7 @@ export async function requestHistogram(
   const min = Math.min(histogram.min, histogram.thresholds[0]);
   const max = Math.max(histogram.max, histogram.thresholds[1]);
   const isWider = min < histogram.min || max > histogram.max;
-  // The last bin ends 1 above the maximum, so fractions would be in few bins.
+  // The last bin ends 1 above the maximum, so fractional samples would be in very few bins.
   const isFine = max > min && (isWider || max - min < 1);
   const finer = isFine ? await ask({ rangeMin: min, rangeMax: max }) : undefined;
   return { ...(finer ?? histogram), min, max };

@@ -8,9 +8,9 @@ import { presetChoice } from './preset-choice.js';
 import type { Projection } from './projection.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
-/** The view is updated this time after the last move of a slider, in milliseconds. */
+/** Time in milliseconds from the last move of a slider to the update of the view. */
 const followMs = 150;
-/** Histograms are requested when the user has stayed at a frame for this time in milliseconds, because tiles have priority. */
+/** Time in milliseconds that a frame must be shown before its histograms are requested, because tiles have priority. */
 const restMs = 500;
 
 interface ChannelPanelOptions {
@@ -27,7 +27,7 @@ interface ChannelPanelOptions {
   signal: AbortSignal;
 }
 
-/** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
+/** A panel that switches channels on and off, and sets their colors and, on histograms, their ranges of samples. */
 export function channelPanel(options: ChannelPanelOptions) {
   const { item, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
   let channels = start;
@@ -72,7 +72,7 @@ export function channelPanel(options: ChannelPanelOptions) {
     changeSoon();
   }
 
-  /** Shows one channel alone; `null`: those that are shown at first. */
+  /** Shows only one channel; `null` shows the channels that are shown at first. */
   function showOnly(only: number | null) {
     channels = channels.map((channel, at) => ({ ...channel, on: only === null ? (start[at]?.on ?? true) : at === only }));
     choice.clear();
@@ -127,7 +127,7 @@ class ChannelRanges {
     options.signal.addEventListener('abort', () => this.#requests.abort(), { once: true });
   }
 
-  /** Makes a new element for each channel, in order. */
+  /** Creates an element for each channel, in order. */
   places() {
     this.#places = this.options.channels().map(({ on }) => h('div.channel-range', { hidden: !on }));
     return this.#places;

@@ -8,13 +8,13 @@ export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max:
 
 type Bounded = Pick<Channel, 'name' | 'min' | 'max'>;
 
-/** Size of a drawn histogram, in its own units. */
+/** Size of the drawing of a histogram, in its own units. */
 const drawn = { width: 256, height: 48 };
 
 /**
  * The histogram of a channel, with the bounds of its samples on it.
  *
- * @param options `channel` gives its present state, `change` is called when the user moves a bound
+ * @param options `channel` returns its current state, `change` is called when the user moves a bound
  */
 export function channelRange(options: {
   fullHistogram: Histogram;
@@ -25,7 +25,7 @@ export function channelRange(options: {
   const histogram = cropped(fullHistogram, channel());
   const { name } = channel();
   const { min, max } = histogram;
-  // Arrow keys move by a sample, or by a hundredth of other ranges.
+  // Arrow keys move a bound by 1, or by a hundredth if the range is very small or very large.
   const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
   const inputs = (['min', 'max'] as const).map((bound) => {
     const set = ({ valueAsNumber: entered }: HTMLInputElement) => {
@@ -36,7 +36,7 @@ export function channelRange(options: {
     };
     const label = imageTexts.boundOf[bound](name);
     const input = h('input', { type: 'range', min, max, step, 'aria-label': label, oninput: () => set(input) });
-    // Samples beyond the slider can be typed.
+    // Values beyond the ends of the slider can be typed.
     const typedLabel = `${imageTexts.bounds[bound]} ${name}`;
     const value = h('input', { type: 'number', step: 'any', 'aria-label': typedLabel, onchange: () => set(value) });
     return { bound, input, value };
@@ -66,7 +66,7 @@ export function channelRange(options: {
   }
 }
 
-/** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
+/** The interesting part of a histogram. Otherwise, a few very bright samples would leave almost no width for the others. */
 function cropped(histogram: Histogram, channel: Bounded): Histogram {
   const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
   const max = Math.max(channel.max ?? 0, 2 * high - low);

@@ -5,8 +5,7 @@ import { automaticShare, channelColors, usualColor } from '../../tilesource/styl
 import { imageTexts } from '../texts.js';
 
 /**
- * A channel of an image that is displayed as a mixture of colors. `min` and `max` are samples; if `null`, the server chooses them so that few
- * samples are outside.
+ * A channel of an image that is displayed as a mixture of colors. `min` and `max` are samples; if `null`, the server chooses them so that few samples are outside the range.
  */
 export interface Channel extends Tone {
   name: string;
@@ -15,7 +14,7 @@ export interface Channel extends Tone {
   on: boolean;
   min: number | null;
   max: number | null;
-  /** Whether the file has no color for it, and this one is usual for its name. */
+  /** Whether the file has no color for it, so that the usual color for its name is used. */
   isGuessed?: boolean;
   /** The frame offset or band with the samples of the channel. */
   source: { framedelta: number } | { band: number };
@@ -63,7 +62,7 @@ function hexColor(text: unknown) {
   return `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The style by which the server mixes the channels; `''` for an image without channels. */
+/** The style with which the server mixes the channels; `''` for an image without channels. */
 export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
@@ -84,7 +83,7 @@ export function styleOf(channels: Channel[]) {
 export function writeChannels(channels: Channel[]) {
   const entries = channels.map(({ on, color, min, max, ...channel }, index) => {
     const tone = writeTone(channel);
-    // Browsers cut an address at `:~:`, so an automatic range in front of a tone is empty.
+    // Browsers cut an address at `:~:`, so an automatic range before a tone is written as an empty text.
     const range = min === null && max === null ? '' : `${min ?? ''}~${max ?? ''}`;
     const parts = [index, color.slice(1), ...(range === '' && tone.length === 0 ? [] : [range]), ...tone];
     return on ? [parts.join(':')] : [];
@@ -137,7 +136,7 @@ interface RenderedChannel {
   window?: { start?: number; end?: number };
 }
 
-/** The presets of several lists, and of the rendering settings in the file. */
+/** The presets from several lists, and from the rendering settings in the file. */
 export function presetsOf({ lists, omero }: { lists: unknown[]; omero: unknown }): Preset[] {
   const named = lists
     .flatMap((list) => (Array.isArray(list) ? list : []))

@@ -52,7 +52,7 @@ export function comparison(options: {
     onChange();
   }
 
-  /** Opens the second image. @param isChosen whether the user has just selected it, so that its relative position is not known yet */
+  /** Opens the second image. @param isChosen whether the user has just selected it, so that it has no relative position yet */
   async function open(id: string, isChosen = false) {
     second?.end.abort();
     second = null;
@@ -84,7 +84,7 @@ export function comparison(options: {
       const sides = move.join({ stage: image.stage, metadata }, leave);
       if (isChosen) {
         move.offset = centeredOffset(...sides);
-        // A view next to the second image would show nothing of it.
+        // A view of the first image that is outside the second one would show nothing of it.
         if (!isInView(...sides, move.offset)) first.image.stage.goHome(true);
       }
       move.follow(0);

@@ -9,17 +9,17 @@ import { imageTexts } from '../texts.js';
 const playable = new Set(['IndexZ', 'IndexT', 'Frame']);
 /** Time from one frame to the next while an axis plays, in milliseconds, without the time for loading it. */
 const stepMs = 200;
-/** How long an incomplete frame is waited for, in milliseconds. */
+/** Maximum time to wait until a frame is complete, in milliseconds. */
 const loadMs = 10_000;
-/** Maximum number of series or scenes in a list to choose from. */
+/** Maximum number of series or scenes in a drop-down list. If there are more, a slider is used. */
 const maxListed = 1000;
 
 /**
  * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
  * @param isMixed whether channels are displayed together, so that they need no slider
- * @param on `frame` is called with the neighbors on the axis that was moved, nearest first; `projection` when planes of z are combined
- *   in a different way. `drawn` resolves when the frame is complete, and `signal` ends what plays
+ * @param on `frame` is called with the new frame and the frames that are likely to follow; `projection` is called when planes of z are
+ *   combined in a different way. `drawn` resolves when the frame is complete, and `signal` stops playing
  */
 export function frameControls(
   metadata: ImageMetadata,
@@ -55,7 +55,7 @@ export function frameControls(
     showDepth(projection);
   }
 
-  /** The planes of a projection are chosen by its range. */
+  /** Hides the slider of z while a projection is shown, whose range chooses the planes. */
   function showDepth(projection: Projection | null) {
     if (!depth) return;
     depth.element.hidden = projection !== null;
@@ -71,11 +71,11 @@ export function frameControls(
     for (const row of rows) row.show(frame);
   }
 
-  /** Shows one position of an axis after the other, in a circle, until the signal aborts. */
+  /** Shows one position of an axis after the other, again and again, until the signal aborts. */
   async function play(axis: Axis, stopped: AbortSignal) {
     const end = AbortSignal.any([stopped, on.signal]);
     while (!end.aborted) {
-      // A hidden page draws nothing, so that its frames are never complete.
+      // A hidden page draws nothing, so its frames are never complete.
       if (!document.hidden) {
         await move(axis, (positionOf(axis, frame) + 1) % axis.range);
         await Promise.race([on.drawn(), pause(loadMs, end)]);

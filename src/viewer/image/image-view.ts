@@ -27,14 +27,14 @@ interface ImageOptions {
   metadata: ImageMetadata;
   /** from the address */
   query: URLSearchParams;
-  /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
+  /** called with the parameters of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened anymore */
+  /** opens the image again, because the browser does not repeat failed requests, or says why it cannot be opened any more */
   onRetry: () => void;
   /** whether the user may store presets; default no */
   mayWrite?: boolean;
-  /** whether users who may annotate get tools for the first shape; default no, as there is no space for them next to another image */
+  /** whether users who may annotate are offered tools for the first shape; default no, because two images side by side leave no space for them */
   offersFirst?: boolean;
   /** whether the user administers the item; default no */
   mayManage?: boolean;
@@ -42,7 +42,7 @@ interface ImageOptions {
 }
 
 /**
- * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
+ * A zoomable image with everything on it. The address contains the view, for example `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…&comment=id`.
  */
 export async function openImage(options: ImageOptions): Promise<ImageView> {
   const { element, item, metadata, query, onProblem, onRetry, signal } = options;
@@ -67,7 +67,7 @@ interface ImageParts extends ImageOptions {
   stage: Stage;
 }
 
-/** An open image with its controls. Whatever changes its state shows the change, and writes it to the address. */
+/** An open image with its controls. Each method that changes its state also shows the change, and writes it to the address. */
 export class ImageView {
   readonly stage: Stage;
   readonly figure: FigureSource;
@@ -108,7 +108,7 @@ export class ImageView {
     return snapshotOf(this.figure, this.parts.drawing);
   }
 
-  /** Puts another image next to this one in figures. */
+  /** Sets the function that returns the second image for figures. */
   compareWith(other: () => FigureSource | null) {
     this.#compared = other;
   }
@@ -118,7 +118,7 @@ export class ImageView {
     return this.#annotations.panel;
   }
 
-  /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
+  /** The channels in the form that addresses use, even if they are the ones that are shown at first; `null` without channels. */
   channels() {
     return writeChannels(this.parts.state.channels) || null;
   }
@@ -292,7 +292,7 @@ export class ImageView {
     if (signal.aborted) return;
     const { frame, project, channels } = state.write();
     const { at, rotation, light } = writePlace(stage.position(), state.light, stage.rotation());
-    // The address has the parameters in this order.
+    // The order of the parameters in the address.
     const hide = this.#annotations.hidden.join(',') || null;
     const { coloring } = this.#annotations;
     const comment = this.comments?.current() ?? null;

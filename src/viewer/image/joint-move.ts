@@ -2,7 +2,7 @@ import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from './metadata.js';
 import { moveWith, noOffset, currentOffset, type Side } from './offset.js';
 
-/** Moves two images together: the one that the user touches leads, and takes the other one with it. */
+/** Moves two images together: the other image follows the one that the user moves. */
 export class JointMove {
   /** Relative position of the two images. */
   offset = noOffset;
@@ -37,7 +37,7 @@ export class JointMove {
     return sides;
   }
 
-  /** Moves the other image with the leading one, or learns their relative position from a move of one alone. */
+  /** Moves the other image with the leading one. If one image is moved alone, updates their relative position instead. */
   follow(moved: 0 | 1) {
     if (this.#sides === null || moved !== this.#leads || this.#isFollowing) return;
     const [firstSide, secondSide] = this.#sides;
@@ -51,7 +51,7 @@ export class JointMove {
     this.#isFollowing = false;
   }
 
-  /** Makes the image that the user touches the leading one; with Alt it is moved alone. */
+  /** Makes the image that the user moves the leading one. With Alt, it is moved alone. */
   #listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
     const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {

@@ -8,7 +8,7 @@ type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_
 /** The frames. Only their number and the names of positions are used here. */
 type Counted = { frames?: readonly { Frame: number; Position?: string }[] };
 
-/** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimeters of one. */
+/** Sizes are in full-resolution pixels; `mm_x` and `mm_y` are the size of a pixel in millimeters. */
 export type ImageMetadata = Documents['LargeImage'];
 
 /** An axis of the frames of an image. */
@@ -18,7 +18,7 @@ export interface Axis {
   label: string;
   /** number of positions */
   range: number;
-  /** frames from one position to the next */
+  /** number of frames from one position to the next */
   stride: number;
   /** names of the positions; some or all may be missing */
   names: readonly (string | undefined)[];
@@ -26,7 +26,7 @@ export interface Axis {
   placeOf?: (position: number) => string;
 }
 
-/** The order in which axes are shown; others follow. */
+/** The order in which axes are shown. Other axes follow. */
 const axisOrder = ['IndexC', 'IndexZ', 'IndexT', 'IndexXY'];
 
 /** The axes with more than one position; empty for an image of one frame. */
@@ -80,7 +80,7 @@ export function openingFrame(metadata: Axes) {
   return depth ? frameAt(depth, 0, Math.floor((depth.range - 1) / 2)) : 0;
 }
 
-/** The frame number in an address, if it exists; otherwise that of {@link openingFrame}. */
+/** The frame number in an address, if the image has that frame; otherwise the result of {@link openingFrame}. */
 export function readFrame(text: string | null, metadata: Axes) {
   const frame = Number(text === null || text === '' ? NaN : text);
   const isKnown = Number.isSafeInteger(frame) && frame >= 0 && frame < (metadata.frames?.length ?? 0);

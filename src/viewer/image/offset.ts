@@ -1,6 +1,6 @@
 import type { Stage } from '../stage/contract.js';
 
-/** Position of the second image relative to the first: moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
+/** Position of the second image relative to the first: how far it is moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned (in degrees). */
 export type Offset = { x: number; y: number; scale: number; turn: number };
 export interface Side {
   stage: Stage;
@@ -29,11 +29,11 @@ export function writeOffset({ x, y, scale, turn }: Offset) {
 /** The initial offset: the centers of both images are at the same place. */
 export function centeredOffset({ center: firstCenter, unit }: Side, { center: secondCenter }: Side): Offset {
   const [x, y] = [secondCenter.x - firstCenter.x, secondCenter.y - firstCenter.y];
-  // Images of the same extent may differ by a rounded size of a pixel.
+  // The extents of equal images may differ slightly, because the sizes of their pixels were rounded.
   return Math.abs(x) < unit / 2 && Math.abs(y) < unit / 2 ? noOffset : { ...noOffset, x, y };
 }
 
-/** Whether the second image has a part in the middle of the view of the first. */
+/** Whether the middle of the first image's view is on the second image. */
 export function isInView(first: Side, { center }: Side, offset: Offset) {
   const { x, y } = matrixOf(offset).transformPoint(viewOf(first));
   return x >= 0 && y >= 0 && x <= 2 * center.x && y <= 2 * center.y;
@@ -48,7 +48,7 @@ export function currentOffset(first: Side, second: Side): Offset {
   return { x: secondView.x - x, y: secondView.y - y, scale, turn };
 }
 
-/** Moves an image so that it shows the same as another one. @param offset of the image that is moved, relative to the other one */
+/** Moves an image so that it shows the same part as another image. @param offset of the second image relative to the first @param isInverse whether the first image is moved */
 export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolean) {
   const seen = viewOf(from);
   const matrix = matrixOf(offset);

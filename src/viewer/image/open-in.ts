@@ -17,12 +17,12 @@ interface ProgramLine {
   hint?: string;
 }
 
-/** Axes within one image; frames along other axes are separate images. */
+/** Axes within one image of OME-Zarr. Frames along other axes are separate images. */
 const ownAxes = new Set(['IndexC', 'IndexZ', 'IndexT']);
 
 const dayMs = 86_400_000;
 
-/** A dialog with ready-made code for other programs, and the links that they use. */
+/** A dialog with commands and code for other programs, and the links that these use. */
 export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
@@ -59,7 +59,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
     const name = encodeURIComponent(item.name.replace(/[^\w.-]+/g, '_'));
     const address = (at: string) =>
       new URL(`${apiUrl(`item/${item._id}/${at}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
-    // Without a size of pixels, the server has no DICOM of the image.
+    // Without a pixel size, the server offers no DICOM of the image.
     const isDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
     const dicom = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
     const [three, two] = [address('zarr'), address('zarr2')];

@@ -20,7 +20,7 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
     const drawn = scaleBar({ zoom, mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
     bar.style.width = `${drawn.width}px`;
     label.textContent = drawn.label;
-    // A magnification that was computed from the size of a pixel is not that of an objective.
+    // A magnification that was computed from the pixel size is not the magnification of an objective.
     const fileMagnification = metadata.magnificationComputed ? null : metadata.magnification;
     magnification.textContent = formatMagnification(zoom, fileMagnification);
   });

@@ -9,7 +9,7 @@ export const panelNames = ['frames', 'look', 'annotations', 'comments', 'image']
 
 export type PanelName = (typeof panelNames)[number];
 
-/** Builds the panels next to an open image. @param entry shown below its facts */
+/** Builds the panels next to an open image. @param entry an element that is shown below the facts of the image */
 export function imagePanels(
   image: ImageView,
   metadata: ImageMetadata,

@@ -5,7 +5,7 @@ import type { Channel, Preset } from './channels.js';
 import { savePreset } from './presets.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
-/** The choice of a preset, with a button that saves the present channels as another one. */
+/** A drop-down list of presets, and a button that saves the current channels as a preset. */
 export function presetChoice(options: {
   item: ImageItem;
   presets: Preset[];
@@ -22,7 +22,7 @@ export function presetChoice(options: {
   const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
   return {
     elements: [field(imageTexts.presets, select), save && h('div', save)],
-    /** The displayed channels are no longer those of a preset. */
+    /** Must be called when the displayed channels no longer match the chosen preset. */
     clear: () => (select.value = ''),
   };
 

@@ -4,9 +4,9 @@ import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './ch
 
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
 export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
-  // Links do not open the presets, and addresses with a link name the channels.
+  // Links give no access to presets, and their addresses name the channels.
   if (channels.length === 0 || isLinked()) return { presets: [], firstShown: channels };
-  // If one of these is missing, or the user may not read it, there are fewer presets.
+  // If the user may not read one of these, or it does not exist, there are fewer presets.
   const [settings, folderList, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
     folderPresets(item, signal).catch(() => []),
@@ -20,13 +20,13 @@ export async function loadPresets(item: ImageItem, channels: Channel[], signal: 
   return { presets, firstShown: first ? applyPreset(first, channels) : channels };
 }
 
-/** Where a preset is stored: for one image, or for all images in a folder and in the folders below it. */
+/** Where a preset is stored: for one image, or for all images in a folder and its subfolders. */
 export type PresetPlace = 'item' | 'folder';
 
-/** The configuration with the presets that this page stores in folders, so that it does not change a text that was written by hand. */
+/** This page stores the presets of a folder in this separate configuration, so that it does not change a configuration that was written by hand. */
 const folderPresetsName = '.large_image_presets.yaml';
 
-/** The presets that this page has stored in a folder, or else in those above it. */
+/** The presets that this page has stored in a folder, or in the nearest folder above it that has some. */
 async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
   const path = `folder/${folderId}/yaml_config/${folderPresetsName}` as const;
   const { imageFramePresets: presets } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;

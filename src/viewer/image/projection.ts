@@ -8,7 +8,7 @@ const methods = ['max', 'mean', 'min'] as const;
 /** Maximum number of planes that the server combines. */
 const maxPlanes = 256;
 
-/** How the planes of z are shown as one: the value that is taken of each sample, and the range of planes. */
+/** How planes of z are combined into one: by the maximum, mean or minimum of their samples. `from` and `to` are the first and last plane, counted from 0. */
 export interface Projection {
   method: (typeof methods)[number];
   from: number;
@@ -20,7 +20,7 @@ export function projectionQuery(projection: Projection | null): { zProject?: str
   return projection === null ? {} : { zProject: projection.method, zFrom: projection.from, zTo: projection.to };
 }
 
-/** A projection as in an address: `max:3~17`, counted from 0. */
+/** A projection in the form that addresses use: `max:3~17`, counted from 0. */
 export function writeProjection(projection: Projection | null) {
   return projection && `${projection.method}:${projection.from}~${projection.to}`;
 }
@@ -35,7 +35,7 @@ export function readProjection(text: string | null, axis: Axis | undefined): Pro
   return isValid && to - from < maxPlanes ? { method, from, to } : null;
 }
 
-/** Chooses a projection over z, and its planes. @param plane the plane that is shown now */
+/** Controls for a projection over z and its planes. @param options `plane` returns the shown plane */
 export function projectionControls(options: {
   axis: Axis;
   plane: () => number;
@@ -74,7 +74,7 @@ export function projectionControls(options: {
     return { from, to: from + count - 1 };
   }
 
-  /** The other bound moves too if it has to. */
+  /** Sets one bound, and moves the other one if necessary. */
   function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
     if (shown === null) return;
     const plane = Math.round(input.valueAsNumber) - 1;

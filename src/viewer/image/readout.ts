@@ -12,7 +12,7 @@ type Pixel = Documents['Pixel'];
 /** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
 
-/** Maximum number of channels whose samples are shown, so that these do not cover the image. */
+/** Maximum number of channels whose samples are shown. More would cover the image. */
 const maxSamples = 8;
 
 /** Position and value of the pixel under the pointer, or in the center when the keyboard is used. */
@@ -102,7 +102,7 @@ export function pixelReadout(options: {
         return `${channel.name}\u00a0${sample ?? '–'}`;
       });
       value.textContent = named.length > 0 ? named.join('  ') : pixelText(pixels[0] ?? {});
-      // Several frames have no common color here.
+      // The samples of several frames are not shown as a color.
       swatch.hidden = frames.length > 1;
       swatch.style.backgroundColor = pixelColor(pixels[0] ?? {});
       output.dataset.pixel = `${left},${top}`;

@@ -26,12 +26,12 @@ export const colorMaps = [
   'spectral',
 ] as const;
 
-/** The members of a style; none for a plain channel. */
+/** The members of a tone in a style; none for a plain channel. */
 export function toneStyle({ palette, gamma = 1, invert }: Tone) {
   return { ...(palette && { palette }), ...(gamma !== 1 && { gamma }), ...(invert && { invert }) };
 }
 
-/** The parts of an address: `palette=hot`, `gamma=0.5`, `invert`. */
+/** A tone as parts of an address: `palette=hot`, `gamma=0.5`, `invert`. */
 export function writeTone(tone: Tone) {
   return Object.entries(toneStyle(tone)).map(([name, value]) => (value === true ? name : `${name}=${value}`));
 }

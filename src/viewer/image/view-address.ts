@@ -11,7 +11,7 @@ export type ViewQuery = Record<
   string | number | null
 >;
 
-/** The parameters of a position, of brightness and contrast, and of a turn. Those of a plain view are `null`. */
+/** The parameters of a position, of brightness and contrast, and of a rotation; `null` for parameters that are not needed. */
 export function writePlace(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {
   return {
     at: position && `${position.x},${position.y},${position.width}`,
@@ -36,7 +36,7 @@ export function readRotation(query: URLSearchParams) {
   return Number.isFinite(degrees) ? degrees % 360 : 0;
 }
 
-/** Reads a position, if the image is visible from it. */
+/** Reads a position; `null` if the image would not be visible there. */
 export function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
   const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
   const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;

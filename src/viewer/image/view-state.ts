@@ -5,7 +5,7 @@ import { readLight } from './view-address.js';
 import type { Light } from './brightness.js';
 import type { Look } from '../stage/contract.js';
 
-/** How an image is shown, except for the place: its frame, projection, channels and light. The address contains all of it. */
+/** How an image is shown, except for the position: its frame, projection, channels and light. The address contains all of these. */
 export class ViewState {
   frame = 0;
   channels: Channel[] = [];
@@ -14,7 +14,7 @@ export class ViewState {
   /** Whether several frames, one for each channel, are combined. */
   readonly isMixed: boolean;
 
-  /** @param firstShown the channels that an address without any stands for */
+  /** @param firstShown the channels that are shown if the address names none */
   constructor(
     private readonly metadata: ImageMetadata,
     private readonly allChannels: Channel[],
@@ -28,7 +28,7 @@ export class ViewState {
     return this.allChannels.length > 0;
   }
 
-  /** Takes everything from an address. */
+  /** Reads the state from an address. */
   read(query: URLSearchParams) {
     this.frame = readFrame(query.get('frame'), this.metadata);
     this.channels = this.#readChannels(query.get('channels'));
@@ -36,7 +36,7 @@ export class ViewState {
     this.light = readLight(query.get('light'));
   }
 
-  /** A frame that is one of several channels selects that channel alone. */
+  /** Reads channels. Without them, a frame that belongs to a later channel selects only that channel. */
   #readChannels(text: string | null) {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
     const position = axis ? positionOf(axis, this.frame) : 0;
@@ -51,7 +51,7 @@ export class ViewState {
     return axesOf(this.metadata).find(({ key }) => key === name);
   }
 
-  /** The parameters of an address; `null` for those that it does not need. */
+  /** The parameters for an address; `null` for parameters that are not needed. */
   write() {
     const channels = writeChannels(this.channels);
     return {
@@ -76,7 +76,7 @@ export class ViewState {
     return first ? this.frameOf(first) : this.frame;
   }
 
-  /** Where the samples of the visible channels are; empty for images that have no channels, or only one. */
+  /** The frame and band of the samples of each visible channel; empty for images with fewer than two channels. */
   get samples() {
     if (this.allChannels.length < 2) return [];
     const shown = this.channels.filter(({ on }) => on);
@@ -86,7 +86,7 @@ export class ViewState {
     });
   }
 
-  /** The frames of the visible channels; `null` if these are all or none, or are no frames. */
+  /** The frames of the visible channels; `null` if all or no channels are visible, or if channels are not frames. */
   get someFrames() {
     const shown = this.channels.filter(({ on }) => on);
     const isPart = this.isMixed && shown.length > 0 && shown.length < this.channels.length;

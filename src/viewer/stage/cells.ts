@@ -1,26 +1,25 @@
 import { boxAround, overlaps, type Box, type Point } from '../annotations/model.js';
 import type { Stage } from './contract.js';
 
-/** The members of the stage that cells need. */
+/** The part of the stage that cells need. */
 export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** Cells are drawn up to `beyond` each side of the stage, and pending ones are kept up to `awaited`, as shares of its size. */
+/** Distances from the stage, as shares of its size: cells are drawn up to `beyond`, and pending cells are kept up to `awaited`. */
 const beyond = 0.25;
 const awaited = 0.5;
 
 /**
- * Maximum number of pixels of cells that are kept in addition to those near the stage, so that returning to them is free. They take
- * 64 MiB.
+ * Maximum number of pixels of the cells that are kept, so that cells are not drawn again when the user returns to them. They take 64 MiB.
  */
 const maxKept = 16 * 1024 * 1024;
 
 /** While the user zooms, cells are redrawn when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
-/** Movements of a frame that are too small to show the direction of the view, in pixels. */
+/** Maximum movement of the view in a frame, in pixels, that is too small to tell its direction. */
 const noMove = 0.05;
 
-/** A cell: its box in pixels of the cut, and its picture. */
+/** A cell: its position in the grid, and its box in pixels of the cut. */
 export interface Cell {
   column: number;
   row: number;
@@ -29,7 +28,7 @@ export interface Cell {
 
 /** The division of a layer on the image into cells, for one zoom. */
 export interface Cut {
-  /** from pixels of the cut, which had the size of those of the stage when it was made, to pixels of the image */
+  /** from pixels of the cut to pixels of the image. Pixels of the cut are as large as pixels of the stage were when the cut was made. */
   toImage: DOMMatrix;
   /** size of a cell; edges are on whole pixels of the screen */
   width: number;
@@ -40,9 +39,9 @@ export interface Cut {
   range: Box;
   /** draws a cell; `null` if it is empty */
   draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
-  /** Whether a cell can be drawn completely. Other cells are drawn when they can, or when they become visible. */
+  /** Whether a cell can be drawn completely. Other cells are drawn when they become ready or visible. */
   isReady?: (cell: Cell) => boolean;
-  /** Adapts to another placement without redrawing cells; tells whether that was possible. */
+  /** Adapts to another placement without redrawing cells; returns whether this was possible. */
   refit?: (placement: DOMMatrix) => boolean;
 }
 
@@ -57,23 +56,22 @@ export function snapped(value: number) {
   return Math.round(value * devicePixelRatio) / devicePixelRatio;
 }
 
-/** The cells of one cut. */
+/** The cells of a cut. */
 class CellGrid {
   readonly cells: Map<string, TrackedCell> = new Map();
-  /** The area to draw while the view moves; `null`: everything */
+  /** The area to draw while the view moves; `null` for everything */
   ahead: Box | null = null;
   #seen: Box | null = null;
 
   constructor(readonly cut: Cut) {}
 
-  /** From pixels of the cut to those of the stage. */
+  /** The matrix from pixels of the cut to pixels of the stage. */
   placed(placement: DOMMatrix) {
     return placement.multiply(this.cut.toImage);
   }
 
   /**
-   * Paints the cells that overlap a box of the cut. While the image is only moved, they are at whole pixels, so that nothing is interpolated; while
-   * it is zoomed, there are no gaps between cells.
+   * Paints the cells that overlap a box of the cut. If the image is only moved, cells are at whole pixels, so that nothing is interpolated; if it is zoomed, there are no gaps between them.
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
@@ -99,7 +97,7 @@ class CellGrid {
     return { left, top, right, bottom };
   }
 
-  /** Follows the visible part: while it moves, only cells ahead of it are drawn; when it rests, all that are near. */
+  /** Follows the visible part. While it moves, only visible cells and cells ahead of it are drawn; at rest, all cells near it. */
   follow(visible: Box, near: Box) {
     const before = this.#seen ?? visible;
     this.#seen = visible;
@@ -153,7 +151,7 @@ class CellGrid {
   }
 }
 
-/** Where a layer is, how it is cut into cells, and how these are drawn. */
+/** The stage and the depth of a layer, and how it is cut into cells and drawn. */
 interface CellLayerOptions {
   stage: Ground;
   depth: 'picture' | 'shapes';
@@ -162,7 +160,7 @@ interface CellLayerOptions {
   parallel: number;
   /** from 0 to 1 */
   opacity?: () => number;
-  /** called when other cells become visible */
+  /** called when a new cut has become visible */
   onShown?: () => void;
 }
 
@@ -243,7 +241,7 @@ export class CellLayer {
     this.#swap();
   }
 
-  /** The stage and its surroundings (as a share of its size), in pixels of a cut. */
+  /** The box of the stage in pixels of a cut, extended by a share of its size. */
   #around(moved: DOMMatrix, share: number): Box {
     const { width, height } = this.options.stage.size();
     const back = moved.inverse();
@@ -253,7 +251,7 @@ export class CellLayer {
     return boxAround(corners);
   }
 
-  /** Draws cells at the zoom at which the view has come to rest, so that nothing is blurred. */
+  /** Redraws the cells when the view has come to rest at another zoom, so that nothing is blurred. */
   #settle() {
     const newest = this.#next ?? this.#shown;
     if (!newest) return;
@@ -266,7 +264,7 @@ export class CellLayer {
     if (!newest.cut.refit?.(placement)) return this.#start();
     newest.repositionCells();
     newest.trim(this.#around(newest.placed(placement), beyond));
-    // Tiles of a different size are scaled to it.
+    // Tiles are scaled to their size on the screen, which has changed.
     this.redrawCells(() => true);
     this.options.stage.repaint();
   }

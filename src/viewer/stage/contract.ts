@@ -3,7 +3,7 @@ import type { Projection } from '../image/projection.js';
 import type { Light } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
 
-/** How a frame is shown: its style, and the planes of z that are combined. */
+/** How a frame is shown: its style, and the projection of planes of z. */
 export interface Look {
   style: string;
   projection: Projection | null;
@@ -47,7 +47,7 @@ export interface Stage {
   place: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
-  /** rotation at the current moment of an animation, in degrees, not reduced to the range of {@link rotation} */
+  /** rotation at the current moment of an animation, in degrees, also outside the range of {@link rotation} */
   animatedRotation: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;

@@ -13,7 +13,7 @@ export class FrameStack {
   /** most recently shown last */
   #images: Map<string, Promise<TiledImage>> = new Map();
   /**
-   * The frames that were added to the viewer, lowest first. They are below everything else.
+   * The images that were added to the viewer, lowest first. They are below everything else in it.
    */
   #added: TiledImage[] = [];
   #shown: string | null = null;
@@ -29,14 +29,14 @@ export class FrameStack {
   }
 
   /**
-   * Shows a frame. Resolves with its image when that is in the stack, before its tiles have arrived.
+   * Shows a frame. Resolves with its image when the image is in the stack; its tiles may arrive later.
    *
    * @param likely frames that the user may select next
    */
   async show(frame: string, likely: string[] = []): Promise<TiledImage> {
     this.#shown = frame;
     const image = await this.#image(frame);
-    // The viewer has been closed.
+    // The viewer may have been closed.
     this.signal.throwIfAborted();
     // The user has selected another frame in the meantime.
     if (this.#shown !== frame) return image;
@@ -48,7 +48,7 @@ export class FrameStack {
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();
-    // A hidden image has the state of its tiles from when it was last visible. One update brings it up to date.
+    // A hidden image remembers its tiles as they were when it was last visible. One update brings it up to date.
     this.viewer.addOnceHandler('update-viewport', () => {
       image.whenFullyLoaded(() => void this.#settle(frame, image, likely));
     });
@@ -80,7 +80,7 @@ export class FrameStack {
     });
   }
 
-  /** Called when all tiles of the visible frame have arrived: hides the others, drops old ones, and fetches a likely next one. */
+  /** Called when all tiles of the visible frame have arrived. Hides the other frames, drops old ones, and fetches the frames that are likely to be next. */
   async #settle(frame: string, image: TiledImage, likely: string[]) {
     if (this.#shown !== frame) return;
     for (const other of this.#added) if (other !== image) other.setOpacity(0);

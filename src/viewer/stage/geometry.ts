@@ -3,13 +3,13 @@ import type { ImageMetadata } from '../image/metadata.js';
 import type { Stage, ViewPosition } from './contract.js';
 import type { OpenSeadragon as OpenSeadragonLibrary, TiledImage, Viewer } from './openseadragon.js';
 
-/** The members of a stage that tell where the image is on it. */
+/** The part of a stage that tells where the image is on it. */
 export type Geometry = Pick<
   Stage,
   'zoom' | 'size' | 'placement' | 'toImage' | 'view' | 'place' | 'position' | 'animatedRotation' | 'rotation'
 >;
 
-/** @param image gives the shown frame */
+/** @param image returns the shown frame */
 export function geometryOf(
   OpenSeadragon: OpenSeadragonLibrary,
   viewer: Viewer,
@@ -62,14 +62,14 @@ export function geometryOf(
   }
 }
 
-/** The view; `null` if the whole image is seen. */
+/** The view; `null` if the whole image is visible. */
 function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
   const bounds = viewer.viewport.getBoundsNoRotate();
   const home = viewer.viewport.getHomeBoundsNoRotate();
   const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
   if (same('x') && same('y') && same('width')) return null;
   const rectangle = image.viewportToImageRectangle(bounds);
-  // Coordinates have as many digits as are distinguishable on the screen.
+  // Coordinates have as many digits as can be distinguished on the screen.
   const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(rectangle.width))));
   const round = (value: number) => Number(value.toFixed(digits));
   return {

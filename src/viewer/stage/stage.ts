@@ -11,13 +11,13 @@ import { annotationTexts } from '../annotation-texts.js';
 import type { Ground } from './cells.js';
 import type { Look, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 
-/** Above this zoom single pixels are displayed as squares. */
+/** Above this zoom, single pixels are displayed as squares. */
 export const sharpZoom = 3;
 
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;
 
-/** Maximum of a timer, in milliseconds. */
+/** The maximum delay of a timer, in milliseconds. */
 const neverMs = 2 ** 31 - 1;
 
 /** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
@@ -40,7 +40,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** Canvas for everything on the image while brightness or contrast are changed, so that its colors stay unchanged. */
+  /** Canvas for everything on the image while its brightness or contrast is changed, so that the colors of shapes stay unchanged. */
   const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, veil, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
@@ -110,12 +110,12 @@ function createViewer(
     minZoomImageRatio: 0.5,
     maxZoomPixelRatio: maxZoom,
     zoomPerScroll: 1.35,
-    // Tiles that are drawn by way of a second canvas are smoothed there.
+    // Otherwise, the library draws tiles on a second canvas, which smooths them.
     smoothTileEdgesMinZoom: Infinity,
     animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
   });
-  // It has its own limit, and its tiles wait in the same queue.
+  // The overview has its own time limit, but its tiles wait in the same queue.
   viewer.navigator.imageLoader.timeout = neverMs;
   viewer.addHandler('canvas-key', (event) => {
     const { key } = event.originalEvent as KeyboardEvent;
@@ -124,7 +124,7 @@ function createViewer(
   return viewer;
 }
 
-/** Closes a viewer. The library may still order the images of its overview, which have gone by then. */
+/** Closes a viewer. The library may still try to order the images of the overview afterwards, when they no longer exist. */
 function close(viewer: Viewer) {
   const { world } = viewer.navigator;
   viewer.destroy();
@@ -140,7 +140,7 @@ function canvasOf(viewer: Viewer, name: string) {
   return canvas;
 }
 
-/** The members of a stage that move the view. An image that is shown whole stays so when the size of the stage changes. */
+/** The part of a stage that moves the view. An image that is completely visible stays so when the size of the stage changes. */
 function movesOf(viewer: Viewer, image: () => TiledImage, { position, size }: Geometry) {
   const { viewport } = viewer;
   let isHome = true;
@@ -177,7 +177,7 @@ function showPixelsSharply(viewer: Viewer, { zoom }: Geometry) {
   });
 }
 
-/** Paints layers on the image, on the canvas of the viewer or, while that is changed by a filter, on the one above it. */
+/** Paints layers on the image: on the canvas of the viewer, or, while a filter changes that, on the canvas above it. */
 function paintedLayers(viewer: Viewer, veil: HTMLCanvasElement): Ground['paintOn'] {
   const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
   viewer.addHandler('update-viewport', () => {
@@ -202,7 +202,7 @@ function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement
   return context;
 }
 
-/** Moves the view with the middle button, whatever tool is used. @param pan moves it by a distance in CSS pixels */
+/** Moves the view with the middle button, independent of the tool. @param pan moves it by a distance in CSS pixels */
 function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => void) {
   let last: { pointer: number; x: number; y: number } | null = null;
   const isMiddle = ({ button }: MouseEvent) => button === 1;
@@ -235,7 +235,7 @@ function readKey(key: string): [frame: number, look: Look] {
 
 function listenToPointer(viewer: Viewer, listener: PointerListener) {
   let isTaken = false;
-  /** Once a pen has been used, it draws, and fingers move the view: a hand rests on the screen. */
+  /** Once a pen has been used, only the pen draws, and fingers move the view, because the hand rests on the screen. */
   let hasPen = false;
   viewer.addHandler('canvas-press', ({ position, originalEvent }) => {
     const { pointerType } = originalEvent as PointerEvent;

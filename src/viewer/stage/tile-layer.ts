@@ -11,8 +11,7 @@ const parallel = 6;
 const maxBitmaps = 200;
 
 /**
- * A tile of the level nearest to the screen is enlarged by at most the root of two; only tiles of full resolution are enlarged
- * more.
+ * Tiles that are enlarged more than this are not scaled in advance. This happens only at full resolution: tiles of other levels are enlarged by at most the square root of two.
  */
 const maxEnlarged = 1.5;
 
@@ -51,7 +50,7 @@ export function tileLayer(
     remove: () => layer.remove(),
   };
 
-  /** The level whose pixels are closest in size to those of the screen. Always taking the finer one would need four times as many tiles for little visible effect. */
+  /** The level whose pixels are closest in size to the pixels of the screen. Always using the finer level would need up to four times as many tiles, for little visible effect. */
   function levelAt({ a, b }: DOMMatrix) {
     const finer = Math.round(-Math.log2(Math.hypot(a, b) * devicePixelRatio));
     return Math.min(levels - 1, Math.max(0, levels - 1 - finer));
@@ -83,7 +82,7 @@ export function tileLayer(
     return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
   }
 
-  /** A tile at its size on the screen, so that it need not be scaled in each frame. A tile that is displayed much enlarged keeps its size. */
+  /** A tile, scaled to its size on the screen, so that it need not be scaled in each frame. A tile that is much enlarged on the screen keeps its own size. */
   async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
       const picture = bitmaps.get(url) ?? (await requestPicture(url, signal));

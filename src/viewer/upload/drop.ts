@@ -31,7 +31,7 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
 
 /** Takes files and folders that are dropped anywhere on the page, until the signal aborts. */
 export function acceptDrops(options: {
-  /** of the target folder */
+  /** name of the target folder */
   name: string;
   signal: AbortSignal;
   onUploads: (uploads: Upload[]) => void;
@@ -40,7 +40,7 @@ export function acceptDrops(options: {
   const hint = h('div.drop-hint.strong', { hidden: true }, h('div.column', icon('upload'), h('p', uploadTexts.drop(name))));
   document.body.append(hint);
   signal.addEventListener('abort', () => hint.remove(), { once: true });
-  // Every element under the pointer reports enter and leave events, so only their balance tells whether files are over the page.
+  // Every element under the pointer reports enter and leave events. Files are over the page while there were more enter events.
   let depth = 0;
   on('dragenter', () => {
     depth += 1;
@@ -72,7 +72,7 @@ export function acceptDrops(options: {
 
 /** The dropped files, including those in folders. */
 async function uploadsIn(transfer: DataTransfer | null): Promise<Upload[]> {
-  // The list of items is empty after this turn.
+  // The browser empties the list of items when this event is over.
   const dropped = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const uploads: Upload[] = [];
   for (const { entry, file } of dropped) {

@@ -47,7 +47,7 @@ export function uploadRow(file: File, folderName: string) {
   return row;
 }
 
-/** The row of an upload that an earlier visit has left unfinished. */
+/** The row of an unfinished upload of an earlier visit. */
 export function unfinishedRow(
   upload: UnfinishedUpload & { sent: number },
   { onFile, onDiscard }: { onFile: (file: File) => void; onDiscard: () => void },

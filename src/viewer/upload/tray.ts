@@ -11,10 +11,10 @@ import type { Upload } from './drop.js';
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** Delays in milliseconds after which something is checked again: an item that is neither an image nor refused, or the uploads of closed tabs. */
+/** Delays in milliseconds after which something is checked again: an item that is neither an image nor refused yet, or whether closed tabs have left uploads. */
 const checkDelays = [500, 2000, 8000];
 
-/** Functions that check refused items again, whose missing parts may be among the other files. */
+/** Functions that check refused items again when all files have arrived, because their missing parts may be among them. */
 const refusals: (() => void)[] = [];
 
 const waiting: (() => Promise<void>)[] = [];
@@ -29,7 +29,7 @@ addEventListener('beforeunload', (event) => {
   if (running > 0) event.preventDefault();
 });
 
-// The list of files that all arrived has been seen when the user goes on to another page.
+// When the user goes to another page, a list of only completed uploads is closed.
 addEventListener('hashchange', () => {
   const isOver = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
   if (isOver && running + waiting.length === 0) closeList();
@@ -50,7 +50,7 @@ function reportArrival(folderId: string, kind: 'folder' | 'item') {
   dispatchEvent(new CustomEvent('arrival', { detail: { folderId, kind } }));
 }
 
-/** Uploads files into a folder and shows the progress of each. */
+/** Uploads files into a folder, and shows the progress of each. */
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const folderIds: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads)
@@ -77,13 +77,13 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   }
 }
 
-/** Uploads that an earlier visit has left unfinished, and their rows. */
+/** Unfinished uploads of earlier visits, and their rows. */
 let unfinished: { upload: UnfinishedUpload; element: HTMLElement }[] = [];
 
-/** Lists the uploads that earlier visits have left unfinished. Each continues when its file is chosen again, here or like any other. */
+/** Lists the unfinished uploads of earlier visits. Each continues when its file is chosen again, in its row or for a new upload. */
 export async function offerUnfinished() {
   await offerOnce();
-  // A tab that was closed a moment ago may still have been open.
+  // A tab that has just been closed may have counted as open.
   for (const delay of checkDelays) {
     await pause(delay, new AbortController().signal);
     await offerOnce();
@@ -164,7 +164,7 @@ async function run(options: {
   /** names of the target folders */
   place: string;
   file: File;
-  /** state for another attempt */
+  /** the upload on the server, kept for another attempt */
   started: UploadOptions['started'];
   row: ReturnType<typeof uploadRow>;
   /** cancels the upload */
@@ -191,21 +191,21 @@ async function run(options: {
   }
 }
 
-/** Returns which part of an image is missing at the end of its file. The thumbnail may have been made from other parts. */
+/** A message about the missing end of an image file; `null` if nothing is missing. The thumbnail may have been made from other parts. */
 async function truncationOf(itemId: string) {
   const metadata = request('GET', `item/${itemId}/tiles/internal_metadata`);
   const truncated = (await metadata.catch(() => undefined))?.truncated;
   return typeof truncated === 'string' ? truncated : null;
 }
 
-/** Shows the result on the server, possibly some time later. The upload is complete even if these requests fail. */
+/** Shows what the server makes of the file, possibly some time later. The upload is complete even if these requests fail. */
 async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
   for (const delay of checkDelays) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };
-    // The item is requested as a list, because it may have been removed meanwhile, which is not an error.
+    // The item is requested as a list, because it may have been removed by now, which is not an error.
     item = (await request('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) reportArrival(item.folderId, 'item');
   }

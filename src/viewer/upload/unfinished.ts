@@ -15,12 +15,12 @@ export interface UnfinishedUpload {
 
 const database = () => pageStore('large-image-uploads');
 
-/** Whether a file is the one whose upload is unfinished. */
+/** Whether a file is the one of an unfinished upload. */
 export function isSameFile({ name, size, lastModified }: UnfinishedUpload, file: File) {
   return file.name === name && file.size === size && file.lastModified === lastModified;
 }
 
-/** Stores that an upload has begun. An upload goes on if the browser stores nothing. */
+/** Stores that an upload has begun. If the browser stores nothing, the upload continues nevertheless. */
 export async function keepUpload(upload: UnfinishedUpload) {
   const prefix = pagePrefix();
   if (prefix === null) return;
@@ -28,7 +28,7 @@ export async function keepUpload(upload: UnfinishedUpload) {
   await quietly(() => set(pageKey(prefix, upload.uploadId), upload, database()));
 }
 
-/** Forgets an upload, which has ended. */
+/** Removes the record of an upload that has ended. */
 export async function forgetUpload(uploadId: string) {
   await quietly(async () => {
     const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, upload]) =>
@@ -38,7 +38,7 @@ export async function forgetUpload(uploadId: string) {
   });
 }
 
-/** Takes over the unfinished uploads of the user that no open page continues, with the number of bytes that the server has. */
+/** Takes over the user's unfinished uploads, except those of open pages. @returns the uploads, with the numbers of bytes that the server has */
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
   const prefix = pagePrefix();
   if (prefix === null) return [];
@@ -62,7 +62,7 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
       const { offset } = await request('GET', 'file/offset', { query: { uploadId } });
       uploads.push({ ...upload, sent: offset });
     } catch (error) {
-      // The upload was finished or discarded, or the server has swept it.
+      // The upload was finished or discarded, or the server has removed it.
       if (error instanceof ApiError && error.status === 400) await forgetUpload(uploadId);
     }
   }

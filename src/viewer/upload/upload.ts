@@ -5,7 +5,7 @@ import { forgetUpload, keepUpload } from './unfinished.js';
 
 /** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Delays in milliseconds before a lost connection is retried. After bytes have arrived, the list starts from the beginning. */
+/** Delays in milliseconds before a lost connection is retried. After bytes have arrived, the delays start from the beginning. */
 const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Status codes of temporary errors. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
 const passingStatuses = new Set([0, 401, 409, 502, 503, 504]);
@@ -29,7 +29,7 @@ export interface UploadOptions {
   signal: AbortSignal;
 }
 
-/** The server's record of an upload; the complete file after the last chunk. */
+/** The server's record of an upload or, after the last chunk, of the complete file. */
 type Received = Answer<'POST file/chunk'>;
 
 /**
@@ -62,7 +62,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   }
 }
 
-/** Has the server discard an unfinished upload. Errors are ignored, because the server removes abandoned uploads. */
+/** Discards an unfinished upload on the server. Errors are ignored, because the server removes abandoned uploads anyway. */
 export async function discardUpload(uploadId: string) {
   await request('DELETE', `file/upload/${uploadId}`).catch(() => undefined);
   await forgetUpload(uploadId);
@@ -86,7 +86,7 @@ async function begin(options: UploadOptions): Promise<Received> {
   }
 }
 
-/** @param isOffsetKnown whether the server is known to have no bytes of the file yet; otherwise it is asked */
+/** @param isOffsetKnown whether the server has received no bytes yet; otherwise, it is asked first how many it has */
 async function sendChunks(uploadId: string, isOffsetKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;
@@ -138,7 +138,7 @@ function isPassing(error: unknown): error is ApiError {
 }
 
 /**
- * Waits for a time that depends on the number of failures, or until the browser reports that the network is back.
+ * Waits before the next attempt, longer after more failures, or until the browser reports that the network is back.
  *
  * @param error thrown again if waiting cannot help
  */

@@ -47,7 +47,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const items = itemList({ folder: container, route, mayWrite, signal, chosen });
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
-  // The current list stays visible instead of the error.
+  // If the list cannot be updated, the current one stays visible.
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
@@ -77,7 +77,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   fill(main, page);
   chosen.show();
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
-  // Each upload changes the sizes of its parent folders, which are not shown.
+  // Sizes are not compared, because every upload changes the sizes of its parent folders, which are not shown.
   const haveChanged = async () => !isSame(contents, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
   return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }

@@ -10,7 +10,7 @@ export async function invitations(invites: { groupId: string }[], refresh: () =>
 
 async function invitation(id: string, refresh: () => Promise<void>) {
   const group = await request('GET', `group/${id}`).catch(() => null);
-  // The group was removed meanwhile.
+  // The group has been removed.
   if (group === null) return null;
   const notice = outcome();
   const answer = (label: string, method: 'POST' | 'DELETE') =>

@@ -25,7 +25,7 @@ import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View 
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 
-/** An item with its place, and whether the user may change it. */
+/** An item with the folder and path that it is in, elements of its page, and whether the user may change it. */
 interface ItemPage {
   item: Item;
   folder: Folder;
@@ -60,7 +60,7 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
   return imageState(item) === 'yes' ? imagePage(page, route, context) : filesPage(page, context);
 }
 
-/** The page of an item that is no image, or not yet. */
+/** The page of an item that is not an image, or not yet. */
 async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, signal, refresh }: ViewContext): Promise<View> {
   const isSoon = imageState(item) === 'soon';
   const preparing = isSoon && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
@@ -70,7 +70,7 @@ async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, s
   const [facts, ...metadata] = aboutItem(item);
   const panel = h('div.panel.surface.raised', facts, files, ...metadata);
   fill(main, h('div.page.item-page.column', heading, title, notice, panel));
-  // The server creates the image automatically, also when missing parts arrive.
+  // The server creates the image automatically, even later, when missing parts arrive.
   const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
   return { title: item.name, hasChanged };
 }
@@ -134,7 +134,7 @@ async function openedImage(
     buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
   buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
   buttons.prepend(compared.button);
-  // Annotations are those of one image.
+  // Parameters for annotations and comments do not apply to other images.
   const neighborView = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, list, view: neighborView, signal }));
   compared.update(route.query);
@@ -151,7 +151,7 @@ async function openedImage(
   };
 }
 
-/** The facts of the item of an open image, before the technical ones. They are updated in place, so that the view stays. */
+/** The facts of an open image's item, before the technical metadata. They are updated in place, so that the view stays. */
 function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
   let lastItem = item;
   let shown: HTMLElement[] = [];
@@ -165,7 +165,7 @@ function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical
     for (const part of former) part.remove();
   }
 
-  /** Shows a new name and new metadata. @returns whether there are other changes, which need another view */
+  /** Shows a new name and new metadata. @returns whether there are other changes, for which the view must be rebuilt */
   async function hasChanged() {
     const next = await request('GET', `item/${item._id}`, { signal });
     if (isSame(lastItem, next) || signal.aborted) return false;
@@ -189,7 +189,7 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
-/** Notices about a file that is served in place. */
+/** Notices about a file that the server serves from its original folder. */
 function fileNotices({ fileMissing, fileChanged }: Item) {
   const notice = (text: string) => h('p.notice.notice-warning.surface', { role: 'status' }, text);
   return [

@@ -7,7 +7,7 @@ import { replaceRoute, routeHash, type Route, type ViewContext, type View } from
 import { browseTexts, commonTexts } from '../texts.js';
 import { naturalOrder, type Item, type Place } from '../browse/model.js';
 
-/** The first documents of a kind, and how many there are in all. */
+/** The first matching documents of a kind, and the number of all. */
 interface Listed<D> {
   entries: D[];
   total: number;
@@ -24,7 +24,7 @@ const kinds = ['collection', 'folder', 'item'] as const;
 /** Maximum number of results of each kind. */
 const maxFound = 60;
 
-/** Least number of letters that are searched. */
+/** Minimum number of letters for a search. */
 const minLetters = 2;
 
 /** A search for documents with words in their names, descriptions, metadata and tags. */
@@ -41,7 +41,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   input.focus();
   const begin = newestOnly();
   const showSoon = debounced(() => void show());
-  /** The words and their results, as JSON. */
+  /** The words and their results, as JSON; `''` if no results are shown. */
   let shown = '';
   await show();
   return {
@@ -53,7 +53,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     },
   };
 
-  /** Replaces the results of other words immediately, even if the new ones take long. */
+  /** Hides the results for the former words immediately, even if the new results take long. */
   function typed() {
     begin();
     shown = '';
@@ -87,7 +87,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   }
 }
 
-/** The documents that have all the words, by name. */
+/** The documents that contain all the words, sorted by name. */
 async function find(words: string, signal: AbortSignal): Promise<Matches> {
   const options = { query: { find: words, limit: maxFound, sort: naturalOrder }, signal };
   const [collection, folder, item] = await Promise.all([

@@ -96,7 +96,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       async remove() {
         await request('DELETE', 'trash');
         await refresh();
-        // A large folder stays until its items are deleted.
+        // A large folder stays in the trash until its items are deleted.
         return (await load()).total === 0 ? browseTexts.trashIsEmpty : browseTexts.beingDeleted;
       },
     });

@@ -25,7 +25,7 @@ export const adminTexts: Texts['adminTexts'] = {
   membersOf: (group) => `Mitglieder von „${group}“`,
   newUser: 'Neues Konto',
   noSection: (id) => `Es gibt in der Verwaltung keinen Bereich „${id}“.`,
-  passwordHint: 'Teilen Sie der Person das Passwort selbst mit; es wird keine E-Mail verschickt. Sie muss sich überall neu anmelden.',
+  passwordHint: 'Teilen Sie das Passwort selbst mit; es wird keine E-Mail verschickt. Die Person muss sich überall neu anmelden.',
   passwordOf: (name) => `Neues Passwort für ${name}`,
   passwordSet: (name) => `Das Passwort von ${name} wurde geändert.`,
   people: 'Personen',
