@@ -16,7 +16,7 @@ export function cacheJobData(kwargs: Record<string, unknown>): { itemId: string;
   return { itemId: String(kwargs.itemId), entries: parseSpecList(String(kwargs.entries)) as CachedEntry[] };
 }
 
-/** The key of the cached file that this kind of job makes for an entry. */
-export function cacheJobKey(what: keyof typeof cacheJobNames, entry: CachedEntry): string {
-  return (what === 'histogram' ? histogramName(entry) : pictureName(entry)).key;
+/** The key of the cached file that a job of this kind makes for an entry. */
+export function cacheJobKey(kind: keyof typeof cacheJobNames, entry: CachedEntry): string {
+  return (kind === 'histogram' ? histogramName(entry) : pictureName(entry)).key;
 }

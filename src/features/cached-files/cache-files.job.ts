@@ -8,26 +8,26 @@ const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
 const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;
 
 /** The job that makes cached files of an item, either pictures of `tile_frames` or histograms. */
-export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, what: keyof typeof cacheJobNames): JobDefinition {
+export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, kind: keyof typeof cacheJobNames): JobDefinition {
   return {
-    name: cacheJobNames[what],
-    title: titles[what],
-    type: cacheJobNames[what],
+    name: cacheJobNames[kind],
+    title: titles[kind],
+    type: cacheJobNames[kind],
     resumable: true,
-    failureLog: (error) => `Failed caching ${words[what]} (${failureText(error).trimEnd()})\n`,
+    failureLog: (error) => `Failed caching ${words[kind]} (${failureText(error).trimEnd()})\n`,
     async run({ job, log, progress, signal }) {
       const { itemId, entries } = cacheJobData(job.kwargs);
-      log(`Started caching ${words[what]}\n`);
+      log(`Started caching ${words[kind]}\n`);
       for (const [index, entry] of entries.entries()) {
         if (signal.aborted) return;
-        log(`Caching ${cacheJobKey(what, entry)}\n`);
+        log(`Caching ${cacheJobKey(kind, entry)}\n`);
         const item = await services.records.findItem(itemId);
         if (item === null) throw new UnknownIdError('item', itemId);
-        if (what === 'histogram') await obtainHistogram(services, item, entry, { signal, mustKeep: true });
+        if (kind === 'histogram') await obtainHistogram(services, item, entry, { signal, mustKeep: true });
         else await obtainPicture(services, item, entry, { signal, mustKeep: true });
         progress({ total: entries.length, current: index + 1 });
       }
-      log(`Finished caching ${words[what]}\n`);
+      log(`Finished caching ${words[kind]}\n`);
     },
   };
 }

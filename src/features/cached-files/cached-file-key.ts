@@ -44,9 +44,9 @@ export function canonicalText(value: unknown, depth = 0): string {
  * `_`, and without a `fill` of `none`.
  */
 export function cachedFileKey(request: Readonly<Record<string, unknown>>): string {
-  const counts = ([name, value]: [string, unknown]) =>
+  const isPartOfKey = ([name, value]: [string, unknown]) =>
     value != null && !name.startsWith('_') && !(name === 'fill' && typeof value === 'string' && value.toLowerCase() === 'none');
-  return canonicalText(Object.fromEntries(Object.entries(request).filter(counts)));
+  return canonicalText(Object.fromEntries(Object.entries(request).filter(isPartOfKey)));
 }
 
 /** The key of the file for an entry of a list of specifications. An entry that is not an object matches no file. */
@@ -96,14 +96,14 @@ export function plainValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plainValue(member)]));
 }
 
-/** Matches strings, which can contain anything, and numbers. */
+/** Matches numbers, and also strings, so that digits in strings are not taken for numbers. */
 const jsonTokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-/** Prefix of the strings that represent numbers during parsing. Real strings with this prefix get another one. */
+/** Prefix of the strings that represent numbers during parsing. Real strings that begin with it are marked, too. */
 const mark = '\u0001';
 
 function markNumber(token: string, offset: number, text: string): string {
   if (token.startsWith('"')) {
-    // The reviver does not get names of members.
+    // Names of members are not marked, because the reviver does not get them.
     const isName = () => /^\s*:/.test(text.slice(offset + token.length));
     return token.startsWith('"\\u0001') && !isName() ? `"\\u0001s${token.slice(1)}` : token;
   }

@@ -71,25 +71,24 @@ export class CachedFileModel {
   }
 
   async #findMany(requests: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
-    const found = new Map<string, StoredDocument>();
+    const fileByName = new Map<string, StoredDocument>();
     for (const kind of kindsOf(requests)) {
       const requestsOfKind = requests.filter((each) => each.kind === kind);
       const docs = await this.#files
-        .find({ ...ofItems(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
+        .find({ ...queryOfItems(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
         .lean<StoredDocument[]>();
       const states = new Map(requestsOfKind.map(({ itemId, state }) => [String(itemId), state]));
       for (const doc of docs) {
         const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
-        if (!found.has(name) && showsState(doc, states.get(String(doc.attachedToId)))) found.set(name, doc);
+        if (!fileByName.has(name) && isCurrentFile(doc, states.get(String(doc.attachedToId)))) fileByName.set(name, doc);
       }
     }
-    return requests.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
+    return requests.map(({ itemId, kind, key }) => fileByName.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
   /**
-   * The existing files of the items, as `<item id>
-   * <key>`, found by one query.
+   * The existing files of the items, each as a text of item id, line break and key, found by one query.
    */
   async existing(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
@@ -104,8 +103,8 @@ export class CachedFileModel {
         { attachedToId: 1, thumbnailKey: 1, largeImageState: 1 },
       )
       .lean<{ attachedToId: unknown; thumbnailKey: string; largeImageState?: string }[]>();
-    const shown = docs.filter((doc) => showsState(doc, states.get(String(doc.attachedToId))));
-    return new Set(shown.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
+    const currentDocs = docs.filter((doc) => isCurrentFile(doc, states.get(String(doc.attachedToId))));
+    return new Set(currentDocs.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
   }
 
   /** Ids and keys of an item's files, newest first. */
@@ -114,11 +113,11 @@ export class CachedFileModel {
   }
 
   async #entriesOfMany(requests: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
-    const found = new Map<string, CachedFileId[]>();
+    const entriesByItem = new Map<string, CachedFileId[]>();
     for (const kind of kindsOf(requests)) {
       const docs = await this.#files
         .find(
-          ofItems(
+          queryOfItems(
             kind,
             requests.filter((each) => each.kind === kind),
           ),
@@ -127,19 +126,19 @@ export class CachedFileModel {
         .sort({ _id: -1 })
         .lean<(CachedFileId & { attachedToId: unknown })[]>();
       for (const { _id, thumbnailKey, attachedToId } of docs) {
-        const name = `${kind}\n${String(attachedToId)}`;
-        const entries = found.get(name);
-        if (entries === undefined) found.set(name, [{ _id, thumbnailKey }]);
+        const itemName = `${kind}\n${String(attachedToId)}`;
+        const entries = entriesByItem.get(itemName);
+        if (entries === undefined) entriesByItem.set(itemName, [{ _id, thumbnailKey }]);
         else entries.push({ _id, thumbnailKey });
       }
     }
-    return requests.map(({ itemId, kind }) => found.get(`${kind}\n${String(itemId)}`) ?? []);
+    return requests.map(({ itemId, kind }) => entriesByItem.get(`${kind}\n${String(itemId)}`) ?? []);
   }
 
   /** Records of an item's files, newest first. */
   async list(item: ItemRecord, kind: CachedFileKind): Promise<StoredDocument[]> {
     return this.#files
-      .find(query({ kind, itemIds: [item.doc._id] }))
+      .find(queryOf({ kind, itemIds: [item.doc._id] }))
       .sort({ _id: -1 })
       .lean<StoredDocument[]>();
   }
@@ -148,30 +147,30 @@ export class CachedFileModel {
     return this.#files.findById(id).lean<StoredDocument>();
   }
 
-  /** Number of matching files, without those of hidden items. */
+  /** Number of matching files, not counting files of hidden items. */
   async count(filter: CachedFileFilter): Promise<number> {
-    let count = await this.#files.countDocuments(query(filter));
+    let count = await this.#files.countDocuments(queryOf(filter));
     for await (const ids of this.hidden.ids()) {
-      count -= await this.#files.countDocuments({ $and: [query(filter), { attachedToId: { $in: ids } }] });
+      count -= await this.#files.countDocuments({ $and: [queryOf(filter), { attachedToId: { $in: ids } }] });
     }
     return Math.max(0, count);
   }
 
-  /** Matching records, some at a time; those of hidden items only if the filter names their items. */
+  /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
   async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
-    const found = eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
-    for await (const docs of inParts(found, idsPerQuery)) {
+    const allDocs = eachInSlices<StoredDocument>(this.#files.find(queryOf(filter)).lean());
+    for await (const docs of inParts(allDocs, idsPerQuery)) {
       const itemOf = (doc: StoredDocument) => idText(doc.attachedToId);
       const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemOf)) : null;
       yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemOf(doc)));
     }
   }
 
-  /** The records of all items that have files of a kind, item by item, newest first. */
+  /** All records of a kind in batches: one batch for each item, newest first. */
   async *byItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
-    const found = this.#files.find(query({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
+    const cursor = this.#files.find(queryOf({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
-    for await (const doc of eachInSlices<StoredDocument>(found)) {
+    for await (const doc of eachInSlices<StoredDocument>(cursor)) {
       if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
         yield docs;
         docs = [];
@@ -193,19 +192,20 @@ interface FileOfItem extends FilesOfItem {
 }
 
 /**
- * The field of a file that names the image it was made from. Files from clients do not depend on how this version makes pictures.
+ * The value of `largeImageState` of a file: the state of the image that it was made from, and, if the server made it, the version of
+ * the rendering.
  */
-export function notedState(state: string, maker: 'server' | 'client'): string {
+export function fileState(state: string, maker: 'server' | 'client'): string {
   return maker === 'server' ? `${state}:${rendering.version}` : `${state}:client`;
 }
 
 /**
- * Whether a file was made from the current image of its item, in the way that this version makes pictures. Files without such a
- * field were stored by others, and count as current.
+ * Whether a file was made from the current image of its item, with the current version of the rendering. Files without
+ * `largeImageState` were stored by other programs, and count as current.
  */
-export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
+export function isCurrentFile({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
   if (largeImageState == null) return true;
-  return state != null && (['server', 'client'] as const).some((maker) => largeImageState === notedState(state, maker));
+  return state != null && (['server', 'client'] as const).some((maker) => largeImageState === fileState(state, maker));
 }
 
 function unique<T>(values: readonly T[]): T[] {
@@ -216,7 +216,7 @@ function kindsOf(requests: readonly FilesOfItem[]): CachedFileKind[] {
   return unique(requests.map(({ kind }) => kind));
 }
 
-function ofItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): Record<string, unknown> {
+function queryOfItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): Record<string, unknown> {
   return {
     attachedToId: { $in: unique(requests.map(({ itemId }) => itemId)) },
     [kindFields[kind]]: true,
@@ -224,7 +224,7 @@ function ofItems(kind: CachedFileKind, requests: readonly FilesOfItem[]): Record
   };
 }
 
-function query({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {
+function queryOf({ kind, itemIds, key, keyContains }: CachedFileFilter): Record<string, unknown> {
   return {
     ...(itemIds !== undefined && { attachedToId: { $in: [...itemIds] } }),
     [kindFields[kind]]: true,

@@ -6,7 +6,7 @@ import { idText } from '../../core/database/id-text.js';
 import type { Sweep } from '../../core/database/sweeper.js';
 import type { HostFiles, StoredDocument } from '../../host.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
-import { showsState, type CachedFileModel } from './cached-file.model.js';
+import { isCurrentFile, type CachedFileModel } from './cached-file.model.js';
 
 /** Options of {@link cachedFilesSweep}. */
 interface SweepParts {
@@ -20,8 +20,8 @@ interface SweepParts {
 const concurrency = 8;
 
 /**
- * Removes cached files that will never be shown again: those of removed items, of previous images, of older versions of the
- * rendering, duplicates of the same key, and those whose bytes are missing.
+ * Removes cached files that will never be shown again: files of removed items, of previous images and of older versions of the
+ * rendering, duplicates of the same key, and files whose bytes are missing.
  */
 export function cachedFilesSweep({ model, records, hidden, files }: SweepParts): Sweep {
   return async ({ full, signal }) => {
@@ -32,7 +32,7 @@ export function cachedFilesSweep({ model, records, hidden, files }: SweepParts):
         const itemId = idText(docs[0]!.attachedToId);
         const item = await records.findItem(itemId);
         if (item === null && (await hidden.has(itemId))) continue;
-        const useless = item === null ? docs : await uselessOf(item, docs, { records, files });
+        const useless = item === null ? docs : await uselessFilesOf(item, docs, { records, files });
         await mapConcurrently(useless, concurrency, (doc) => files.remove(doc));
         cachedFiles += useless.length;
       }
@@ -42,7 +42,7 @@ export function cachedFilesSweep({ model, records, hidden, files }: SweepParts):
 }
 
 /** @param docs newest first */
-async function uselessOf(
+async function uselessFilesOf(
   item: ItemRecord,
   docs: readonly StoredDocument[],
   { records, files }: Pick<SweepParts, 'records' | 'files'>,
@@ -51,8 +51,8 @@ async function uselessOf(
   const keys = new Set<unknown>();
   const useless: StoredDocument[] = [];
   await mapConcurrently(docs, concurrency, async (doc) => {
-    const isKnown = keys.has(doc.thumbnailKey);
-    if (!showsState(doc, state) || isKnown) {
+    const isDuplicate = keys.has(doc.thumbnailKey);
+    if (!isCurrentFile(doc, state) || isDuplicate) {
       useless.push(doc);
       return;
     }
@@ -67,7 +67,7 @@ async function lacksBytes(doc: StoredDocument, { records, files }: Pick<SweepPar
   const path = await files.localPath(doc);
   if (path === null) return false;
   const size = await stat(path).then(
-    (found) => found.size,
+    (stats) => stats.size,
     (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? -1 : null),
   );
   // If the disk cannot be read, it is unknown whether the file exists.

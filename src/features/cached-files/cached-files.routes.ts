@@ -26,10 +26,11 @@ function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
-  // Clients rely on names with another first character not restricting the selection.
-  const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
-  if (named && key.length > maxKeyLength) throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
-  return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
+  // A name with another first character does not restrict the selection; clients rely on this.
+  const isRestricted = key !== undefined && /^[0-9A-Za-z]/.test(key);
+  if (isRestricted && key.length > maxKeyLength)
+    throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
+  return { kind: 'thumbnail', keyContains: isRestricted ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
 }
 
 const histograms: CachedFileFilter = { kind: 'data', keyContains: '"imageKey":"histogram"' };

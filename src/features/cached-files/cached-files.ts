@@ -5,7 +5,7 @@ import { NoLargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
   kindFields,
-  notedState,
+  fileState,
   type CachedFileFilter,
   type CachedFileKind,
   type CachedFileModel,
@@ -33,12 +33,12 @@ export interface CachedContent {
 }
 
 /** Result of {@link CachedFiles.obtain}. */
-export interface Obtained {
+export interface ObtainedFile {
   content: CachedContent;
   /** Whether the file was made by this call, or by a call in this process that this one waited for. */
   created: boolean;
   /** Why the content could not be stored; the caller gets it anyway. */
-  notKept?: unknown;
+  storeError?: unknown;
 }
 
 /** One file of an item. */
@@ -54,7 +54,7 @@ type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 /** Options of {@link CachedFiles.obtain}. */
 interface ObtainOptions {
   /** Set if the caller has just found that the file does not exist, to skip the first search. */
-  known?: 'absent';
+  isAbsent?: boolean;
   /** The queue in which a missing file waits to be made. Default: none. */
   enqueue?: Enqueue;
   /** Aborts when the caller disconnects. */
@@ -78,9 +78,9 @@ const maxDataFiles = 1000;
 /** Number of files that are removed at the same time. Each removal is several short round trips to database and disk. */
 const removalConcurrency = 8;
 /** Maximum number of files passed to the host in one call. */
-const createdTogether = 32;
+const maxFilesPerCall = 32;
 /** Files that arrive within this time after others are collected and passed to the host together, in milliseconds. */
-const createdPauseMs = 80;
+const collectingPauseMs = 80;
 
 /**
  * Makes pictures and histograms once and stores them as files attached to their items. If several requests need the same file, in
@@ -88,11 +88,11 @@ const createdPauseMs = 80;
  */
 export class CachedFiles {
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
-    maxSize: createdTogether,
-    pauseMs: createdPauseMs,
+    maxSize: maxFilesPerCall,
+    pauseMs: collectingPauseMs,
   });
   /** Files that are being made in this process. */
-  readonly #underWay = new SharedWork<Obtained>();
+  readonly #underWay = new SharedWork<ObtainedFile>();
 
   constructor(private readonly options: CachedFilesOptions) {}
 
@@ -116,8 +116,7 @@ export class CachedFiles {
   }
 
   /**
-   * The existing files of the items, as `<item id>
-   * <key>`.
+   * The existing files of the items, each as a text of item id, line break and key.
    */
   async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
@@ -126,10 +125,10 @@ export class CachedFiles {
 
   /**
    * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are
-   * logged and reported in {@link Obtained.notKept}. The signal passed to `make` is aborted when the signals of all callers that
+   * logged and reported in {@link ObtainedFile.storeError}. The signal passed to `make` is aborted when the signals of all callers that
    * wait for the file are.
    */
-  obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
+  obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<ObtainedFile> {
     const id = `${item.id}\n${name.kind}\n${name.key}`;
     const { signal, ...rest } = options;
     return this.#underWay.join(
@@ -144,23 +143,27 @@ export class CachedFiles {
     item: ItemRecord,
     name: CachedFileName,
     make: Maker,
-    { known, enqueue = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'enqueue'> & { signal: AbortSignal },
-  ): Promise<Obtained> {
+    {
+      isAbsent = false,
+      enqueue = (work) => work(),
+      signal,
+    }: Pick<ObtainOptions, 'isAbsent' | 'enqueue'> & { signal: AbortSignal },
+  ): Promise<ObtainedFile> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
       return { content: await enqueue(() => make(item, signal), signal), created: true };
     }
-    const found = known === 'absent' ? null : await this.read(item, name);
-    if (found !== null) return { content: found, created: false };
+    const stored = isAbsent ? null : await this.read(item, name);
+    if (stored !== null) return { content: stored, created: false };
     // The lease is taken only after waiting in the queue, so that waiting here does not keep another process from making the file.
     return enqueue(() => this.#make(id, item, name, make, signal), signal);
   }
 
-  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
-    let found: CachedContent | null = null;
-    const isDone = async () => (found = await this.read(item, name)) !== null;
+  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<ObtainedFile> {
+    let madeElsewhere: CachedContent | null = null;
+    const isDone = async () => (madeElsewhere = await this.read(item, name)) !== null;
     const lease = await this.options.leases.take(id, { subject: item.id, signal, isDone });
-    if (lease === null) return { content: found!, created: false };
+    if (lease === null) return { content: madeElsewhere!, created: false };
     step('cached-file:claimed');
     const { logger } = this.options;
     let stored: StoredDocument | null = null;
@@ -172,13 +175,17 @@ export class CachedFiles {
       if (existing !== null) return { content: existing, created: false };
       const content = await make(current, signal);
       if (content.corruptTiles) {
-        return { content, created: true, notKept: new TileSourceError(`The picture has ${content.corruptTiles} corrupt tiles.`) };
+        return {
+          content,
+          created: true,
+          storeError: new TileSourceError(`The picture has ${content.corruptTiles} corrupt tiles.`),
+        };
       }
       try {
         stored = await this.#create(current, { ...name, content, creatorId: null }, 'server');
       } catch (err) {
         logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
-        return { content, created: true, notKept: err };
+        return { content, created: true, storeError: err };
       }
       return { content, created: true };
     } finally {
@@ -204,7 +211,7 @@ export class CachedFiles {
           attachedToId: itemId,
           [kindFields[kind]]: true,
           thumbnailKey: key,
-          ...(state !== null && { largeImageState: notedState(state, maker) }),
+          ...(state !== null && { largeImageState: fileState(state, maker) }),
         },
         creatorId,
       },
@@ -230,7 +237,7 @@ export class CachedFiles {
   }
 
   /**
-   * Releases the lease and applies the limits. A file made from an image that has been removed in the meantime is removed too. Never rejects.
+   * Releases the lease and applies the limits. The file is removed again if its image was removed while it was made. Never rejects.
    */
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
@@ -291,9 +298,9 @@ export class CachedFiles {
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
     const { model } = this.options;
-    const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
+    const replacedFiles = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const stored = await this.#create(item, file, 'client');
-    for (const { _id } of former) await this.#removeById(_id);
+    for (const { _id } of replacedFiles) await this.#removeById(_id);
     step('cached-file:former-removed');
     await this.#prune(item, file);
     return stored;
@@ -309,7 +316,7 @@ export class CachedFiles {
   /**
    * Removes the oldest pictures of an item beyond `keep`; if `keep` is 0, also the histograms.
    *
-   * @returns how many such files there were, and how many were removed.
+   * @returns the number of these files before, and the number of removed ones.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;
@@ -322,11 +329,11 @@ export class CachedFiles {
 
   /** Removes all cached files of items, including those that are being made. */
   async removeAll(items: readonly { id: string; doc: { _id: unknown } }[]): Promise<void> {
-    for (const some of batches(items)) {
+    for (const batch of batches(items)) {
       // The leases are revoked first: a process that finds its lease revoked removes the file that it has stored.
-      await this.options.leases.revoke(some.map(({ id }) => id));
+      await this.options.leases.revoke(batch.map(({ id }) => id));
       step('cached-file:revoked');
-      const itemIds = some.map(({ doc }) => doc._id);
+      const itemIds = batch.map(({ doc }) => doc._id);
       for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemIds });
     }
   }
@@ -337,26 +344,26 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the files that match one of the filters. @returns how many, or how many so far if it takes longer than clients wait.
+   * Removes the files that match one of the filters. @returns how many, or how many until now if it takes longer than clients wait.
    */
   async remove(filters: readonly CachedFileFilter[]): Promise<number> {
-    const counted = { count: 0 };
+    const total = { count: 0 };
     const removing = async () => {
-      for (const filter of filters) await this.#removeMatching(filter, counted);
-      return counted.count;
+      for (const filter of filters) await this.#removeMatching(filter, total);
+      return total.count;
     };
     return inTime(removing(), {
-      answer: () => counted.count,
+      answer: () => total.count,
       failed: (err) => this.options.logger.warn({ err }, 'CachedFile:Removal:Failed'),
     });
   }
 
-  async #removeMatching(filter: CachedFileFilter, counted = { count: 0 }): Promise<void> {
+  async #removeMatching(filter: CachedFileFilter, total = { count: 0 }): Promise<void> {
     const { model, files } = this.options;
     for await (const docs of model.each(filter)) {
       if (files.removeMany) await files.removeMany(docs);
       else await mapConcurrently(docs, removalConcurrency, (doc) => files.remove(doc));
-      counted.count += docs.length;
+      total.count += docs.length;
     }
   }
 }

@@ -11,7 +11,7 @@ import type {
   TileFramesRequest,
 } from '../../tilesource/requests.js';
 import { cachedFileKey, FloatValue, plainValue } from './cached-file-key.js';
-import type { CachedFileName, CachedFiles, Obtained } from './cached-files.js';
+import type { CachedFileName, CachedFiles, ObtainedFile } from './cached-files.js';
 import type { Images } from '../images/images.js';
 
 /**
@@ -40,15 +40,15 @@ export interface ObtainOptions {
   /** The name of the cached file, if the caller has already computed it. */
   name?: CachedFileName;
   /** Set if the caller has just found that the file does not exist, to skip the first search. */
-  known?: 'absent';
+  isAbsent?: boolean;
   /** Whether to store an empty file for an associated image that does not exist. */
   keepMissing?: boolean;
   /** Whether to throw if the picture was made but could not be stored. */
   mustKeep?: boolean;
   /** The queue in which a missing file waits to be made. It waits before the lease is taken. Default: none. */
   enqueue?: Enqueue;
-  /** The queue in which only the rendering of the picture waits, not the search for the file and its storing. Default: none. */
-  drawing?: Enqueue;
+  /** The queue in which the rendering of the picture waits, but not the search for the file or its storing. Default: none. */
+  enqueueRendering?: Enqueue;
   /** Aborted when the picture is no longer needed. */
   signal?: AbortSignal;
 }
@@ -59,27 +59,27 @@ export async function obtainPicture(
   item: ItemRecord,
   entry: CachedEntry,
   options: ObtainOptions = {},
-): Promise<Obtained> {
-  const { drawing = (work) => work(), signal } = options;
+): Promise<ObtainedFile> {
+  const { enqueueRendering = (work) => work(), signal } = options;
   const make = (current: ItemRecord, sharedSignal: AbortSignal) =>
-    drawing(() => images.use(current, (image) => makePicture(image, entry, sharedSignal), sharedSignal), sharedSignal);
+    enqueueRendering(() => images.use(current, (image) => makePicture(image, entry, sharedSignal), sharedSignal), sharedSignal);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
-    return requireKept(await cachedFiles.obtain(item, name, make, options), options);
+    return requireStored(await cachedFiles.obtain(item, name, make, options), options);
   }
-  const found = await cachedFiles.read(item, name);
-  if (found !== null) return { content: found, created: false };
+  const stored = await cachedFiles.read(item, name);
+  if (stored !== null) return { content: stored, created: false };
   // No file is stored for the name of an associated image that does not exist, because clients could invent any number of such
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
-  return requireKept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
+  return requireStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
 }
 
 /** @throws the error that prevented storing a file with `mustKeep`. */
-function requireKept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
-  if (mustKeep && obtained.notKept !== undefined) throw obtained.notKept;
+function requireStored(obtained: ObtainedFile, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): ObtainedFile {
+  if (mustKeep && obtained.storeError !== undefined) throw obtained.storeError;
   return obtained;
 }
 
@@ -92,17 +92,18 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue' | 'drawing'> = {},
+  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue' | 'enqueueRendering'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
-  const { signal, enqueue, drawing = (work) => work() } = options;
+  const { signal, enqueue, enqueueRendering = (work) => work() } = options;
   const draw = (current: ItemRecord, sharedSignal?: AbortSignal) =>
     images.use(
       current,
       (image) => image.histogram({ ...histogramRequest(entry), ...(sharedSignal && { signal: sharedSignal }) }),
       sharedSignal,
     );
-  const make = (current: ItemRecord, sharedSignal?: AbortSignal) => drawing(() => draw(current, sharedSignal), sharedSignal);
+  const make = (current: ItemRecord, sharedSignal?: AbortSignal) =>
+    enqueueRendering(() => draw(current, sharedSignal), sharedSignal);
   const obtained = await cachedFiles.obtain(
     item,
     name,
@@ -112,7 +113,7 @@ export async function obtainHistogram(
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
-  const histogram = parseHistogram(requireKept(obtained, options).content.bytes);
+  const histogram = parseHistogram(requireStored(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
   // Another program has stored a histogram under this name in a different format.
   await cachedFiles.removeOne(item, name);
@@ -156,9 +157,9 @@ export function regionEntry(parameters: Readonly<Record<string, unknown>>): Reco
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
     const { entry: path, isFloat }: Partial<PictureParameter> = declaredParameters.get(name) ?? {};
-    const written = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
-    if (path === undefined) entry[name] = written;
-    else entry[path[0]] = { ...(entry[path[0]] as object | undefined), [path[1]]: written };
+    const entryValue = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
+    if (path === undefined) entry[name] = entryValue;
+    else entry[path[0]] = { ...(entry[path[0]] as object | undefined), [path[1]]: entryValue };
   }
   return entry;
 }

@@ -19,7 +19,7 @@ const thumbnailFlag = withDefault(
 );
 
 /** The stored record of a cached file. Members that are not listed belong to the host. */
-const keptFile = component('KeptFile', {
+const cachedFileSchema = component('KeptFile', {
   ...objectOf(
     { _id: idText, attachedToId: idText, thumbnailKey: anyText },
     { isLargeImageThumbnail: truth, isLargeImageData: truth },
@@ -33,7 +33,7 @@ const list = defineRoute({
   summary: 'List the cached files of an item: pictures, then data, each newest first.',
   access: 'admin',
   scope: scopes.read,
-  returns: { schema: listOf(keptFile) },
+  returns: { schema: listOf(cachedFileSchema) },
   async handle({ params, caller }, { items, cachedFiles }) {
     return cachedFiles.list(await items.load(params.itemId, 0, caller));
   },
@@ -53,7 +53,7 @@ const remove = defineRoute({
     key: text({ description: 'Exact key of the only file to remove.' }),
     thumbnail: thumbnailFlag,
   },
-  returns: { schema: { type: 'array', items: { oneOf: [{ type: 'integer' }, keptFile, { type: 'null' }] } } },
+  returns: { schema: { type: 'array', items: { oneOf: [{ type: 'integer' }, cachedFileSchema, { type: 'null' }] } } },
   async handle({ params, query, caller }, { items, cachedFiles }) {
     const item = await items.load(params.itemId, 0, caller);
     if (query.key === undefined || query.key === '') return cachedFiles.trim(item, query.keep);
@@ -73,7 +73,7 @@ const put = defineRoute({
     mimeType: text({ description: 'MIME type, if it cannot be detected from the bytes.' }),
   },
   body: 'stream',
-  returns: { schema: keptFile },
+  returns: { schema: cachedFileSchema },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
   authorize: mayWriteItem,
   async handle({ query, granted: item, body, caller }, { cachedFiles }) {

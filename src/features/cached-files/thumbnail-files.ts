@@ -30,8 +30,8 @@ interface RunOptions {
 
 /** Number of items whose existing files are found by one query. */
 const pageSize = 100;
-/** Minimum number of items in progress, besides those whose pictures are being made. */
-const minRunning = 16;
+/** Number of items in progress in addition to the items whose pictures are being made. */
+const extraRunning = 16;
 
 /** The services that making thumbnails needs. */
 export interface ThumbnailServices {
@@ -45,7 +45,7 @@ export interface ThumbnailServices {
  * Makes the missing pictures for every large image, by ascending item id, and keeps `counts` up to date. Stops early, without an
  * error, if the signal is aborted.
  *
- * @throws the database's error if it cannot be reached; a new start then finds everything that was made.
+ * @throws the database's error if it cannot be reached; a second run then finds the files that were made.
  */
 export async function createThumbnailFiles(
   services: ThumbnailServices,
@@ -58,8 +58,8 @@ export async function createThumbnailFiles(
   const names = entries.map(pictureName);
   const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
   const running = new Set<Promise<void>>();
-  // Queries and writes for some items run while pictures of others are being made, and those of several items are grouped.
-  const maxRunning = 4 * concurrent + minRunning;
+  // While pictures of some items are being made, queries and writes for others run, grouped over several items.
+  const maxRunning = 4 * concurrent + extraRunning;
   let outage: { error: unknown } | null = null;
   const isOver = () => signal.aborted || outage !== null;
 
@@ -68,8 +68,8 @@ export async function createThumbnailFiles(
       if (isOver()) return;
       const name = names[position]!;
       try {
-        const isThere = existing.has(`${item.id}\n${name.key}`);
-        const created = !isThere && (await obtain(services, makers, item, { entry, name, signal }));
+        const exists = existing.has(`${item.id}\n${name.key}`);
+        const created = !exists && (await obtainThumbnail(services, makers, item, { entry, name, signal }));
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
@@ -82,7 +82,7 @@ export async function createThumbnailFiles(
         }
         counts.failed += 1;
         counts.lastFailed = item.id;
-        report(services, item, name, error);
+        logFailure(services, item, name, error);
       }
       onFile();
     }
@@ -98,7 +98,7 @@ export async function createThumbnailFiles(
   if (outage !== null) throw (outage as { error: unknown }).error;
 }
 
-async function obtain(
+async function obtainThumbnail(
   { cachedFiles, images }: ThumbnailServices,
   makers: WorkQueue,
   item: ItemRecord,
@@ -106,16 +106,16 @@ async function obtain(
 ): Promise<boolean> {
   const { created } = await obtainPicture({ cachedFiles, images }, item, entry, {
     name,
-    known: 'absent',
+    isAbsent: true,
     keepMissing: true,
     mustKeep: true,
     signal,
-    drawing: (work, sharedSignal) => makers.run(work, { signal: sharedSignal }),
+    enqueueRendering: (work, sharedSignal) => makers.run(work, { signal: sharedSignal }),
   });
   return created;
 }
 
-function report({ logger }: ThumbnailServices, item: ItemRecord, name: CachedFileName, error: unknown): void {
+function logFailure({ logger }: ThumbnailServices, item: ItemRecord, name: CachedFileName, error: unknown): void {
   const fields = { itemId: item.id, key: name.key };
   if (error instanceof LargeImageError) logger.info({ ...fields, reason: error.message }, 'Thumbnail:Refused');
   else logger.error({ ...fields, err: error }, 'Thumbnail:Failed');

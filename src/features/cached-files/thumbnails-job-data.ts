@@ -13,8 +13,9 @@ const maxConcurrent = 256;
 export interface ThumbnailJobData {
   /** Specifications as sent, with the original spelling of numbers; some may not be objects. */
   entries: unknown[];
-  /** How often an image is opened to find its parts, if they keep changing. */
+  /** Seconds between progress entries in the log. */
   logInterval: number | undefined;
+  /** Number of files made at the same time. */
   concurrent: number | undefined;
 }
 
@@ -26,7 +27,7 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
       `Invalid value for numeric parameter concurrent: ${concurrent}. Allowed values: numbers up to ${maxConcurrent}.`,
     );
   }
-  const exact = canonicalText(entries);
+  const exactText = canonicalText(entries);
   const spec = plainValue(entries);
   return {
     userId,
@@ -38,7 +39,7 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
       ...(concurrent !== undefined && { concurrent }),
     },
     // Keys distinguish 1.0 from 1, but plain values do not.
-    ...(exact !== canonicalText(spec) && { other: { specText: exact } }),
+    ...(exactText !== canonicalText(spec) && { other: { specText: exactText } }),
   };
 }
 

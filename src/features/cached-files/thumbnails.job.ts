@@ -24,9 +24,9 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       const { entries, logInterval = defaultLogIntervalSeconds, concurrent = 0 } = thumbnailJobData(job);
       const concurrency = concurrent < 1 ? cpus().length : Math.floor(concurrent);
       log(`Creating thumbnails (${concurrency} concurrent)\n`);
-      const wrong = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
-      if (wrong >= 0) {
-        const message = `Entry ${wrong + 1} of the spec is not a JSON object.`;
+      const invalidIndex = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
+      if (invalidIndex >= 0) {
+        const message = `Entry ${invalidIndex + 1} of the spec is not a JSON object.`;
         log(`${message}\n`);
         throw new BadParameterError(message);
       }

@@ -36,13 +36,13 @@ export class Caches {
 
   /** A report on each cache, added up over all processes. */
   async report(): Promise<CacheReports> {
-    const [own, tileCache, others] = await Promise.all([
+    const [ownReports, tileCache, otherReports] = await Promise.all([
       this.#reportOwn(),
       this.options.tiles.report(),
       this.#peers?.reports() ?? [],
     ]);
-    const total: CacheReports = { ...own, tileCache };
-    for (const report of others) {
+    const total: CacheReports = { ...ownReports, tileCache };
+    for (const report of otherReports) {
       for (const [name, { maxsize, used, items }] of Object.entries(report)) {
         const sum = total[name];
         if (sum === undefined) continue;
@@ -51,7 +51,7 @@ export class Caches {
         if (items !== undefined) sum.items = (sum.items ?? 0) + items;
       }
     }
-    if (this.#peers !== null) total.tilesource!.processes = 1 + others.length;
+    if (this.#peers !== null) total.tilesource!.processes = 1 + otherReports.length;
     return total;
   }
 
@@ -101,8 +101,8 @@ export class Caches {
         await Promise.all([tiles.shared === true ? null : tiles.clear(), sources.clear()]);
       },
       report: async () => {
-        const own = await this.#reportOwn();
-        return this.options.tiles.shared === true ? own : { ...own, tileCache: await this.options.tiles.report() };
+        const ownReports = await this.#reportOwn();
+        return this.options.tiles.shared === true ? ownReports : { ...ownReports, tileCache: await this.options.tiles.report() };
       },
       forgetFile: (fileId: string) => {
         this.options.forget();

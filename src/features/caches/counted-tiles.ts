@@ -15,8 +15,8 @@ export class CountedTiles implements TileCache {
   }
 
   get(key: string): CachedTile | undefined | Promise<CachedTile | undefined> {
-    const found = this.#tiles.get(key);
-    return found instanceof Promise ? found.then((tile) => this.#count(tile)) : this.#count(found);
+    const cached = this.#tiles.get(key);
+    return cached instanceof Promise ? cached.then((tile) => this.#count(tile)) : this.#count(cached);
   }
 
   #count(tile: CachedTile | undefined): CachedTile | undefined {

@@ -36,7 +36,7 @@ const defaultOpenSources = 64;
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
   async open({ core: { connection, logger, callers }, options, fileSettings, settings, items }, onClose) {
     const namespace = `large_image:${connection.name}`;
-    const { tiles: opened, connection: redis } = await openTileCache({
+    const { tiles: tileCache, connection: redis } = await openTileCache({
       backend: options.cacheBackend ?? fileSettings.cache_backend ?? 'memory',
       maxBytes: options.tileCacheBytes ?? fileSettings.memory.tileCacheBytes,
       redis: {
@@ -46,9 +46,9 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
         logger,
       },
       namespace,
-      ...(options.tileCache && { own: options.tileCache }),
+      ...(options.tileCache && { hostCache: options.tileCache }),
     });
-    const tiles = options.metrics === undefined ? opened : new CountedTiles(opened);
+    const tiles = options.metrics === undefined ? tileCache : new CountedTiles(tileCache);
     onClose(() => redis?.close());
     onClose(() => tiles.close());
     const sources = new SourceCache<OpenImage>({

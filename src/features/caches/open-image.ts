@@ -9,6 +9,7 @@ export interface OpenImage {
   /** The other items and folders that the image consists of. `named` are the items among them that it refers to by id. */
   parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; named: ReadonlySet<string> };
   sourceName: string;
+  /** Memory that the open image uses, in bytes. */
   retainedBytes: number;
   close(): Promise<void>;
 }

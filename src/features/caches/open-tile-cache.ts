@@ -14,8 +14,8 @@ export interface TileCacheOptions {
   redis: RedisConnectionOptions;
   /** Namespace in Redis, equal for the processes that share tiles. */
   namespace: string;
-  /** A tile cache from the host. If Redis is the back end, it then only connects the processes. */
-  own?: TileCache;
+  /** A tile cache from the host. A Redis back end then stores no tiles and only connects the processes. */
+  hostCache?: TileCache;
 }
 
 /**
@@ -27,8 +27,9 @@ export interface TileCacheOptions {
 export async function openTileCache(
   options: TileCacheOptions,
 ): Promise<{ tiles: TileCache; connection: RedisConnection | null }> {
-  const { backend, maxBytes, redis, namespace, own } = options;
-  if (backend !== 'redis') return { tiles: own ?? new MemoryTileCache(backend === 'none' ? 0 : maxBytes), connection: null };
+  const { backend, maxBytes, redis, namespace, hostCache } = options;
+  if (backend !== 'redis')
+    return { tiles: hostCache ?? new MemoryTileCache(backend === 'none' ? 0 : maxBytes), connection: null };
   const connection = await RedisConnection.open(redis);
-  return { tiles: own ?? new RedisTileCache({ connection, maxBytes, namespace }), connection };
+  return { tiles: hostCache ?? new RedisTileCache({ connection, maxBytes, namespace }), connection };
 }

@@ -12,8 +12,8 @@ export interface CachePeer {
   forgetFile(fileId: string): void;
 }
 
-/** How long the others can take to answer, in milliseconds, so that a process that hangs does not delay the rest. */
-const patienceMs = 1000;
+/** How long other processes may take to answer, in milliseconds, so that one that hangs does not delay everything. */
+const answerTimeoutMs = 1000;
 
 interface Question {
   from: string;
@@ -43,7 +43,7 @@ export class CachePeers {
   readonly #pending = new Map<string, (answer: Answer) => void>();
   readonly #stopListening: () => void;
   #generation: number | null = null;
-  #isClearOwed = false;
+  #mustClear = false;
 
   constructor({ connection, namespace, peer }: { connection: RedisConnection; namespace: string; peer: CachePeer }) {
     this.#connection = connection;
@@ -62,10 +62,10 @@ export class CachePeers {
 
   /** Clears the caches of the other processes and waits for those that answer in time. The caller clears the caches of this process. */
   async clear(): Promise<void> {
-    this.#isClearOwed = true;
+    this.#mustClear = true;
     try {
       this.#generation = await this.#connection.run((redis) => redis.incr(this.#counter));
-      this.#isClearOwed = false;
+      this.#mustClear = false;
       await this.#ask({ kind: 'clear', generation: this.#generation });
     } catch {
       // The connection counts the failure. The clearing happens when the connection is back.
@@ -93,7 +93,7 @@ export class CachePeers {
 
   async #catchUp(): Promise<void> {
     try {
-      if (this.#isClearOwed) return await this.clear();
+      if (this.#mustClear) return await this.clear();
       const generation = Number((await this.#connection.run((redis) => redis.get(this.#counter))) ?? 0);
       const isBehind = this.#generation !== null && this.#generation !== generation;
       this.#generation = generation;
@@ -129,20 +129,20 @@ export class CachePeers {
     return this.#connection.run((redis) => redis.publish(this.#toAll, JSON.stringify(message)));
   }
 
-  /** Responses of the other processes: of all that got the question, or of those that answered in time. */
+  /** Asks the other processes. @returns the answers of all that got the question, or those that came in time. */
   async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
     const id = randomUUID();
     const answers: Answer[] = [];
     let expected = Infinity;
     let finish = (): void => {};
     const complete = new Promise<void>((resolve) => (finish = resolve));
-    const timer = setTimeout(finish, patienceMs);
+    const timer = setTimeout(finish, answerTimeoutMs);
     this.#pending.set(id, (answer) => {
       answers.push(answer);
       if (answers.length >= expected) finish();
     });
     try {
-      // Every process gets the message, including this one, except those whose subscription has not been renewed yet.
+      // The message reaches every process with an active subscription, including this one.
       const receiverCount = await this.#publish(question, id);
       expected = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
       if (answers.length >= expected) finish();

@@ -8,7 +8,7 @@ interface RedisAddress {
   password?: string | null;
 }
 
-/** Events of a {@link RedisConnection}. */
+/** Options of a {@link RedisConnection}. */
 export interface RedisConnectionOptions extends RedisAddress {
   logger?: { warn(fields: object, event: string): void; info(fields: object, event: string): void };
   /**
@@ -47,7 +47,7 @@ export class RedisConnection {
     this.#options = options;
     for (const client of [commands, messages]) {
       // Without a listener ioredis writes to the console.
-      client.on('error', (error: Error) => this.#failed(error));
+      client.on('error', (error: Error) => this.#recordFailure(error));
     }
     commands.on('ready', () => {
       if (this.#lastError !== null) options.logger?.info({ failures: this.#failures }, 'Cache:Redis:Back');
@@ -112,7 +112,7 @@ export class RedisConnection {
     try {
       return await command(this.#commands);
     } catch (error) {
-      this.#failed(error instanceof Error ? error : new Error(String(error)));
+      this.#recordFailure(error instanceof Error ? error : new Error(String(error)));
       throw error;
     }
   }
@@ -133,7 +133,7 @@ export class RedisConnection {
     for (const listener of this.#listeners) listener();
   }
 
-  #failed(error: Error): void {
+  #recordFailure(error: Error): void {
     this.#failures += 1;
     if (error.message === 'Command timed out') this.#pausedUntil = Date.now() + pauseMs;
     // An error reply such as OOM is a response, so the connection works.

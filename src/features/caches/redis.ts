@@ -8,7 +8,7 @@ import type { RedisConnection } from './redis-connection.js';
  */
 const lifetimeMs = 24 * 60 * 60 * 1000;
 /** Redis runs nothing else during a script, so each removes at most this many tiles. */
-const batch = 500;
+const maxRemovals = 500;
 /** Larger pictures would delay other commands in Redis. */
 const maxTileBytes = 16 * 1024 * 1024;
 
@@ -74,7 +74,7 @@ export class RedisTileCache implements TileCache {
   readonly #total: string;
   readonly #stopListening: () => void;
   /** Whether the cache must be cleared as soon as Redis is back. */
-  #isClearOwed = false;
+  #mustClear = false;
 
   constructor({ connection, maxBytes, namespace }: RedisTileCacheOptions) {
     this.#connection = connection;
@@ -86,19 +86,19 @@ export class RedisTileCache implements TileCache {
     this.#sizes = `${prefix}:sizes`;
     this.#total = `${prefix}:bytes`;
     this.#stopListening = connection.onReady(() => {
-      if (this.#isClearOwed) void this.clear();
+      if (this.#mustClear) void this.clear();
     });
   }
 
   async get(key: string): Promise<CachedTile | undefined> {
-    if (!this.#connection.isReady || this.#isClearOwed) return undefined;
+    if (!this.#connection.isReady || this.#mustClear) return undefined;
     const member = memberOf(key);
     try {
       return await this.#connection.run(async (redis) => {
         // This is one round trip. If updating the time of use fails, the tile only counts as older than it is.
-        const touched = redis.zadd(this.#index, 'XX', Date.now(), member).catch(() => undefined);
+        const indexUpdate = redis.zadd(this.#index, 'XX', Date.now(), member).catch(() => undefined);
         const value = await redis.getexBuffer(this.#tiles + member, 'PX', lifetimeMs);
-        await touched;
+        await indexUpdate;
         return value === null ? undefined : decodeTile(value);
       });
     } catch {
@@ -112,7 +112,7 @@ export class RedisTileCache implements TileCache {
     if (value === null || value.length > Math.min(maxTileBytes, this.#maxBytes) || !this.#connection.isReady) return;
     const member = memberOf(key);
     const size = value.length + member.length;
-    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tiles, batch];
+    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tiles, maxRemovals];
     try {
       await this.#connection.run((redis) =>
         redis.eval(setScript, 4, this.#tiles + member, this.#index, this.#sizes, this.#total, member, value, size, ...limits),
@@ -124,39 +124,39 @@ export class RedisTileCache implements TileCache {
 
   async clear(): Promise<void> {
     try {
-      const present = await this.#connection.run((redis) => redis.zcard(this.#index));
-      // Tiles that are stored meanwhile are not removed; otherwise this would never end under load.
-      await this.#remove({ lastUse: '+inf', atMost: present + batch });
-      this.#isClearOwed = false;
+      const tileCount = await this.#connection.run((redis) => redis.zcard(this.#index));
+      // Tiles that are stored during the removal are kept; otherwise it would never end under load.
+      await this.#remove({ lastUse: '+inf', maxTiles: tileCount + maxRemovals });
+      this.#mustClear = false;
     } catch {
-      this.#isClearOwed = true;
+      this.#mustClear = true;
     }
   }
 
-  async #remove({ lastUse, atMost }: { lastUse: number | '+inf'; atMost: number }): Promise<void> {
-    for (let done = 0; done < atMost;) {
+  async #remove({ lastUse, maxTiles }: { lastUse: number | '+inf'; maxTiles: number }): Promise<void> {
+    for (let done = 0; done < maxTiles;) {
       const removed = Number(
         await this.#connection.run((redis) =>
-          redis.eval(removeScript, 3, this.#index, this.#sizes, this.#total, this.#tiles, batch, lastUse),
+          redis.eval(removeScript, 3, this.#index, this.#sizes, this.#total, this.#tiles, maxRemovals, lastUse),
         ),
       );
-      if (removed < batch) return;
+      if (removed < maxRemovals) return;
       done += removed;
     }
   }
 
   async report(): Promise<CacheReport> {
-    const known = { maxsize: this.#maxBytes, errors: this.#connection.failures };
+    const base = { maxsize: this.#maxBytes, errors: this.#connection.failures };
     try {
       // Expired tiles are no longer in Redis, but still in the index.
-      await this.#remove({ lastUse: Date.now() - lifetimeMs, atMost: Infinity });
+      await this.#remove({ lastUse: Date.now() - lifetimeMs, maxTiles: Infinity });
       const [items, total] = await this.#connection.run((redis) =>
         Promise.all([redis.zcard(this.#index), redis.get(this.#total)]),
       );
-      return { ...known, used: Number(total ?? 0), items, available: true };
+      return { ...base, used: Number(total ?? 0), items, available: true };
     } catch (error) {
       const reason = (this.#connection.error ?? (error as Error)).message;
-      return { ...known, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
+      return { ...base, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
     }
   }
 

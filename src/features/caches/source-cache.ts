@@ -21,10 +21,10 @@ interface Entry<T> {
 }
 
 /**
- * An entry in the list of open sources. It is a new object when its size is known, because the list takes a size only with a new
- * value.
+ * An entry in the list of open sources. It is replaced by a new object when its size is known, because the list takes a size only
+ * with a new value.
  */
-interface Kept<T> {
+interface ListEntry<T> {
   entry: Entry<T>;
 }
 
@@ -45,7 +45,7 @@ export interface SourceCacheOptions<T> {
  * to open is not cached. A source that is evicted is closed, but never while it has readers.
  */
 export class SourceCache<T extends Closable> {
-  readonly #entries: LRUCache<string, Kept<T>> | null;
+  readonly #entries: LRUCache<string, ListEntry<T>> | null;
   readonly #open = new Set<Entry<T>>();
   /** How often a source was already open, and how often it was not. */
   hits = 0;
@@ -54,7 +54,7 @@ export class SourceCache<T extends Closable> {
   constructor(private readonly options: SourceCacheOptions<T>) {
     this.#entries =
       options.maxEntries > 0
-        ? new LRUCache<string, Kept<T>>({
+        ? new LRUCache<string, ListEntry<T>>({
             max: options.maxEntries,
             maxSize: Math.max(1, options.maxBytes),
             // The cache would refuse an entry larger than itself, which would then be opened again for every request.

@@ -57,9 +57,9 @@ export class ConversionItems {
    * Removes leftovers of a job: files from which no item is served, and items without a file. It must not be called while a
    * process works on the job.
    *
-   * @returns the file of an item that is complete although its job has not recorded it, or `null`; and how much was removed.
+   * @returns `copy`, the file of a complete item that the job has not recorded, or `null`; and the numbers of removed items and files.
    */
-  async tidy(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
+  async removeLeftovers(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
     const { records, files } = this.parts;
     const fileById = new Map<string, FileRecord>();
     const removed = { items: 0, files: 0 };
@@ -86,8 +86,8 @@ export class ConversionItems {
   }
 
   /**
-   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could. @returns how much was
-   * removed.
+   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could. @returns the numbers of
+   * removed items and files.
    */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { jobs } = this.parts;
@@ -96,7 +96,7 @@ export class ConversionItems {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
       if (job !== null && !isOver(job)) continue;
-      const { items, files } = await this.tidy(jobId);
+      const { items, files } = await this.removeLeftovers(jobId);
       await this.complete(jobId);
       removed.convertedItems += items;
       removed.convertedFiles += files;
@@ -105,7 +105,7 @@ export class ConversionItems {
   }
 }
 
-/** Whether a job has ended and no process works on it. A process that still has to stop tidies up itself, unless it has been killed. */
+/** Whether a job has ended and no process works on it. A process that is still stopping cleans up itself, unless it was killed. */
 function isOver({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
   const owner = run?.owner ?? null;

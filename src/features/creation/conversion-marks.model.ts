@@ -5,8 +5,8 @@ import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
 
 /**
- * Marks on items and files that conversions have stored and that are not in use yet. If the job of a mark is over, a process was killed before it
- * removed the mark: the items and files are then completed, or removed.
+ * Marks on items and files that conversions have stored and that are not in use yet. A mark whose job is over was left by a killed
+ * process; its item or file is then completed, or removed.
  */
 export class ConversionMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
@@ -31,8 +31,8 @@ export class ConversionMarks {
   /** The jobs of all marked items and files. */
   async jobs(): Promise<string[]> {
     const { items, files } = this.parts;
-    const marked = { [conversionField]: { $ne: null } };
-    const ids = [...(await items.distinct(conversionField, marked)), ...(await files.distinct(conversionField, marked))];
+    const hasMark = { [conversionField]: { $ne: null } };
+    const ids = [...(await items.distinct(conversionField, hasMark)), ...(await files.distinct(conversionField, hasMark))];
     return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 
@@ -41,7 +41,7 @@ export class ConversionMarks {
     await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }
 
-  /** The same for a file. */
+  /** Marks a file with a job; `null` removes the mark. */
   async markFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
     await this.parts.files.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }

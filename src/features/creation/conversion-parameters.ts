@@ -50,10 +50,10 @@ export const copyParameters = {
   name: text({ description: 'Name of the new item and its file. Default: the name of the file with the extension .tiff.' }),
 };
 
-type Sent = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;
+type ConversionQuery = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;
 
 /** Reads and checks the options among parameters. @throws BadValueError */
-export function conversionOf(query: Sent): ConversionOptions {
+export function conversionOf(query: ConversionQuery): ConversionOptions {
   const { tileSize, compression, quality, level, predictor, psnr, cr, concurrent, reduction, onlyFrame, format } = query;
   return checkConversion({
     tileSize,
@@ -71,10 +71,10 @@ export function conversionOf(query: Sent): ConversionOptions {
 }
 
 /** Parameters that say where a job runs and where its result goes, not how it converts. */
-const addressing: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
+const targetParameters: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
 
 /** The conversion options among the parameters of a route, as they were sent, to be shown with the job. */
 export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
-  const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !addressing.includes(name);
+  const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !targetParameters.includes(name);
   return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));
 }

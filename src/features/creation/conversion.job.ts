@@ -54,7 +54,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   log('Started large image conversion\n');
   progress({ total: 100, current: 0, message: 'Converting' });
   // An earlier attempt may have stored its result before its process was killed.
-  const { copy } = await copies.tidy(job.id);
+  const { copy } = await copies.removeLeftovers(job.id);
   const fileId = copy?.id ?? (await creation.delivered(job));
   if (fileId !== null) {
     results({ file: [fileId] });
@@ -128,7 +128,7 @@ async function fetchFile(files: HostFiles, file: FileRecord, directory: string, 
   return path;
 }
 
-interface Storing {
+interface StoreRequest {
   converted: ConvertedFile;
   name: string;
   itemId: string;
@@ -137,8 +137,8 @@ interface Storing {
   signal: AbortSignal;
 }
 
-async function store({ files, records }: ConversionParts, storing: Storing): Promise<FileRecord> {
-  const { converted, name, itemId, jobId, userId, signal } = storing;
+async function store({ files, records }: ConversionParts, request: StoreRequest): Promise<FileRecord> {
+  const { converted, name, itemId, jobId, userId, signal } = request;
   const doc = await files.create(
     {
       name,

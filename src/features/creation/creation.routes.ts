@@ -52,10 +52,10 @@ const createInFolder = defineRoute({
   },
   errors: ['bad-parameter', 'invalid', 'access-denied', 'login-required'],
   async handle({ params, query, caller, signal }, { items, records, folderImages }) {
-    const knownFolder = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
+    const existingFolder = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
     // Existing clients expect this text for everything that can be wrong with the id.
-    if (knownFolder === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
-    const folder = await items.loadFolder(knownFolder.id, 1, caller);
+    if (existingFolder === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
+    const folder = await items.loadFolder(existingFolder.id, 1, caller);
     const { createJobs, localJobs, recurse, cancelJobs, redoExisting } = query;
     const options = { createJobs, localJobs, recurse, cancelJobs, redoExisting };
     const { counts, job } = await folderImages.create(folder, caller, options, signal);
@@ -107,8 +107,8 @@ const refused = defineRoute({
   },
   errors: ['bad-parameter', 'access-denied'],
   async handle({ query }, { records }) {
-    const found = await records.markers.refused(query);
-    return found.map(({ item, reason }) => ({ itemId: item.id, folderId: item.folderId, name: item.name, reason }));
+    const refusals = await records.markers.refused(query);
+    return refusals.map(({ item, reason }) => ({ itemId: item.id, folderId: item.folderId, name: item.name, reason }));
   },
 });
 

@@ -27,8 +27,9 @@ type Handling = FolderImageOptions & { creation: CreationOptions };
 /** Options of one pass over a folder. */
 interface Pass {
   signal: AbortSignal;
-  /** Called after each item. */
+  /** Asked after each item and folder whether to stop. */
   isOver?: () => boolean;
+  /** Called after each item. */
   onItem?: (counts: FolderImageCounts) => void;
 }
 
@@ -47,7 +48,7 @@ interface FolderImageParts {
 /** Statuses of a job that can still be canceled by request. */
 const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
 
-const nothing: FolderImageCounts = {
+const zeroCounts: FolderImageCounts = {
   childFoldersRecursed: 0,
   itemsSkipped: 0,
   jobsCanceled: 0,
@@ -59,7 +60,7 @@ const nothing: FolderImageCounts = {
   totalItems: 0,
 };
 
-function creationOptions({ createJobs, localJobs }: FolderImageOptions, caller: Caller): CreationOptions {
+function creationOptionsOf({ createJobs, localJobs }: FolderImageOptions, caller: Caller): CreationOptions {
   const createJob = ({ true: 'when needed', false: 'never', always: 'always' } as const)[createJobs];
   return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
 }
@@ -69,7 +70,8 @@ export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
   /**
-   * Handles every item of a folder that the caller may write to; with `recurse` also those of the folders below that the caller may read.
+   * Makes large images of the items of a folder; with `recurse`, also of the items in subfolders that the caller may read. Items
+   * that the caller may not change are skipped.
    *
    * @returns the counts, and the job that continues if there is more to do than a request can wait for.
    */
@@ -79,10 +81,10 @@ export class FolderImages {
     options: FolderImageOptions,
     signal: AbortSignal,
   ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
-    const ends = performance.now() + answerMs;
-    const start: FolderImageProgress = { counts: { ...nothing }, position: null };
-    const done = await this.continue(folder, caller, options, start, { signal, isOver: () => performance.now() >= ends });
-    const { counts, position } = done;
+    const deadline = performance.now() + answerMs;
+    const start: FolderImageProgress = { counts: { ...zeroCounts }, position: null };
+    const result = await this.continue(folder, caller, options, start, { signal, isOver: () => performance.now() >= deadline });
+    const { counts, position } = result;
     if (position === null) return { counts, job: null };
     const { runner } = this.parts;
     const work = newFolderImagesJob({ folderId: folder.id, caller, options, counts, position });
@@ -96,12 +98,12 @@ export class FolderImages {
     folder: FolderRecord,
     caller: Caller,
     options: FolderImageOptions,
-    { counts: before, position: from }: FolderImageProgress,
+    { counts: startCounts, position: from }: FolderImageProgress,
     { signal, isOver = () => false, onItem }: Pass,
   ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
-    const counts = { ...before };
-    const handling: Handling = { ...options, creation: creationOptions(options, caller) };
+    const counts = { ...startCounts };
+    const handling: Handling = { ...options, creation: creationOptionsOf(options, caller) };
     for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, from)) {
       signal.throwIfAborted();
       if (step.kind === 'folder') counts.childFoldersRecursed++;
@@ -155,16 +157,18 @@ export class FolderImages {
     }
     counts.largeImagesRemovedAndNotRecreated++;
     // An image that can still be shown is not removed because a new one cannot be made.
-    const now = await this.parts.records.findItem(item.id);
-    if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
+    const current = await this.parts.records.findItem(item.id);
+    if (current !== null && current.largeImage !== null && !(await this.#isReadable(current))) await creation.remove(current);
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
-  async #make(item: ItemRecord, file: FileRecord, { creation: how }: Handling): Promise<unknown> {
+  async #make(item: ItemRecord, file: FileRecord, { creation: creationOptions }: Handling): Promise<unknown> {
     const { creation, marking } = this.parts;
     // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
-    if (how.createJob === 'always') await marking.requireImage(file);
-    return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
+    if (creationOptions.createJob === 'always') await marking.requireImage(file);
+    return item.largeImage === null
+      ? creation.create(item, file, creationOptions)
+      : creation.recreate(item, file, creationOptions);
   }
 
   async #originalOf({ largeImage }: ItemRecord): Promise<FileRecord | null> {
@@ -205,10 +209,10 @@ export class FolderImages {
   async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
     const { records, jobs, creation } = this.parts;
     let removed = 0;
-    const ends = performance.now() + answerMs;
+    const deadline = performance.now() + answerMs;
     for (;;) {
       options.signal?.throwIfAborted();
-      if (performance.now() >= ends) return { removed, message: 'There are more. Send this again.' };
+      if (performance.now() >= deadline) return { removed, message: 'There are more. Send this again.' };
       const item = await records.markers.findUnfinished();
       if (item === null) return { removed };
       const { jobId } = item.largeImage ?? {};
@@ -221,8 +225,8 @@ export class FolderImages {
       }
       // Canceling a job removes the marker of its item, or restores the previous one. For jobs of other processes, that happens
       // later.
-      const now = await records.findItem(item.id);
-      if (now?.largeImage?.expected === true && !(await creation.abandon(now))) continue;
+      const current = await records.findItem(item.id);
+      if (current?.largeImage?.expected === true && !(await creation.abandon(current))) continue;
       removed++;
     }
   }

@@ -207,7 +207,7 @@ export class LargeImageCreation {
   /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for it. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
-    const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
+    const formerFile = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
       {
@@ -220,7 +220,7 @@ export class LargeImageCreation {
     items.forget(work.itemId);
     if (settled === null) return false;
     step('conversion:delivered');
-    await this.#removeFile(former);
+    await this.#removeFile(formerFile);
     await conversionItems.complete(job.id);
     return true;
   }
@@ -232,10 +232,10 @@ export class LargeImageCreation {
     const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
-    // A process that still works on the job tidies up itself.
+    // A process that still works on the job cleans up itself.
     const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
-    if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
+    if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.removeLeftovers(job.id);
     // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
@@ -246,7 +246,7 @@ export class LargeImageCreation {
     await this.#notify(job, work, status, kind === 'removed');
   }
 
-  async #notify(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
+  async #notify(job: JobRecord, work: ConversionWork, status: number, isRemoved: boolean): Promise<void> {
     if (!work.notify) return;
     const { records, jobs, notify, logger } = this.parts;
     const name = (await records.findItem(work.itemId))?.name ?? work.itemId;
@@ -257,7 +257,7 @@ export class LargeImageCreation {
           ? `Large image creation canceled for item ${name}`
           : `FAILED: Large image creation failed for item ${name}`;
     // A job that succeeded has already recorded its own message.
-    if (!gone && status !== jobStatus.success) await jobs.updateProgress(job.id, { message });
+    if (!isRemoved && status !== jobStatus.success) await jobs.updateProgress(job.id, { message });
     if (notify === undefined || job.userId === null) return;
     try {
       await notify({
@@ -314,7 +314,7 @@ export class LargeImageCreation {
     });
   }
 
-  /** Returns the item after removing a marker that waits for a job that has ended or was removed, as after a crash. */
+  /** Removes the marker of an item if its job has ended or was removed, as after a crash. @returns the current item. */
   async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
@@ -356,7 +356,7 @@ export class LargeImageCreation {
   /**
    * Completes the work of killed processes: removes files of ended jobs, and stops items from waiting for removed jobs.
    *
-   * @returns how many files, items and waits were removed.
+   * @returns the numbers of removed files and items, and of items that no longer wait.
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
     const { records, jobs, conversionItems } = this.parts;

@@ -81,7 +81,7 @@ const create = defineRoute({
     // The item may already be a large image, because a source reads the upload unchanged. With `force`, that image is converted.
     const isRedone = query.force && item.largeImage?.fileId !== undefined;
     const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
-    const how: CreationOptions = {
+    const creationOptions: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
       notify: query.notify,
@@ -89,7 +89,7 @@ const create = defineRoute({
       sent: sentOptions(sent, createParameters),
       caller,
     };
-    const job = await (isRedone ? creation.recreate(item, file, how) : creation.create(item, file, how));
+    const job = await (isRedone ? creation.recreate(item, file, creationOptions) : creation.create(item, file, creationOptions));
     return job === null ? null : { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
   },
 });

@@ -28,12 +28,12 @@ const put = defineRoute({
   returns: { schema: largeImageSchema },
   async handle({ params, query, caller }, { items, images, marking }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    const stated = await images.use(item, (image) => image.metadata());
-    if (stated.geospatial)
+    const metadata = await images.use(item, (image) => image.metadata());
+    if (metadata.geospatial)
       throw new BadValueError(
         'The image is georeferenced, so its file states the pixel size. Only a missing pixel size can be entered.',
       );
-    if (stated.mm_x !== null && !stated.pixelSizeEntered)
+    if (metadata.mm_x !== null && !metadata.pixelSizeEntered)
       throw new BadValueError('The file states the pixel size. Only a missing pixel size can be entered.');
     const scaled = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
     return images.use(scaled, (image) => image.metadata());

@@ -75,7 +75,7 @@ const histogram = defineRoute({
   async handle(input, services) {
     const { query, granted: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
-    const drawing = enqueueFor(pictures, input);
+    const enqueueRendering = enqueueFor(pictures, input);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...others } = query;
     const { zProject, zFrom, zTo, ...bounds } = others;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
@@ -89,8 +89,8 @@ const histogram = defineRoute({
     const request = { ...pictureRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
-        ? drawing(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
-        : obtainHistogram(services, item, entry, { signal, drawing, enqueue: enqueueFor(keptFiles, input) }),
+        ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
+        : obtainHistogram(services, item, entry, { signal, enqueueRendering, enqueue: enqueueFor(keptFiles, input) }),
     );
   },
 });

@@ -58,7 +58,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   // If the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles
-    ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), drawing: enqueueFor(pictures, input) })
+    ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), enqueueRendering: enqueueFor(pictures, input) })
     : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), {
         requester: input,
         queue: pictures,
