@@ -62,7 +62,7 @@ function join(...parts: fc.Arbitrary<object>[]): fc.Arbitrary<object> {
   return fc.tuple(...parts).map((members) => Object.assign({}, ...members) as object);
 }
 
-const own: Record<ElementType, fc.Arbitrary<object>> = {
+const membersByType: Record<ElementType, fc.Arbitrary<object>> = {
   arrow: join(fc.record({ points: coordinates(2, 2) }), vector),
   circle: join(fc.record({ center: coordinate, radius: length }), vector, pattern),
   ellipse: join(box, vector, pattern),
@@ -121,10 +121,10 @@ const own: Record<ElementType, fc.Arbitrary<object>> = {
 
 /** Valid elements of one type; brand `service`. */
 export function elementOf(type: ElementType): fc.Arbitrary<AnnotationElement> {
-  return join(base, own[type]).map((members) => ({ type, ...members }) as AnnotationElement);
+  return join(base, membersByType[type]).map((members) => ({ type, ...members }) as AnnotationElement);
 }
 
-export const allTypes = Object.keys(own) as ElementType[];
+export const allTypes = Object.keys(membersByType) as ElementType[];
 
 /** Valid elements of any type; brand `service`. */
 export const anyElement: fc.Arbitrary<AnnotationElement> = fc.constantFrom(...allTypes).chain(elementOf);

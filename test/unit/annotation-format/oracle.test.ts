@@ -34,13 +34,13 @@ class Comparison {
   refused = 0;
 
   /** @returns why the document is refused; `null` if it is not. */
-  compare(document: Json, what: string): string | null {
+  compare(document: Json, description: string): string | null {
     const expected = oracle(document);
     const message = refusal(document);
     if (message === null) this.accepted += 1;
     else this.refused += 1;
-    if ((message === null) !== expected.all) this.differences.push(`${what}: ${message ?? 'accepted'}`);
-    if (plain.some((schema) => schema(document) !== expected.schema)) this.differences.push(`${what}: the served schema`);
+    if ((message === null) !== expected.all) this.differences.push(`${description}: ${message ?? 'accepted'}`);
+    if (plain.some((schema) => schema(document) !== expected.schema)) this.differences.push(`${description}: the served schema`);
     return message;
   }
 }
@@ -95,7 +95,7 @@ describe('the validator and the tables of the format agree', () => {
     const changes = fc.array(fc.nat(1_000_000), { maxLength: 2 });
     const element = fc
       .tuple(anyElement, changes)
-      .map(([valid, choices]) => choices.reduce((now, choice) => mutant(now, choice).element, valid as unknown as Json));
+      .map(([valid, choices]) => choices.reduce((element, choice) => mutant(element, choice).element, valid as unknown as Json));
     const comparison = new Comparison();
     fc.assert(
       fc.property(fc.array(element, { maxLength: 3 }), (elements) => {

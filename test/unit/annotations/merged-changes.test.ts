@@ -28,7 +28,7 @@ it('makes each of several joined changes under the id of its own request', async
     const change = { request, change: { apply }, admit: async () => record, admitted: record, admittedAt: performance.now() };
     return underId(id, () => merged.join(change as never));
   };
-  const made = await Promise.allSettled(['one', 'two', 'three'].map(join));
-  const reasons = made.map((each) => (each.status === 'rejected' ? (each.reason as Error).message : each.status));
+  const results = await Promise.allSettled(['one', 'two', 'three'].map(join));
+  const reasons = results.map((each) => (each.status === 'rejected' ? (each.reason as Error).message : each.status));
   expect(reasons).toEqual(['made for one', 'made for two', 'made for three']);
 });

@@ -9,7 +9,7 @@ const entries = ids.map((id) => ({ id, level: 2 as const, flags: [] }));
 /** A directory that counts how often an id of its results is read. */
 function countingDirectory() {
   let looks = 0;
-  const found = (expected: readonly string[]) =>
+  const documentsOf = (expected: readonly string[]) =>
     expected.map((id) => ({
       get id() {
         looks += 1;
@@ -21,8 +21,8 @@ function countingDirectory() {
       hasMembers: true,
     }));
   const directory = {
-    users: async (expected: readonly string[]) => found(expected),
-    groups: async (expected: readonly string[]) => found(expected),
+    users: async (expected: readonly string[]) => documentsOf(expected),
+    groups: async (expected: readonly string[]) => documentsOf(expected),
     groupsOf: async () => [],
   };
   return { directory, looks: () => looks };

@@ -17,16 +17,16 @@ function holding(parts: Iterable<string>) {
 describe('files of data', () => {
   const open: DataFiles[] = [];
   const filesOf = (parts: Iterable<string>) => {
-    const made = holding(parts);
-    open.push(made);
-    return made;
+    const files = holding(parts);
+    open.push(files);
+    return files;
   };
   afterAll(() => Promise.all(open.map((files) => files.close())));
 
   it('are read as columns of numbers, or of texts if a cell is not a number', async () => {
-    const found = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, request);
-    expect(found).toMatchObject({ rows: 3, isTooLarge: false });
-    expect(found.columns).toEqual([
+    const table = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, request);
+    expect(table).toMatchObject({ rows: 3, isTooLarge: false });
+    expect(table.columns).toEqual([
       { name: 'x', values: [1, 3, 4.5] },
       { name: 'y', values: [2, null, 1000] },
       { name: 'name', values: ['a', 'b', '7'] },
@@ -34,8 +34,8 @@ describe('files of data', () => {
   });
 
   it('give the requested columns, and those that identify the subject of a row', async () => {
-    const found = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...request, keys: ['data.b.0'] });
-    expect(found.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
+    const table = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...request, keys: ['data.b.0'] });
+    expect(table.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
   });
 
   it('are read in a thread, and not on the event loop', async () => {
@@ -87,8 +87,8 @@ describe('boxes of elements', () => {
       ['bbox.y1', 5],
     ] as const);
     const compared = vi.spyOn(Math, 'max');
-    const found = new Set(Array.from({ length: count }, () => boxes.take(expected)?.elementId));
-    expect(found.size).toBe(count);
+    const elementIds = new Set(Array.from({ length: count }, () => boxes.take(expected)?.elementId));
+    expect(elementIds.size).toBe(count);
     expect(boxes.take(expected)).toBeNull();
     // Each is compared with at most 64 others.
     expect(compared.mock.calls.length).toBeLessThanOrEqual(64 * count);

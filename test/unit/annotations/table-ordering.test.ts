@@ -20,15 +20,15 @@ function rowOf(window: number, row: number) {
 }
 
 async function blockOf(window: number): Promise<BlockInput> {
-  const all = Array.from({ length: rows }, (_, row) => rowOf(window, row));
-  const codes = Float64Array.from(all, (row) => (row.group === null ? 0 : 1 + groups.indexOf(row.group)));
+  const allRows = Array.from({ length: rows }, (_, row) => rowOf(window, row));
+  const codes = Float64Array.from(allRows, (row) => (row.group === null ? 0 : 1 + groups.indexOf(row.group)));
   return {
     window,
     rows,
     live: [[10, rows]],
     columns: [
-      { name: '/score', kind: 'number', bytes: encodeNumbers(Float64Array.from(all, (row) => row.score ?? NaN)) },
-      { name: 'order', kind: 'number', bytes: encodeNumbers(Float64Array.from(all, (row) => row.order % 65_536)) },
+      { name: '/score', kind: 'number', bytes: encodeNumbers(Float64Array.from(allRows, (row) => row.score ?? NaN)) },
+      { name: 'order', kind: 'number', bytes: encodeNumbers(Float64Array.from(allRows, (row) => row.order % 65_536)) },
       { name: 'group', kind: 'text', bytes: await encodeTexts(codes, groups) },
     ],
   };
@@ -38,10 +38,10 @@ it.each([score, group])('a page by $name comes from the first rows of each block
   const blocks = await Promise.all([0, 1, 2].map(blockOf));
   const name = by === score ? 'score' : 'group';
   for (const descending of [false, true]) {
-    const all = blocks.flatMap(({ window }) =>
+    const allRows = blocks.flatMap(({ window }) =>
       Array.from({ length: rows - 10 }, (_, i) => ({ block: window, row: i + 10, ...rowOf(window, i + 10) })),
     );
-    all.sort((a, b) => {
+    allRows.sort((a, b) => {
       const [x, y] = [a[name], b[name]];
       if (x === y) return a.order - b.order;
       if (x === null || y === null) return x === null ? 1 : -1;
@@ -58,9 +58,9 @@ it.each([score, group])('a page by $name comes from the first rows of each block
         expect(sent.length).toBe(Math.min(offset + limit, rows - 10));
         expect([keys.length, orders.length]).toEqual([sent.length, sent.length]);
       }
-      const found = page({ blocks: chosen, offset, limit, descending });
-      expect(found.total).toBe(3 * (rows - 10));
-      expect(found.rows).toEqual(all.slice(offset, offset + limit).map(({ block, row }) => ({ block, row })));
+      const sorted = page({ blocks: chosen, offset, limit, descending });
+      expect(sorted.total).toBe(3 * (rows - 10));
+      expect(sorted.rows).toEqual(allRows.slice(offset, offset + limit).map(({ block, row }) => ({ block, row })));
     }
   }
 });

@@ -113,8 +113,8 @@ describe('replaceConfig', () => {
     const texts = Array.from({ length: 20 }, (_, index) => `[a]\nb = ${index}\n`);
     const results = await Promise.all(texts.map((text) => replaceConfig(text, { path })));
     expect(results.map((result) => result.status)).toEqual(texts.map(() => 'updated'));
-    const kept = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')));
-    expect(kept.toSorted()).toEqual(['[a]\nb = -1\n', ...texts].toSorted());
+    const storedTexts = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')));
+    expect(storedTexts.toSorted()).toEqual(['[a]\nb = -1\n', ...texts].toSorted());
     expect(await readFile(path, 'utf8')).toBe(texts.at(-1));
   });
 

@@ -10,11 +10,11 @@ describe('a cache of short-lived answers', () => {
     let count = 0;
     return { ask: vi.fn(async () => ({ number: ++count })) };
   }
-  const made = () => new FreshCache<{ number: number }>({ max: 10, lifetimeMs: 1000 });
+  const makeCache = () => new FreshCache<{ number: number }>({ max: 10, lifetimeMs: 1000 });
 
   it('makes one request for simultaneous callers', async () => {
     const { ask } = numbered();
-    const cache = made();
+    const cache = makeCache();
     const answers = await Promise.all(Array.from({ length: 5 }, async () => cache.get('a', ask)));
     expect(answers.map(({ number }) => number)).toEqual([1, 1, 1, 1, 1]);
     expect(cache.get('a', ask)).toEqual({ number: 1 });
@@ -23,7 +23,7 @@ describe('a cache of short-lived answers', () => {
 
   it('renews used entries in the background, so that nobody waits', async () => {
     const { ask } = numbered();
-    const cache = made();
+    const cache = makeCache();
     await cache.get('a', ask);
     await vi.advanceTimersByTimeAsync(500);
     // The cached value itself, not a promise.
@@ -35,7 +35,7 @@ describe('a cache of short-lived answers', () => {
 
   it('trusts no response older than its lifetime, counted from the request', async () => {
     const { ask } = numbered();
-    const cache = made();
+    const cache = makeCache();
     const slow = async () => {
       await new Promise((resolve) => setTimeout(resolve, 900));
       return ask();
@@ -53,7 +53,7 @@ describe('a cache of short-lived answers', () => {
 
   it('does not keep a response that was invalidated before it arrived', async () => {
     const { ask } = numbered();
-    const cache = made();
+    const cache = makeCache();
     const under = cache.get('a', ask);
     cache.delete('a');
     await under;

@@ -23,12 +23,12 @@ describe('grouped calls', () => {
       { maxSize: 10, pauseMs: 50 },
     );
     expect(await same(0)).toBe(0);
-    const all = Array.from({ length: 95 }, (_, index) => index);
-    const later = all.map(async (each) => {
+    const calls = Array.from({ length: 95 }, (_, index) => index);
+    const later = calls.map(async (each) => {
       if (each % 2 === 1) await new Promise(setImmediate);
       return same(each);
     });
-    expect(await Promise.all(later)).toEqual(all);
+    expect(await Promise.all(later)).toEqual(calls);
     expect(Math.max(...groups)).toBe(10);
     expect(groups.reduce((sum, size) => sum + size, 0)).toBe(96);
   });

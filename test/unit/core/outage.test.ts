@@ -28,9 +28,9 @@ describe('temporary failures', () => {
     new mongo.MongoBulkWriteError({ message: 'interrupted at shutdown', code: 11600 }, noResult),
     Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),
   ])('include failures of the database: %s', (error) => {
-    for (const seen of [error, wrapped(error)]) {
-      expect(isDatabaseOutage(seen)).toBe(true);
-      expect(outageOf(seen)).toMatchObject({
+    for (const thrown of [error, wrapped(error)]) {
+      expect(isDatabaseOutage(thrown)).toBe(true);
+      expect(outageOf(thrown)).toMatchObject({
         code: 'unavailable',
         message: 'The database cannot be reached at the moment. Try again later.',
       });
@@ -66,11 +66,11 @@ describe('temporary failures', () => {
     new mongo.MongoServerError({ message: 'Write conflict', code: 112 }),
     new mongo.MongoBulkWriteError({ message: 'deadlock detected', code: 16908292 }, noResult),
   ])('include collisions with another write: %s', (error) => {
-    for (const seen of [error, wrapped(error)]) {
-      expect(isCollision(seen)).toBe(true);
-      expect(isDatabaseOutage(seen)).toBe(false);
-      expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('changing the same data') });
-      expect(isPassing(seen)).toBe(true);
+    for (const thrown of [error, wrapped(error)]) {
+      expect(isCollision(thrown)).toBe(true);
+      expect(isDatabaseOutage(thrown)).toBe(false);
+      expect(outageOf(thrown)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('changing the same data') });
+      expect(isPassing(thrown)).toBe(true);
     }
   });
 

@@ -36,8 +36,8 @@ describe('temporary files', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect(await sweepTemporaryFiles(folder)).toBe(3);
-    const kept = [mine, directory.path].map((path) => basename(path));
-    expect((await readdir(folder)).sort()).toEqual([...kept, 'large-image-notes.txt'].sort());
+    const remaining = [mine, directory.path].map((path) => basename(path));
+    expect((await readdir(folder)).sort()).toEqual([...remaining, 'large-image-notes.txt'].sort());
     await directory.remove();
     expect(await readdir(folder)).not.toContain(basename(directory.path));
   });

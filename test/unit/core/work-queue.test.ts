@@ -8,13 +8,13 @@ function pieces(queue: WorkQueue) {
   return {
     begun: started,
     ask(name: string, options: Parameters<WorkQueue['run']>[1] = {}) {
-      const done = queue.run(async () => {
+      const running = queue.run(async () => {
         started.push(name);
         await new Promise<void>((resolve) => ends.set(name, resolve));
         return name;
       }, options);
-      done.catch(() => undefined);
-      return done;
+      running.catch(() => undefined);
+      return running;
     },
     /** Ends a task, and waits until the next one has begun. */
     async end(name: string) {
@@ -28,14 +28,14 @@ describe('a work queue', () => {
   it('runs up to the limit at a time, and the next when one has ended or failed', async () => {
     const queue = new WorkQueue({ name: 'things', running: 2 });
     const work = pieces(queue);
-    const all = ['a', 'b', 'c'].map((name) => work.ask(name));
+    const requests = ['a', 'b', 'c'].map((name) => work.ask(name));
     expect(work.begun).toEqual(['a', 'b']);
     expect([queue.running, queue.waiting]).toEqual([2, 1]);
     await work.end('b');
     expect(work.begun).toEqual(['a', 'b', 'c']);
     await work.end('a');
     await work.end('c');
-    expect(await Promise.all(all)).toEqual(['a', 'b', 'c']);
+    expect(await Promise.all(requests)).toEqual(['a', 'b', 'c']);
     await expect(queue.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect([queue.running, queue.waiting]).toEqual([0, 0]);
   });

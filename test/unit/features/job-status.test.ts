@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InvalidError } from '../../../src/errors.js';
 import { checkTransition } from '../../../src/features/jobs/job-status.js';
 
-const all = [0, 1, 2, 3, 4, 5, 820, 821, 822, 823, 824];
+const allStatuses = [0, 1, 2, 3, 4, 5, 820, 821, 822, 823, 824];
 
 /** The tables of the contract: each status with the allowed previous statuses. */
 const tables: Record<string, Record<number, number[]>> = {
@@ -24,8 +24,8 @@ const tables: Record<string, Record<number, number[]>> = {
 
 describe('job status transitions', () => {
   for (const [handler, table] of Object.entries(tables)) {
-    it.each(all)(`of ${handler} to %i are those of the contract`, (to) => {
-      for (const from of all) {
+    it.each(allStatuses)(`of ${handler} to %i are those of the contract`, (to) => {
+      for (const from of allStatuses) {
         const check = () => checkTransition(handler, from, to);
         if (from === to || table[to]?.includes(from)) expect(check).not.toThrow();
         else if (table[to] === undefined) {

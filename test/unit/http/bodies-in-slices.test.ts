@@ -36,10 +36,10 @@ it.each<[string, (sent: Record<string, string>) => Promise<unknown>]>([
       return ended;
     },
   ],
-])('yields to the event loop while many pieces of %s arrive', async (_what, take) => {
+])('yields to the event loop while many pieces of %s arrive', async (_what, readBody) => {
   const sent: Record<string, string> = {};
   let isTaken = false;
-  const taking = take(sent).then(() => (isTaken = true));
+  const taking = readBody(sent).then(() => (isTaken = true));
   let turns = 0;
   for (; !isTaken; turns += 1) await turn();
   await taking;

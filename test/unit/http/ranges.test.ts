@@ -3,14 +3,19 @@ import { UnsatisfiableRangeError } from '../../../src/errors.js';
 import { rangeHeaders, requestedRange } from '../../../src/http/ranges.js';
 
 const tag = '"state"';
-const whole = null;
+const completeContent = null;
 const none = 'unsatisfiable';
 
 describe('requestedRange', () => {
   it.each<
-    [header: string | undefined, size: number, expected: [number, number] | typeof whole | typeof none, condition?: string]
+    [
+      header: string | undefined,
+      size: number,
+      expected: [number, number] | typeof completeContent | typeof none,
+      condition?: string,
+    ]
   >([
-    [undefined, 10, whole],
+    [undefined, 10, completeContent],
     ['bytes=0-0', 10, [0, 1]],
     ['bytes=2-5', 10, [2, 6]],
     ['bytes=2-', 10, [2, 10]],
@@ -31,35 +36,35 @@ describe('requestedRange', () => {
     ['bytes=10-20', 10, none],
     ['bytes=-0', 10, none],
     // Malformed
-    ['bytes=5-2', 10, whole],
-    ['bytes=0-1,5-2', 10, whole],
-    ['bytes=0-1,x', 10, whole],
-    ['bytes=', 10, whole],
-    ['bytes=-', 10, whole],
-    ['bytes=1', 10, whole],
-    ['bytes=1x-2', 10, whole],
-    ['bytes=1-2-3', 10, whole],
-    ['bytes=--2', 10, whole],
-    ['bytes=1.5-2', 10, whole],
-    ['bytes=1 2-3', 10, whole],
-    ['items=1-2', 10, whole],
-    ['1-2', 10, whole],
+    ['bytes=5-2', 10, completeContent],
+    ['bytes=0-1,5-2', 10, completeContent],
+    ['bytes=0-1,x', 10, completeContent],
+    ['bytes=', 10, completeContent],
+    ['bytes=-', 10, completeContent],
+    ['bytes=1', 10, completeContent],
+    ['bytes=1x-2', 10, completeContent],
+    ['bytes=1-2-3', 10, completeContent],
+    ['bytes=--2', 10, completeContent],
+    ['bytes=1.5-2', 10, completeContent],
+    ['bytes=1 2-3', 10, completeContent],
+    ['items=1-2', 10, completeContent],
+    ['1-2', 10, completeContent],
     // Empty contents
-    ['bytes=-2', 0, whole],
-    ['bytes=0-', 0, whole],
-    ['bytes=0-0', 0, whole],
+    ['bytes=-2', 0, completeContent],
+    ['bytes=0-', 0, completeContent],
+    ['bytes=0-0', 0, completeContent],
     ['bytes=-0', 0, none],
     ['bytes=5-', 0, none],
     // Conditions
     ['bytes=2-5', 10, [2, 6], tag],
-    ['bytes=2-5', 10, whole, `W/${tag}`],
-    ['bytes=2-5', 10, whole, '"other"'],
-    ['bytes=20-', 10, whole, '"other"'],
-    ['bytes=2-5', 10, whole, 'Thu, 26 Nov 2026 10:00:00 GMT'],
+    ['bytes=2-5', 10, completeContent, `W/${tag}`],
+    ['bytes=2-5', 10, completeContent, '"other"'],
+    ['bytes=20-', 10, completeContent, '"other"'],
+    ['bytes=2-5', 10, completeContent, 'Thu, 26 Nov 2026 10:00:00 GMT'],
   ])('reads %j of %d bytes as %j', (range, size, expected, condition) => {
     const find = () => requestedRange({ range, 'if-range': condition }, { size, tag });
     if (expected === none) expect(find).toThrow(UnsatisfiableRangeError);
-    else expect(find()).toEqual(expected === whole ? whole : { start: expected[0], end: expected[1] });
+    else expect(find()).toEqual(expected === completeContent ? completeContent : { start: expected[0], end: expected[1] });
   });
 
   it('treats every condition as unmet when the content has no entity tag', () => {

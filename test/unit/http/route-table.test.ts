@@ -19,8 +19,8 @@ const paths: [RouteDefinition['method'], string][] = [
 for (const [method, path] of paths) table.add({ method, path }, `${method} ${path}`);
 
 const find = (method: string, path: string) => {
-  const found = table.find(method, path);
-  return found === null ? null : [found.value, decodeParameters(found.params)];
+  const match = table.find(method, path);
+  return match === null ? null : [match.value, decodeParameters(match.params)];
 };
 const tile = 'get /item/:itemId/tiles/zxy/:z/:x/:y';
 

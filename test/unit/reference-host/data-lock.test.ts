@@ -51,9 +51,9 @@ it('takes the folder over from a process that was killed, and only one of many d
     child.kill('SIGKILL');
     await ended;
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataDirectory(work)));
-    const held = results.filter((result) => result.status === 'fulfilled');
-    expect(held).toHaveLength(1);
-    for (const result of held) await result.value();
+    const locks = results.filter((result) => result.status === 'fulfilled');
+    expect(locks).toHaveLength(1);
+    for (const result of locks) await result.value();
   } finally {
     child.kill('SIGKILL');
   }

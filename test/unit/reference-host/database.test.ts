@@ -196,11 +196,11 @@ describe('the download', () => {
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
     const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
-    const seen: Progress[] = [];
+    const reports: Progress[] = [];
     const options = { env, directory: join(work, 'data'), downloadStallMs: patienceMs };
-    const first = await startDatabase({ ...options, report: (progress) => seen.push(progress) });
+    const first = await startDatabase({ ...options, report: (progress) => reports.push(progress) });
     expect(first.durable).toBe(true);
-    expect(seen.some(({ fraction }) => fraction !== undefined && fraction > 0)).toBe(true);
+    expect(reports.some(({ fraction }) => fraction !== undefined && fraction > 0)).toBe(true);
     await first.stop();
     const after = requests;
     const second = await startDatabase(options);
@@ -247,10 +247,10 @@ describe('mongo-java-server', () => {
       await writeFile(join(bin, name), `#!/bin/sh\nPATH=${process.env.PATH}\nexec ${program} "$@"\n`);
       await chmod(join(bin, name), 0o755);
     }
-    const kept = Object.entries(process.env).filter(([name]) =>
+    const variables = Object.entries(process.env).filter(([name]) =>
       /^(HOME|XDG_CACHE_HOME|LARGE_IMAGE_CACHE_DIR|MAVEN_.*)$/.test(name),
     );
-    return { ...rest, ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ''])), PATH: bin };
+    return { ...rest, ...Object.fromEntries(variables.map(([name, value]) => [name, value ?? ''])), PATH: bin };
   };
 
   it.skipIf(reason)('is the last resort, and not durable', async () => {

@@ -12,9 +12,9 @@ function file(index: number) {
 
 describe('missing served files', () => {
   it('are found by inode without reading them, and otherwise by their digest', async () => {
-    const gone = new GoneFiles();
+    const goneFiles = new GoneFiles();
     const files = Array.from({ length: 100_000 }, (_, index) => file(index));
-    for (const each of files) gone.add(each);
+    for (const each of files) goneFiles.add(each);
     let read = 0;
     let wrong = 0;
     for (const [index, each] of files.entries()) {
@@ -23,29 +23,29 @@ describe('missing served files', () => {
         return Promise.resolve(each.storage.digest);
       };
       const inode = index % 1000 === 0 ? 'of another disk' : each.storage.inode;
-      if ((await gone.take({ inode, size: 100, modified, digest })) !== each) wrong += 1;
+      if ((await goneFiles.take({ inode, size: 100, modified, digest })) !== each) wrong += 1;
     }
-    expect({ wrong, read, left: gone.size }).toEqual({ wrong: 0, read: 100, left: 0 });
+    expect({ wrong, read, left: goneFiles.size }).toEqual({ wrong: 0, read: 100, left: 0 });
   });
 
   it('are not found by an inode or a digest when size or time differ', async () => {
-    const gone = new GoneFiles();
-    gone.add(file(1));
+    const goneFiles = new GoneFiles();
+    goneFiles.add(file(1));
     const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('digest 1') };
-    expect(await gone.take({ ...facts, size: 101 })).toBeNull();
-    expect(await gone.take({ ...facts, modified: new Date() })).toBeNull();
-    expect(await gone.take({ ...facts, inode: '1:2', digest: () => Promise.resolve('digest 2') })).toBeNull();
-    expect(await gone.take(facts)).not.toBeNull();
-    expect(await gone.take(facts)).toBeNull();
+    expect(await goneFiles.take({ ...facts, size: 101 })).toBeNull();
+    expect(await goneFiles.take({ ...facts, modified: new Date() })).toBeNull();
+    expect(await goneFiles.take({ ...facts, inode: '1:2', digest: () => Promise.resolve('digest 2') })).toBeNull();
+    expect(await goneFiles.take(facts)).not.toBeNull();
+    expect(await goneFiles.take(facts)).toBeNull();
   });
 
   it('are found together with the other records of the same file', async () => {
-    const gone = new GoneFiles();
-    const [one, copy, other] = [file(1), file(1), file(2)];
-    for (const each of [one, copy, other]) gone.add(each);
+    const goneFiles = new GoneFiles();
+    const [original, copy, other] = [file(1), file(1), file(2)];
+    for (const each of [original, copy, other]) goneFiles.add(each);
     const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('') };
-    expect(await gone.take(facts)).toBe(one);
-    expect(gone.takeAt('/a/1')).toEqual([copy]);
-    expect(gone.itemIds()).toEqual([other.itemId]);
+    expect(await goneFiles.take(facts)).toBe(original);
+    expect(goneFiles.takeAt('/a/1')).toEqual([copy]);
+    expect(goneFiles.itemIds()).toEqual([other.itemId]);
   });
 });

@@ -42,27 +42,27 @@ describe('many served files', () => {
       lengths.push(this.length);
       return sort.call(this, compare);
     });
-    const found: string[] = [];
-    for await (const { name } of ownFiles([work])) found.push(name);
+    const listedNames: string[] = [];
+    for await (const { name } of ownFiles([work])) listedNames.push(name);
     vi.restoreAllMocks();
     expect(lengths).toEqual([1000, 200]);
-    expect(found.sort()).toEqual(names.sort());
+    expect(listedNames.sort()).toEqual(names.sort());
   });
 
   it('are compared in many turns of the event loop when all have been replaced', async () => {
     const modified = new Date();
-    const own = (ino: number): OwnFile => {
+    const ownFile = (ino: number): OwnFile => {
       const stats = { dev: 1, ino, size: 1, mtime: modified } as Stats;
       return { path: `/${ino}`, folders: [], name: String(ino), isTree: false, stats };
     };
-    const known = (ino: number): KnownFile => {
+    const knownFile = (ino: number): KnownFile => {
       const storage = { kind: 'in-place' as const, path: `/${ino}`, modified, inode: `1:${ino}` };
       return { _id: new Types.ObjectId(), name: String(ino), size: 1, itemId: new Types.ObjectId(), storage };
     };
     const indexes = Array.from({ length: 1000 }, (_, index) => index);
-    const displaced = indexes.map((index) => ({ own: own(index + 5000), files: [known(index)] }));
+    const displaced = indexes.map((index) => ({ own: ownFile(index + 5000), files: [knownFile(index)] }));
     // Every second former file is at another path now.
-    const fresh = indexes.filter((index) => index % 2 === 0).map(own);
+    const fresh = indexes.filter((index) => index % 2 === 0).map(ownFile);
     const turns = await turnsOf(async () => markMoved(displaced, fresh));
     expect(displaced.map((each) => 'isMoved' in each && each.isMoved)).toEqual(indexes.map((index) => index % 2 === 0));
     expect(turns).toBeGreaterThanOrEqual(25);
@@ -71,11 +71,11 @@ describe('many served files', () => {
   it('have their folders watched in several turns of the event loop', async () => {
     const names = Array.from({ length: 250 }, (_, index) => join(work, String(index)));
     for (const name of names) await mkdir(name);
-    let taken = 0;
+    let takenCount = 0;
     class Folders extends Set<string> {
       override *[Symbol.iterator](): Generator<string, undefined> {
         for (const name of super.values()) {
-          taken += 1;
+          takenCount += 1;
           yield name;
         }
         return undefined;
@@ -92,8 +92,8 @@ describe('many served files', () => {
     });
     try {
       rescans.follow();
-      expect(taken).toBeLessThanOrEqual(100);
-      while (taken < names.length) await new Promise(setImmediate);
+      expect(takenCount).toBeLessThanOrEqual(100);
+      while (takenCount < names.length) await new Promise(setImmediate);
     } finally {
       stop.abort();
     }

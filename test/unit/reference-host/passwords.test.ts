@@ -5,7 +5,7 @@ import { networkOf } from '../../../src/reference-host/accounts/sign-in/network-
 import { PasswordHasher } from '../../../src/reference-host/accounts/sign-in/passwords.js';
 
 /** Starts many hashes and counts those that are computed. */
-function crowd(hasher: PasswordHasher, size: number) {
+function startHashes(hasher: PasswordHasher, size: number) {
   const state = { made: 0, all: Promise.resolve() as Promise<unknown> };
   const hashes = Array.from({ length: size }, async () => {
     await hasher.isRight('a guess', null, { lane: 'stranger' });
@@ -18,11 +18,11 @@ function crowd(hasher: PasswordHasher, size: number) {
 describe('hashing of passwords', () => {
   it('verifies a password by its hash, and refuses it without one', async () => {
     const hasher = new PasswordHasher(8);
-    const kept = await hasher.hash('the password', 'known');
-    expect(kept).toMatch(/^\$argon2id\$v=19\$m=8,t=2,p=1\$/);
+    const hash = await hasher.hash('the password', 'known');
+    expect(hash).toMatch(/^\$argon2id\$v=19\$m=8,t=2,p=1\$/);
     const answers = [
-      await hasher.isRight('the password', kept, { lane: 'known' }),
-      await hasher.isRight('the passwort', kept, { lane: 'known' }),
+      await hasher.isRight('the password', hash, { lane: 'known' }),
+      await hasher.isRight('the passwort', hash, { lane: 'known' }),
       await hasher.isRight('the password', null, { lane: 'known' }),
     ];
     expect(answers).toEqual([true, false, false]);
@@ -35,7 +35,7 @@ describe('hashing of passwords', () => {
   it('lets known users overtake a crowd of strangers', async () => {
     // Each hash takes long in comparison with the time that a thread waits on a busy machine.
     const hasher = new PasswordHasher(16_384);
-    const strangers = crowd(hasher, 25);
+    const strangers = startHashes(hasher, 25);
     await hasher.hash('a password', 'known');
     expect(strangers.made).toBeLessThan(10);
     await strangers.all;
@@ -43,7 +43,7 @@ describe('hashing of passwords', () => {
 
   it('leaves threads for files while a crowd is waiting in both queues', async () => {
     const hasher = new PasswordHasher(16_384);
-    const strangers = crowd(hasher, 25);
+    const strangers = startHashes(hasher, 25);
     const users = Array.from({ length: 25 }, () => hasher.hash('a password', 'known'));
     await readFile(import.meta.filename);
     expect(strangers.made).toBeLessThan(10);

@@ -6,19 +6,19 @@ import { until } from '../../support/run/until.js';
 describe('RunningHost', () => {
   it('prepares once, and serves no request before', async () => {
     const happened: string[] = [];
-    const note = (what: string) => async () => void happened.push(what);
+    const recorder = (name: string) => async () => void happened.push(name);
     const asking: (() => void)[] = [];
     const running = await RunningHost.start({
       make: async (restart) => {
         happened.push('made');
         asking.push(restart);
-        return { app: {}, close: note('closed') } as unknown as ReferenceHost;
+        return { app: {}, close: recorder('closed') } as unknown as ReferenceHost;
       },
       prepare: async () => {
         await new Promise(setImmediate);
         happened.push('prepared');
       },
-      server: { serve: async () => void happened.push('served'), pause: note('paused') },
+      server: { serve: async () => void happened.push('served'), pause: recorder('paused') },
       report: () => undefined,
       failed: (error) => {
         throw error;

@@ -127,7 +127,7 @@ describe("the caller's own files", () => {
   const list = async (paths: string[]): Promise<Omit<OwnFile, 'stats'>[]> => {
     leftOut = [];
     const files: Omit<OwnFile, 'stats'>[] = [];
-    const walk = ownFiles(paths, { leftOut: (...what) => leftOut.push(what) });
+    const walk = ownFiles(paths, { leftOut: (...report) => leftOut.push(report) });
     for await (const { stats: _stats, ...file } of walk) files.push(file);
     return files;
   };
@@ -268,11 +268,11 @@ describe('listening', () => {
 
   it('says what to do when the port is taken', async () => {
     const other = createServer();
-    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
     await expect(listen('127.0.0.1', port)).rejects.toThrow(`Port ${port} on 127.0.0.1 is in use`);
     await expect(listen('127.0.0.1', port)).rejects.toThrow(`choose another port with PORT: ${port + 1}`);
-    await new Promise((done) => other.close(done));
+    await new Promise((resolve) => other.close(resolve));
   });
 
   it('says so when the address does not belong to this machine', async () => {

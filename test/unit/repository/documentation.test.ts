@@ -17,8 +17,8 @@ describe('documentation', () => {
     const page = await read('docs/hosts.md');
     const membersOf = async (path: string, name: string) => {
       const source = ts.createSourceFile(path, await read(path), ts.ScriptTarget.ES2022);
-      const found = source.statements.filter(ts.isInterfaceDeclaration).find((statement) => statement.name.text === name);
-      return (found?.members ?? []).map((member) => (member.name as ts.Identifier).text);
+      const declaration = source.statements.filter(ts.isInterfaceDeclaration).find((statement) => statement.name.text === name);
+      return (declaration?.members ?? []).map((member) => (member.name as ts.Identifier).text);
     };
     const members = await membersOf('src/host.ts', 'Host');
     expect(members).toContain('apiRoot');

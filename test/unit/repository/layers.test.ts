@@ -47,9 +47,9 @@ function readTable() {
   return rows
     .filter(([, may]) => may !== 'everything')
     .map(([places, may]) => {
-      const said = may.replace('as services', services);
-      const [not = ''] = /[(]not .*?[)]/.exec(said) ?? [];
-      return { place: places[0]!, allowed: wordsOf(said.replace(not, '')), refused: wordsOf(not) };
+      const allowed = may.replace('as services', services);
+      const [not = ''] = /[(]not .*?[)]/.exec(allowed) ?? [];
+      return { place: places[0]!, allowed: wordsOf(allowed.replace(not, '')), refused: wordsOf(not) };
     });
 }
 
@@ -83,8 +83,8 @@ it('enforces the import table of docs/architecture.md in the linter', async () =
     const expected: [file: string, refused: string[]][] = [];
     for (const { place, allowed, refused } of rows) {
       for (const file of filesAt(place)) {
-        const own = file.startsWith('features/') ? 'features/' : place.endsWith('/') ? place : `${dirname(place)}/`;
-        const isOwn = (name: string) => name === file || (name.startsWith(own) && !/\.(model|routes|job)\.ts$/.test(name));
+        const ownPlace = file.startsWith('features/') ? 'features/' : place.endsWith('/') ? place : `${dirname(place)}/`;
+        const isOwn = (name: string) => name === file || (name.startsWith(ownPlace) && !/\.(model|routes|job)\.ts$/.test(name));
         const may = (name: string) =>
           (isOwn(name) || allowed.some((word) => standsFor(word, name))) && !refused.some((word) => standsFor(word, name));
         expected.push([file, names.filter((name) => !may(name))]);

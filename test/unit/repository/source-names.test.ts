@@ -27,15 +27,15 @@ const mayImport = [
 it('no file outside the folder of a tile source asks for it by name', () => {
   const names = ownSources.map(({ name }) => name).join('|');
   const question = new RegExp(`(?:[sS]ourceName|registry|source\\.name|definition\\.name)\\b[^;\\n]*'(?:${names})'`, 'g');
-  const found = files.flatMap((file) => (textOf(file).match(question) ?? []).map((words) => `${file}: ${words}`));
+  const questions = files.flatMap((file) => (textOf(file).match(question) ?? []).map((words) => `${file}: ${words}`));
   // The suite for hosts writes its own records.
-  expect(found.filter((line) => !line.startsWith('testing/'))).toEqual([]);
+  expect(questions.filter((line) => !line.startsWith('testing/'))).toEqual([]);
   expect("if (item.largeImage?.sourceName !== 'dicom') return;").toMatch(question);
 });
 
 it('files outside the folders of tile sources do not use their files', () => {
-  const found = files.filter((file) =>
+  const importers = files.filter((file) =>
     / from '[^']*tilesource\/sources\/| from '\.{1,2}\/(?:\.\.\/)*sources\//.test(textOf(file)),
   );
-  expect(found.filter((file) => !mayImport.some((place) => file.startsWith(place)))).toEqual([]);
+  expect(importers.filter((file) => !mayImport.some((place) => file.startsWith(place)))).toEqual([]);
 });

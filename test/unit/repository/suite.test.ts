@@ -20,15 +20,15 @@ function groupsOf(file: string): string[] {
 }
 
 /** The test modules that a file imports, directly or indirectly. */
-function supportOf(file: string, seen = new Set<string>()): Set<string> {
+function supportOf(file: string, modules = new Set<string>()): Set<string> {
   const imports = /^(?:import|export) (?!type)[^;]*? from '(\.[^']+)\.js';$/gm;
   for (const [, path] of readFileSync(join(root, file), 'utf8').matchAll(imports)) {
-    const found = `${relative(root, join(root, dirname(file), path!))}.ts`;
-    if (!found.startsWith('test/') || seen.has(found)) continue;
-    seen.add(found);
-    supportOf(found, seen);
+    const module = `${relative(root, join(root, dirname(file), path!))}.ts`;
+    if (!module.startsWith('test/') || modules.has(module)) continue;
+    modules.add(module);
+    supportOf(module, modules);
   }
-  return seen;
+  return modules;
 }
 
 it('finds every test file in one group', () => {

@@ -38,7 +38,7 @@ async function open(path: string): Promise<TileSource> {
 async function converted(path: string, request: ConversionRequest = {}) {
   const output = join(folder, `made-${(runs += 1)}.tiff`);
   const log: string[] = [];
-  const done: number[] = [];
+  const passes: number[] = [];
   await convert(
     {
       input: { path, name: 'slide.tif', mimeType: '' },
@@ -49,12 +49,12 @@ async function converted(path: string, request: ConversionRequest = {}) {
       version: '0',
     },
     {
-      progress: (part) => void done.push(part),
+      progress: (part) => void passes.push(part),
       log: (text) => void log.push(text),
       vipsPass: () => Promise.reject(new Error('libvips is not needed')),
     },
   );
-  return { output, source: await open(output), said: log.join(''), done };
+  return { output, source: await open(output), report: log.join(''), passes: passes };
 }
 
 /** A picture in which every tile is different. */
@@ -85,14 +85,14 @@ async function slide({ form, powers, gaps = [] }: Slide): Promise<string> {
   const directories = await Promise.all(
     powers.map(async (power): Promise<WrittenDirectory> => {
       const [w, h] = [width >> power, height >> power];
-      const whole = picture(Math.ceil(w / side) * side, Math.ceil(h / side) * side, bands);
+      const padded = picture(Math.ceil(w / side) * side, Math.ceil(h / side) * side, bands);
       const chunks: (Uint8Array | null)[] = [];
       for (let top = 0; top < h; top += side) {
         for (let left = 0; left < w; left += side) {
           const tile = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
           for (let y = 0; y < side; y += 1) {
-            const from = ((top + y) * whole.width + left) * bands;
-            tile.data.set(whole.data.subarray(from, from + side * bands), y * side * bands);
+            const from = ((top + y) * padded.width + left) * bands;
+            tile.data.set(padded.data.subarray(from, from + side * bands), y * side * bands);
           }
           chunks.push(power === 0 && gaps.includes(chunks.length) ? null : await packJpegTile(tile, form, 75));
         }
@@ -138,8 +138,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
 
   it('is copied: every level has the samples that it had, for this package and for libvips', async () => {
     const path = await slide({ form, powers: [0, 1, 2] });
-    const { source, output, said, done } = await converted(path);
-    expect(said).toContain('Copied the tiles of 3 of 3 levels of frame 0');
+    const { source, output, report, passes } = await converted(path);
+    expect(report).toContain('Copied the tiles of 3 of 3 levels of frame 0');
     expect(source.metadata).toMatchObject({ sizeX: width, sizeY: height, tileWidth: side, bandCount: bands });
     const from = await open(path);
     for (const level of source.populatedLevels) {
@@ -147,8 +147,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
       const page = source.metadata.levels - 1 - level;
       expect((await libvips(output, page, bands)).equals(await libvips(path, page, bands))).toBe(true);
     }
-    expect(done.toSorted((a, b) => a - b)).toEqual(done);
-    expect(done.at(-1)).toBeCloseTo(1, 5);
+    expect(passes.toSorted((a, b) => a - b)).toEqual(passes);
+    expect(passes.at(-1)).toBeCloseTo(1, 5);
   });
 
   it('is like the picture that its tiles were encoded from', async () => {
@@ -159,8 +159,8 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
 
   it('has its gaps filled in the form of its neighbors, and missing levels made', async () => {
     const path = await slide({ form, powers: [0, 2], gaps: [1, 5] });
-    const { source, output, said, done } = await converted(path);
-    expect(said).toContain('Copied the tiles of 2 of 3 levels');
+    const { source, output, report, passes } = await converted(path);
+    expect(report).toContain('Copied the tiles of 2 of 3 levels');
     expect(source.populatedLevels).toEqual([0, 1, 2]);
     const from = await open(path);
     const [finest, expected] = await Promise.all([wholeLevel(source, 2), wholeLevel(from, 2)]);
@@ -181,24 +181,26 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
       }
     }
     expect((await libvips(output, 0, bands)).length).toBe(width * height * bands);
-    expect(done.toSorted((a, b) => a - b)).toEqual(done);
+    expect(passes.toSorted((a, b) => a - b)).toEqual(passes);
   });
 });
 
 describe('re-encodes tiles', () => {
-  const whole = { form: forms['YCbCr 4:2:0']!, powers: [0, 1, 2] };
+  const threeLevels = { form: forms['YCbCr 4:2:0']!, powers: [0, 1, 2] };
   it.each<[string, ConversionRequest]>([
     ['of a different size', { tileSize: 128 }],
     ['of another quality', { quality: 50 }],
     ['of another compression', { compression: 'deflate' }],
   ])('when they are requested %s', async (_name, request) => {
-    const { said, source } = await converted(await slide(whole), request);
-    expect(said).not.toContain('Copied');
+    const { report, source } = await converted(await slide(threeLevels), request);
+    expect(report).not.toContain('Copied');
     expect(source.metadata.tileWidth).toBe(request.tileSize ?? 256);
   });
 
   it('when reduced levels consist of chosen pixels, except for the finest one', async () => {
-    expect((await converted(await slide(whole), { reduction: 'nearest' })).said).toContain('Copied the tiles of 1 of 3 levels');
+    expect((await converted(await slide(threeLevels), { reduction: 'nearest' })).report).toContain(
+      'Copied the tiles of 1 of 3 levels',
+    );
   });
 });
 
@@ -207,8 +209,8 @@ describe.skipIf(fixtures === null)('pyramids that tifffile wrote', () => {
     'are copied: %s',
     async (name, powers) => {
       const path = join(fixtures!.folder, name);
-      const { source, output, said } = await converted(path);
-      expect(said).toContain(`Copied the tiles of ${powers.length} of 4 levels`);
+      const { source, output, report } = await converted(path);
+      expect(report).toContain(`Copied the tiles of ${powers.length} of 4 levels`);
       const from = await open(path);
       const bands = from.metadata.bandCount;
       for (const [page, power] of powers.entries()) {

@@ -19,16 +19,16 @@ it('limits the number of blocks when they have no samples', async () => {
 });
 
 it('a closed file releases its blocks, and no others', async () => {
-  const all = new DecodedBlocks(2 ** 24);
-  const [one, other] = [all.ofFile(), all.ofFile()];
-  for (const blocks of [one, other]) await blocks.read('a', empty);
-  one.forget();
+  const decodedBlocks = new DecodedBlocks(2 ** 24);
+  const [first, second] = [decodedBlocks.ofFile(), decodedBlocks.ofFile()];
+  for (const blocks of [first, second]) await blocks.read('a', empty);
+  first.forget();
   const decoded: string[] = [];
   const noting = (name: string) => () => {
     decoded.push(name);
     return empty();
   };
-  await one.read('a', noting('one'));
-  await other.read('a', noting('other'));
+  await first.read('a', noting('one'));
+  await second.read('a', noting('other'));
   expect(decoded).toEqual(['one']);
 });

@@ -159,7 +159,7 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
 };
 
 /** Where the brightness is half way along a line through the picture, in pixels from its edge. */
-async function found(bytes: Uint8Array, axis: 'x' | 'y'): Promise<number> {
+async function edgePosition(bytes: Uint8Array, axis: 'x' | 'y'): Promise<number> {
   const { data, info } = await sharp(bytes).greyscale().raw().toBuffer({ resolveWithObject: true });
   const length = axis === 'x' ? info.width : info.height;
   const at = (position: number) =>
@@ -203,7 +203,7 @@ describe.each(Object.keys(sources))('edges of %s', (name) => {
         const { left = 0, top = 0, regionWidth = width - left, regionHeight = height - top } = request;
         const expected =
           axis === 'x' ? ((edge.x - left) * size.width) / regionWidth : ((edge.y - top) * size.height) / regionHeight;
-        const off = (await found(picture.bytes, axis)) - expected;
+        const off = (await edgePosition(picture.bytes, axis)) - expected;
         if (Math.abs(off) > 0.05) wrong.push(`${region}, resample ${resample}: ${off.toFixed(3)}`);
       }
     } finally {
@@ -223,13 +223,13 @@ describe('edges elsewhere', () => {
       const scale = 2 ** (levels - 1 - z);
       const x = Math.floor(edge.x / scale / 128);
       const tile = await image.tile({ level: z, x, y: 0, encoding: 'PNG', edge: 'crop' });
-      expect(Math.abs((await found(tile.bytes, 'x')) - (edge.x / scale - x * 128)), `level ${z}`).toBeLessThan(0.05);
+      expect(Math.abs((await edgePosition(tile.bytes, 'x')) - (edge.x / scale - x * 128)), `level ${z}`).toBeLessThan(0.05);
     }
     for (const dzi of [8, 9, 10, 11]) {
       const factor = 2 ** (11 - dzi);
       const x = Math.floor(edge.x / factor / 128);
       const tile = await image.dziTile({ level: dzi, name: `${x}_0.png`, tilesize: 128 });
-      expect(Math.abs((await found(tile.bytes, 'x')) - (edge.x / factor - x * 128)), `level ${dzi}`).toBeLessThan(0.05);
+      expect(Math.abs((await edgePosition(tile.bytes, 'x')) - (edge.x / factor - x * 128)), `level ${dzi}`).toBeLessThan(0.05);
     }
     // The last column of tiles ends with a part of a pixel.
     const right = paint({ width, height, bands: 3 }, (x) => (x < 1051 ? dark : bright));
@@ -238,12 +238,12 @@ describe('edges elsewhere', () => {
       name: '1_0.png',
       tilesize: 128,
     });
-    expect(Math.abs((await found(last.bytes, 'x')) - (1051 / 8 - 128))).toBeLessThan(0.05);
+    expect(Math.abs((await edgePosition(last.bytes, 'x')) - (1051 / 8 - 128))).toBeLessThan(0.05);
     const streamed = await image.region({ width: 749, encoding: 'TILED', tiffCompression: 'none' });
     if (streamed.kind !== 'stream') throw new Error('expected a stream');
     const chunks: Buffer[] = [];
     for await (const chunk of streamed.stream) chunks.push(chunk as Buffer);
-    expect(Math.abs((await found(Buffer.concat(chunks), 'x')) - (edge.x * 749) / width)).toBeLessThan(0.05);
+    expect(Math.abs((await edgePosition(Buffer.concat(chunks), 'x')) - (edge.x * 749) / width)).toBeLessThan(0.05);
   });
 
   it('a region whose pixels are picked contains only values of the image', async () => {

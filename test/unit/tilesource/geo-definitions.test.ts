@@ -6,7 +6,7 @@ import { projectToWebMercator } from '../../../src/tilesource/geo/web-mercator.j
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 
 const named = (code: number) => ({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: code });
-const made = (kind: number, keys: Record<string, number>) => ({
+const userDefined = (kind: number, keys: Record<string, number>) => ({
   GTModelTypeGeoKey: 1,
   GeographicTypeGeoKey: 4326,
   ProjectedCSTypeGeoKey: 32_767,
@@ -32,7 +32,7 @@ describe('projections', () => {
     ],
     [
       'a custom system in feet',
-      made(1, {
+      userDefined(1, {
         ProjLinearUnitsGeoKey: 9003,
         ProjNatOriginLongGeoKey: 20,
         ProjNatOriginLatGeoKey: 10,
@@ -43,19 +43,19 @@ describe('projections', () => {
     ],
     [
       'around a pole, with a parallel',
-      made(15, { ProjStraightVertPoleLongGeoKey: -30, ProjNatOriginLatGeoKey: 75, ProjScaleAtNatOriginGeoKey: 1 }),
+      userDefined(15, { ProjStraightVertPoleLongGeoKey: -30, ProjNatOriginLatGeoKey: 75, ProjScaleAtNatOriginGeoKey: 1 }),
       [707450.47, -843106.64],
       [10, 80],
     ],
     [
       'around a pole, with a scale',
-      made(15, { ProjStraightVertPoleLongGeoKey: 30, ProjNatOriginLatGeoKey: -90, ProjScaleAtNatOriginGeoKey: 0.994 }),
+      userDefined(15, { ProjStraightVertPoleLongGeoKey: 30, ProjNatOriginLatGeoKey: -90, ProjScaleAtNatOriginGeoKey: 0.994 }),
       [-380651.71, 1045831.97],
       [10, -80],
     ],
     [
       'equidistant with a parallel',
-      made(17, { ProjStdParallel1GeoKey: 30, ProjCenterLatGeoKey: 0, ProjCenterLongGeoKey: 5 }),
+      userDefined(17, { ProjStdParallel1GeoKey: 30, ProjCenterLatGeoKey: 0, ProjCenterLongGeoKey: 5 }),
       [482027.53, 4452779.63],
       [10, 40],
     ],

@@ -249,15 +249,15 @@ describe('regions', () => {
 
   it('answers only stored levels when exact', () => {
     const image = shape(2000, 1000);
-    const all = [0, 1, 2, 3];
-    expect(planRegion(image, all, { magnification: 10, exact: true })).toMatchObject({
+    const allLevels = [0, 1, 2, 3];
+    expect(planRegion(image, allLevels, { magnification: 10, exact: true })).toMatchObject({
       level: 2,
       output: { width: 1000, height: 500 },
     });
-    expect(planRegion(image, all, { magnification: 7, exact: true })).toBeNull();
+    expect(planRegion(image, allLevels, { magnification: 7, exact: true })).toBeNull();
     expect(planRegion(image, [3], { magnification: 10, exact: true })).toBeNull();
-    expect(planRegion(image, all, { magnification: 40, exact: true })).toBeNull();
-    expect(planRegion(image, all, { exact: true })).toMatchObject({ level: 3, output: { width: 2000, height: 1000 } });
+    expect(planRegion(image, allLevels, { magnification: 40, exact: true })).toBeNull();
+    expect(planRegion(image, allLevels, { exact: true })).toMatchObject({ level: 3, output: { width: 2000, height: 1000 } });
   });
 
   it('scales by magnification and by pixel size', () => {

@@ -153,11 +153,11 @@ describe('regions', () => {
 
   it('a shrunk region is what libvips makes of the whole image', async () => {
     const image = openLargeImage(rasterSource(photo).source);
-    const made = await pixels(await image.region({ width: 150, encoding: 'PNG' }));
+    const shrunk = await pixels(await image.region({ width: 150, encoding: 'PNG' }));
     const raw = { width: 200, height: 150, channels: 3 as const };
     const expected = await sharp(photo.data, { raw }).resize(150, 112, { fit: 'fill' }).raw().toBuffer();
-    expect([made.width, made.height]).toEqual([150, 112]);
-    expect(made.data.equals(expected)).toBe(true);
+    expect([shrunk.width, shrunk.height]).toEqual([150, 112]);
+    expect(shrunk.data.equals(expected)).toBe(true);
   });
 
   it.each([
@@ -234,8 +234,8 @@ describe('regions', () => {
     };
     for (const tiffCompression of ['none', 'lzw', 'jpeg']) {
       expect(await tags({}, { width: 100, tiffCompression })).toMatchObject({ hasResolution: false, width: 100 });
-      const known = await tags({ mmX: 0.001, mmY: 0.001 }, { width: 100, tiffCompression });
-      expect(known).toEqual({ hasResolution: true, density: 12_700, perCentimeter: 5000, width: 100 });
+      const withSize = await tags({ mmX: 0.001, mmY: 0.001 }, { width: 100, tiffCompression });
+      expect(withSize).toEqual({ hasResolution: true, density: 12_700, perCentimeter: 5000, width: 100 });
       // Sizes of maps and electron microscopes.
       for (const mm of [30_000, 2e-7]) {
         const { perCentimeter } = await tags({ mmX: mm, mmY: mm }, { width: 100, tiffCompression });
@@ -426,8 +426,8 @@ describe('frames side by side', () => {
     const sprite = await pixels(await image.tileFrames(request));
     expect([sprite.width, sprite.height]).toEqual([30, 60]);
     expect([sprite.at(5, 5)[0], sprite.at(5, 25)[0], sprite.at(5, 35)[0]]).toEqual([170, 64, 10]);
-    const one = await pixels(await image.tileFrames({ frameList: [1], encoding: 'PNG' }));
-    expect([one.width, one.height, one.at(0, 0)[0]]).toEqual([20, 10, 90]);
+    const secondFrame = await pixels(await image.tileFrames({ frameList: [1], encoding: 'PNG' }));
+    expect([secondFrame.width, secondFrame.height, secondFrame.at(0, 0)[0]]).toEqual([20, 10, 90]);
   });
 
   it('refuses sprites beyond the limit', async () => {
@@ -445,8 +445,8 @@ describe('associated images and Deep Zoom', () => {
       readAssociatedImage: async (name: string) => (name === 'label' ? { raster: gray, format: 'LZW' } : null),
     });
     expect(image.associatedImages()).toEqual(['label']);
-    const found = await image.associatedImage('label', { width: 400, encoding: 'PNG' });
-    expect(found && (await pixels(found)).width).toBe(400);
+    const label = await image.associatedImage('label', { width: 400, encoding: 'PNG' });
+    expect(label && (await pixels(label)).width).toBe(400);
     expect(await image.associatedImage('macro', {})).toBeNull();
     expect(await image.associatedImageMetadata('label')).toEqual({ sizeX: 200, sizeY: 150, mode: 'L', format: 'LZW' });
     expect(await image.associatedImageMetadata('macro')).toEqual({});

@@ -53,10 +53,10 @@ describe('the steps from plane to plane and from time to time', () => {
       [0.00025, 1.5],
     ],
     ['CZI without them', stepsOfCzi('', ''), [null, null]],
-  ])('are read from %s', (_name, found, expected) => {
+  ])('are read from %s', (_name, actual, expected) => {
     for (const [at, step] of expected.entries()) {
-      if (step === null) expect(found[at]).toBeNull();
-      else expect(found[at]).toBeCloseTo(step, 12);
+      if (step === null) expect(actual[at]).toBeNull();
+      else expect(actual[at]).toBeCloseTo(step, 12);
     }
   });
 

@@ -39,9 +39,9 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     canvas: { isConnected: true },
     size: () => ({ width: 400, height: 200 }),
     placement: () => at,
-    paintOn: (given: typeof paint) => ((paint = given), () => {}),
+    paintOn: (painter: typeof paint) => ((paint = painter), () => {}),
     repaint: () => paint({ drawImage() {}, resetTransform() {} }, 1),
-    onRest: (given: () => void) => (settle = given),
+    onRest: (listener: () => void) => (settle = listener),
   };
   const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
   const cut = {
@@ -54,7 +54,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
   };
   const layer = new CellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
-  const taken = async () => {
+  const takeDrawn = async () => {
     await new Promise(setImmediate);
     return drawn.splice(0);
   };
@@ -64,13 +64,13 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     move(x: number, y: number) {
       at = new Moved(x, y);
       stage.repaint();
-      return taken();
+      return takeDrawn();
     },
     rest() {
       settle();
-      return taken();
+      return takeDrawn();
     },
-    repaint: () => (stage.repaint(), taken()),
+    repaint: () => (stage.repaint(), takeDrawn()),
   };
 }
 
@@ -93,11 +93,11 @@ it('draws only cells ahead while the view moves, and all near ones when it rests
 });
 
 it('draws incomplete cells when they are complete, or in view', async () => {
-  let known = 6;
-  const layer = layerOf(({ column }) => column < known);
+  let count = 6;
+  const layer = layerOf(({ column }) => column < count);
   await layer.repaint();
   expect(await layer.move(-150, -10)).toEqual([]);
-  known = 7;
+  count = 7;
   expect((await layer.move(-151, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
   expect((await layer.move(-350, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
   expect((await layer.rest()).toSorted()).toEqual(cells([6], [-1]));

@@ -67,7 +67,7 @@ const takesNames = /\.(querySelector(All)?|closest|get|startsWith|endsWith|inclu
 /** The strings of a source file that read like texts of the page, one per line. */
 function textsIn(name: string): string[] {
   const file = parse(name);
-  const found: string[] = [];
+  const texts: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node) || ts.isTypeNode(node)) return;
     if (ts.isCallExpression(node) && takesNames.test(node.expression.getText().replace('?.', '.'))) return visit(node.expression);
@@ -75,11 +75,11 @@ function textsIn(name: string): string[] {
     if (ts.isPropertyAssignment(node)) return visit(node.initializer);
     const isPart = ts.isTemplateHead(node) || ts.isTemplateMiddle(node) || ts.isTemplateTail(node);
     if ((ts.isStringLiteralLike(node) || isPart) && readsAsText(node.text, isPart) && !names.has(node.text))
-      found.push(`${name}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1} ${JSON.stringify(node.text)}`);
+      texts.push(`${name}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1} ${JSON.stringify(node.text)}`);
     ts.forEachChild(node, visit);
   };
   visit(file);
-  return found;
+  return texts;
 }
 
 /** Whether a string has a capitalized word or two words, or is part of a sentence around a value. */
@@ -182,23 +182,23 @@ describe('the German texts', () => {
 
 describe('the sources of the page', () => {
   it('read no text while they are loaded, because its language is not known yet', () => {
-    const found: string[] = [];
-    for (const name of sources.filter((one) => !/(texts\.ts|^languages\/.*)$/.test(one))) {
+    const texts: string[] = [];
+    for (const name of sources.filter((name) => !/(texts\.ts|^languages\/.*)$/.test(name))) {
       const file = parse(name);
       const visit = (node: ts.Node): void => {
         if (ts.isFunctionLike(node) || ts.isImportDeclaration(node) || ts.isPropertyDeclaration(node)) return;
         const { line } = file.getLineAndCharacterOfPosition(node.getStart());
-        if (ts.isIdentifier(node) && node.text.endsWith('Texts')) found.push(`${name}:${line + 1} ${node.parent.getText()}`);
+        if (ts.isIdentifier(node) && node.text.endsWith('Texts')) texts.push(`${name}:${line + 1} ${node.parent.getText()}`);
         ts.forEachChild(node, visit);
       };
       visit(file);
     }
-    expect(found).toEqual([]);
+    expect(texts).toEqual([]);
   });
 
   it('contain no texts', () => {
-    const found = sources.filter((name) => !holdsOtherWords.test(name)).flatMap(textsIn);
-    expect(found).toEqual([]);
+    const texts = sources.filter((name) => !holdsOtherWords.test(name)).flatMap(textsIn);
+    expect(texts).toEqual([]);
   });
 
   it('have every file with texts in the catalog', () => {

@@ -13,7 +13,7 @@ function patchOf(area: Box, elements: Element[]) {
   return { box: area, elements, orders: elements.map(({ id }) => Number(id)) };
 }
 
-const idsOf = (found: Map<string, Element>) => [...found.keys()].map(Number);
+const idsOf = (elements: Map<string, Element>) => [...elements.keys()].map(Number);
 
 it('merges patches without gaps, in the order of the annotation', () => {
   const patches = new Patches();

@@ -26,10 +26,10 @@ describe('polygons in the viewer', () => {
     const element = { id: 'a', group: 'g', ...shape } as unknown as Element;
     const polygon = polygonOf(element)!;
     expect(areaOf(polygon) / area).toBeCloseTo(1, 2);
-    const made = asPolygon(element, polygon);
-    expect(made).toMatchObject({ id: 'a', group: 'g', type: 'polyline', closed: true });
-    expect(made.points![0]![2]).toBe(3);
-    expect(Object.keys(made).toSorted()).toEqual(['closed', 'group', 'id', 'points', 'type']);
+    const polygonElement = asPolygon(element, polygon);
+    expect(polygonElement).toMatchObject({ id: 'a', group: 'g', type: 'polyline', closed: true });
+    expect(polygonElement.points![0]![2]).toBe(3);
+    expect(Object.keys(polygonElement).toSorted()).toEqual(['closed', 'group', 'id', 'points', 'type']);
   });
 
   it('makes no polygons of lines and points', () => {
@@ -39,10 +39,10 @@ describe('polygons in the viewer', () => {
 
   it('merges shapes that touch each other, and refuses others', async () => {
     const [first, second] = [square(0, 0, 100, { group: 'a' }), square(50, 0, 100, { group: 'b' })];
-    const [merged, gone] = await mergeEdits([first, second]);
+    const [merged, removal] = await mergeEdits([first, second]);
     expect(merged).toMatchObject({ before: first, after: { id: first.id, group: 'a' } });
     expect(areaOf({ points: merged!.after!.points! })).toBeCloseTo(15_000);
-    expect(gone).toEqual({ before: second, after: null });
+    expect(removal).toEqual({ before: second, after: null });
     await expect(mergeEdits([first, square(300, 0, 10)])).rejects.toThrow('do not touch');
   });
 
@@ -52,8 +52,8 @@ describe('polygons in the viewer', () => {
     const [ring, ...others] = polygons.subtract([outer!], [hole!]);
     expect(others).toEqual([]);
     expect(ring!.holes.map((points) => areaOf({ points }))).toEqual([1600]);
-    const [whole] = polygons.unite([ring!, hole!]);
-    expect([whole!.holes, areaOf(whole!)]).toEqual([[], 10_000]);
+    const [united] = polygons.unite([ring!, hole!]);
+    expect([united!.holes, areaOf(united!)]).toEqual([[], 10_000]);
   });
 
   it('splits shapes that a line crosses, except locked ones', async () => {
@@ -70,8 +70,8 @@ describe('polygons in the viewer', () => {
     const shape = square(0, 0, 100);
     for (const cut of [line([30, -10, 0], [30, 400, 0]), line([-10, -7, 0], [90, 111, 0])]) {
       const parts = (await splitEdits([shape], cut)).map(({ after }) => after!);
-      const [merged, ...gone] = await mergeEdits(parts);
-      expect(gone).toEqual([{ before: parts[1], after: null }]);
+      const [merged, ...removedIds] = await mergeEdits(parts);
+      expect(removedIds).toEqual([{ before: parts[1], after: null }]);
       const { points = [] } = merged!.after!;
       expect(points).toHaveLength(4);
       for (const [x, y] of points)

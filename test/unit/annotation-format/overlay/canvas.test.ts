@@ -101,12 +101,12 @@ describe('drawing elements', () => {
       const points = ring(...Array.from({ length: 7 }, (): [number, number] => [random() * 160 - 16, random() * 160 - 16]));
       return { type: 'polyline', points, closed: true, fillColor: 'rgba(0, 128, 255, 0.2)', lineColor: '#c00', lineWidth: 3 };
     });
-    const whole = drawn(elements, { width: 128, height: 128 });
+    const largePicture = drawn(elements, { width: 128, height: 128 });
     const part = drawn(elements, { left: 64, top: 64 });
     let worst = 0;
     for (let y = 0; y < 64; y += 1) {
       for (let x = 0; x < 64; x += 1) {
-        const [a, b] = [whole.at(x + 64, y + 64), part.at(x, y)];
+        const [a, b] = [largePicture.at(x + 64, y + 64), part.at(x, y)];
         if (a[3]! < 8) continue;
         for (let i = 0; i < 4; i += 1) worst = Math.max(worst, Math.abs(a[i]! - b[i]!));
       }
@@ -205,14 +205,14 @@ describe('drawing elements', () => {
       colorRange: ['rgba(255, 0, 0, 0)', 'rgba(255, 0, 0, 1)'],
       rangeValues: [0, 100],
     };
-    const whole = drawn([heatmap], { width: 128 });
+    const largePicture = drawn([heatmap], { width: 128 });
     const tiles = [0, 64].map((left) => drawn([heatmap], { left }));
     for (let y = 0; y < 64; y += 3) {
       for (let x = 0; x < 128; x += 1) {
         const [, , , opacity] = tiles[x < 64 ? 0 : 1]!.at(x % 64, y);
-        expect(Math.abs(opacity! - whole.at(x, y)[3]!), `${x}, ${y}`).toBeLessThanOrEqual(1);
+        expect(Math.abs(opacity! - largePicture.at(x, y)[3]!), `${x}, ${y}`).toBeLessThanOrEqual(1);
       }
     }
-    expect(whole.at(64, 32)[3]).toBeGreaterThan(20);
+    expect(largePicture.at(64, 32)[3]).toBeGreaterThan(20);
   });
 });

@@ -11,7 +11,7 @@ function expected(...lists: (readonly (readonly [number, number])[])[]): [number
   return [...sums].sort(([a], [b]) => a - b);
 }
 
-function found(cells: DensityCells): [number, number][] {
+function cellsIn(cells: DensityCells): [number, number][] {
   return Array.from(cells.keys, (key, i) => [key, cells.shares[i]!]);
 }
 
@@ -21,11 +21,11 @@ describe('cells of a density', () => {
       fc.property(entries, entries, (first, second) => {
         const cells = new DensityCells();
         for (const [key, share] of [...first, ...first]) cells.add(key, share);
-        expect(found(cells)).toEqual(expected(first, first));
+        expect(cellsIn(cells)).toEqual(expected(first, first));
         const others = new DensityCells();
         for (const [key, share] of second) others.add(key, share);
         cells.addAll(others);
-        expect(found(cells)).toEqual(expected(first, first, second));
+        expect(cellsIn(cells)).toEqual(expected(first, first, second));
         expect(cells.size).toBe(cells.keys.length);
       }),
     );
@@ -44,7 +44,7 @@ describe('cells of a density', () => {
       cells.add(3 * 65_536 + row * 256 + column, 4);
     }
     cells.halveInto(parent, (128 << 8) + 128);
-    expect(found(parent)).toEqual([
+    expect(cellsIn(parent)).toEqual([
       [3 * 65_536 + 128 * 256 + 128 + 127, 1],
       [3 * 65_536 + 255 * 256 + 128 + 1, 3],
     ]);

@@ -20,11 +20,11 @@ function shapes(count: number, seed = 5): AnnotationElement[] {
   const random = randomNumbers(seed);
   return Array.from({ length: count }, (_, i): AnnotationElement => {
     const center: [number, number, number] = [50 + random() * (side - 100), 50 + random() * (side - 100), 0];
-    const look = { fillColor: ['#f00', 'rgba(0, 255, 0, 0.5)'][i % 2]!, lineWidth: i % 3, group: `g${i % 4}` };
+    const style = { fillColor: ['#f00', 'rgba(0, 255, 0, 0.5)'][i % 2]!, lineWidth: i % 3, group: `g${i % 4}` };
     const width = 2 + 28 * random() ** 2;
-    if (i % 5 === 0) return { type: 'rectangle', center, width, height: width / 2, ...look };
-    if (i % 5 === 1) return { type: 'point', center, ...look };
-    return { type: 'ellipse', center, width, height: width * 0.8, ...look };
+    if (i % 5 === 0) return { type: 'rectangle', center, width, height: width / 2, ...style };
+    if (i % 5 === 1) return { type: 'point', center, ...style };
+    return { type: 'ellipse', center, width, height: width * 0.8, ...style };
   });
 }
 
@@ -99,13 +99,13 @@ describe('densities', () => {
     let compared = 0;
     for (const level of pyramid) {
       const expected = cellsOf(counted(elements, level.level).level(level.level));
-      const found = cellsOf(level);
-      expect(found.size).toBeGreaterThan(0);
+      const cells = cellsOf(level);
+      expect(cells.size).toBeGreaterThan(0);
       // There are so many cells that an assertion for each would take too long.
-      expect([...found].filter(([key, share]) => !(Math.abs(share - (expected.get(key) ?? 0)) < 0.0005 + 0.01 * share))).toEqual(
+      expect([...cells].filter(([key, share]) => !(Math.abs(share - (expected.get(key) ?? 0)) < 0.0005 + 0.01 * share))).toEqual(
         [],
       );
-      expect([...expected].filter(([key, share]) => share > 0.0005 && !found.has(key))).toEqual([]);
+      expect([...expected].filter(([key, share]) => share > 0.0005 && !cells.has(key))).toEqual([]);
       compared += 1;
     }
     expect(compared).toBeGreaterThan(4);
@@ -194,11 +194,11 @@ describe('densities', () => {
       }
       return { sum: layer.total(), groups: new Set(points.points(1e6).map(({ group }) => group)) };
     };
-    const all = total();
+    const ofAllGroups = total();
     const parts = ['g0', 'g1', 'g2', 'g3'].map((group) => total(new Set([group])));
-    expect(all.groups).toEqual(new Set(['g0', 'g1', 'g2', 'g3']));
+    expect(ofAllGroups.groups).toEqual(new Set(['g0', 'g1', 'g2', 'g3']));
     expect(parts[2]?.groups).toEqual(new Set(['g2']));
-    expect(parts.reduce((sum, part) => sum + part.sum, 0) / all.sum).toBeCloseTo(1, 4);
+    expect(parts.reduce((sum, part) => sum + part.sum, 0) / ofAllGroups.sum).toBeCloseTo(1, 4);
     expect(total(new Set([null])).sum).toBe(0);
   });
 });

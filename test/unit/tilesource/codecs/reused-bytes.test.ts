@@ -17,10 +17,10 @@ it('lends bytes that were returned once, and only those that were borrowed', () 
 it('keeps no more than some buffers of a few lengths', () => {
   const many = Array.from({ length: 20 }, () => borrowBytes(512));
   for (const each of many) returnBytes(each);
-  const kept = Array.from({ length: 20 }, () => borrowBytes(512)).filter(({ buffer }) =>
+  const reused = Array.from({ length: 20 }, () => borrowBytes(512)).filter(({ buffer }) =>
     many.some((each) => each.buffer === buffer),
   );
-  expect(kept.length).toBeLessThanOrEqual(8);
+  expect(reused.length).toBeLessThanOrEqual(8);
   const large = borrowBytes(2 ** 21);
   returnBytes(large);
   expect(borrowBytes(2 ** 21).buffer).not.toBe(large.buffer);

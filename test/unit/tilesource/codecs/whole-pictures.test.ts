@@ -212,9 +212,9 @@ describe('pictures that are decoded as a whole', () => {
         },
       ]);
     const at = old([0, 0]).indexOf(jpeg);
-    const whole = await open(old([at, jpeg.length]));
-    expect(await wholeLevel(whole)).toEqual([...(await sharp(jpeg).raw().toBuffer())]);
-    await Promise.all([packed.close(), xl.close(), whole.close()]);
+    const complete = await open(old([at, jpeg.length]));
+    expect(await wholeLevel(complete)).toEqual([...(await sharp(jpeg).raw().toBuffer())]);
+    await Promise.all([packed.close(), xl.close(), complete.close()]);
     await expect(open(old([0, 0]))).rejects.toThrow('without a whole picture');
   });
 
@@ -282,7 +282,8 @@ describe('pictures that are decoded as a whole', () => {
   });
 
   it('reads mutated files, or refuses them with clear errors only', async () => {
-    const one = (file: Buffer, length: number) => new Map([['whole', { file, name: 'a.bin', near: [{ offset: 0, length }] }]]);
+    const kindsOf = (file: Buffer, length: number) =>
+      new Map([['whole', { file, name: 'a.bin', near: [{ offset: 0, length }] }]]);
     for (const [source, file, length] of [
       [jpegXlSource, jpegXl, 24],
       [jpegXrSource, jpegXr, 201],
@@ -290,7 +291,7 @@ describe('pictures that are decoded as a whole', () => {
       [icoSource, icon, 40],
       [pcxSource, pcx(70, 40), 70],
     ] as const) {
-      expect((await fuzz(source, one(file, length), { count: 60 })).files).toBeGreaterThan(0);
+      expect((await fuzz(source, kindsOf(file, length), { count: 60 })).files).toBeGreaterThan(0);
     }
   });
 });

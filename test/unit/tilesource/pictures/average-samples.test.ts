@@ -18,7 +18,7 @@ function noise(dtype: SampleType, shape: { width: number; height: number; bands:
 
 /** The average of each block of pixels, computed in the simplest way. */
 function means({ data, width, height, bands, dtype }: Raster, factor: number): number[] {
-  const found: number[] = [];
+  const averages: number[] = [];
   for (let top = 0; top < height; top += factor) {
     for (let left = 0; left < width; left += factor) {
       for (let band = 0; band < bands; band += 1) {
@@ -26,11 +26,11 @@ function means({ data, width, height, bands, dtype }: Raster, factor: number): n
         for (let y = top; y < Math.min(height, top + factor); y += 1) {
           for (let x = left; x < Math.min(width, left + factor); x += 1, count += 1) sum += data[(y * width + x) * bands + band]!;
         }
-        found.push(dtype.startsWith('float') ? sum / count : Math.floor(sum / count + 0.5));
+        averages.push(dtype.startsWith('float') ? sum / count : Math.floor(sum / count + 0.5));
       }
     }
   }
-  return found;
+  return averages;
 }
 
 const missing = Number.NaN;
@@ -46,12 +46,12 @@ describe('averageSamples', () => {
         const raster = noise(dtype, { width, height, bands });
         const size = { width: Math.ceil(width / factor), height: Math.ceil(height / factor) };
         const window = { left: 0, top: 0, width: size.width * factor, height: size.height * factor };
-        const made = await averageSamples(raster, size, { window });
-        expect(made).toMatchObject({ ...size, bands, dtype });
+        const averaged = await averageSamples(raster, size, { window });
+        expect(averaged).toMatchObject({ ...size, bands, dtype });
         const expected = new sampleArrays[dtype](means(raster, factor));
         const tolerance = dtype.startsWith('float') ? 1e-3 : 0;
-        expect(expected.length).toBe(made.data.length);
-        expect([...made.data].filter((sample, at) => !(Math.abs(sample - expected[at]!) <= tolerance))).toEqual([]);
+        expect(expected.length).toBe(averaged.data.length);
+        expect([...averaged.data].filter((sample, at) => !(Math.abs(sample - expected[at]!) <= tolerance))).toEqual([]);
       }
     });
   }
@@ -81,8 +81,8 @@ describe('averageSamples', () => {
   it.each<SampleType>(['uint8', 'uint16', 'int16', 'uint32'])('weights colors of %s by their opacity', async (dtype) => {
     const [least, full] = [minValue(dtype), fullValue(dtype)];
     const data = new sampleArrays[dtype]([100, 110, 120, full, 50, 60, 70, least]);
-    const { data: made } = await averageSamples({ data, width: 2, height: 1, bands: 4, dtype }, { width: 1, height: 1 });
-    expect([...made]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
+    const { data: averaged } = await averageSamples({ data, width: 2, height: 1, bands: 4, dtype }, { width: 1, height: 1 });
+    expect([...averaged]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
   });
 
   it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s even where samples have no value', async (dtype) => {
@@ -91,9 +91,9 @@ describe('averageSamples', () => {
     const data = new sampleArrays[dtype]([100, 7, 120, full, 50, 60, 70, least, 20, 30, 7, full, 7, 7, 7, full]);
     const raster: Raster = { data, width: 4, height: 1, bands: 4, dtype };
     for (const nodata of [7, full]) {
-      const { data: made } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
+      const { data: averaged } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
       const colors = nodata === 7 ? [60, 30, 120] : [42, 15, 45];
-      expect([...made]).toEqual([...colors, Math.floor((full * 3 + least) / 4 + 0.5)]);
+      expect([...averaged]).toEqual([...colors, Math.floor((full * 3 + least) / 4 + 0.5)]);
     }
   });
 

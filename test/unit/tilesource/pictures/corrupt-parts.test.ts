@@ -42,16 +42,16 @@ const openStrips = (broken: number, options: { maxSmallImageSize: number; orient
 /** The rectangle that has the stripes of a corrupt part. */
 async function holeIn(picture: { bytes: Uint8Array }) {
   const { data, info } = await sharp(picture.bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
-  const found = { left: info.width, top: info.height, right: 0, bottom: 0 };
+  const hole = { left: info.width, top: info.height, right: 0, bottom: 0 };
   for (let at = 0; at < data.length; at += info.channels) {
     if (data[at] !== 64 && data[at] !== 192) continue;
     const [x, y] = [(at / info.channels) % info.width, Math.floor(at / info.channels / info.width)];
-    found.left = Math.min(found.left, x);
-    found.top = Math.min(found.top, y);
-    found.right = Math.max(found.right, x + 1);
-    found.bottom = Math.max(found.bottom, y + 1);
+    hole.left = Math.min(hole.left, x);
+    hole.top = Math.min(hole.top, y);
+    hole.right = Math.max(hole.right, x + 1);
+    hole.bottom = Math.max(hole.bottom, y + 1);
   }
-  return found;
+  return hole;
 }
 
 async function bytesOf(picture: EncodedPicture | StreamedPicture): Promise<Uint8Array> {
@@ -74,8 +74,8 @@ describe('a corrupt strip', () => {
       const source = await openStrips(broken, { maxSmallImageSize, orientation });
       const image = openLargeImage(source);
       for (let time = 0; time < 2; time += 1) {
-        const whole = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
-        expect([await holeIn(whole), whole.corruptTiles]).toEqual([hole, 1]);
+        const picture = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
+        expect([await holeIn(picture), picture.corruptTiles]).toEqual([hole, 1]);
         const small = (await image.thumbnail({ width: 64, height: 64, encoding: 'PNG' })) as EncodedPicture;
         expect(small.corruptTiles).toBe(1);
         expect(await holeIn(small)).toEqual(Object.fromEntries(Object.entries(hole).map(([edge, value]) => [edge, value / 4])));
@@ -106,8 +106,8 @@ describe('a corrupt tile in a part of a combined image', () => {
       { path: 'a.tif', position: { x: 256, y: 0 }, z: 0 },
     ]);
     const image = openLargeImage(source);
-    const whole = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
-    expect([await holeIn(whole), whole.corruptTiles]).toEqual([{ left: 384, top: 64, right: 448, bottom: 128 }, 1]);
+    const picture = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
+    expect([await holeIn(picture), picture.corruptTiles]).toEqual([{ left: 384, top: 64, right: 448, bottom: 128 }, 1]);
     const coarsest = await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG' });
     expect([await holeIn(coarsest), coarsest.corruptTiles]).toEqual([{ left: 48, top: 8, right: 56, bottom: 16 }, 1]);
     await expect(image.tile({ level: 3, x: 6, y: 1, encoding: 'PNG' })).rejects.toMatchObject({ code: 'corrupt-tile' });
@@ -120,9 +120,9 @@ describe('a corrupt tile in a part of a combined image', () => {
   it('is a hole where its part is rotated', async () => {
     const source = await open([{ path: 'a.tif', position: { x: 256, y: 0, s11: 0, s12: -1, s21: 1, s22: 0 } }]);
     const image = openLargeImage(source);
-    const whole = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
-    expect(whole.corruptTiles).toBe(1);
-    expect(await holeIn(whole)).toEqual({ left: 128, top: 128, right: 192, bottom: 192 });
+    const picture = (await image.region({ encoding: 'PNG' })) as EncodedPicture;
+    expect(picture.corruptTiles).toBe(1);
+    expect(await holeIn(picture)).toEqual({ left: 128, top: 128, right: 192, bottom: 192 });
     await source.close();
   });
 });
@@ -156,10 +156,10 @@ describe('encoding=TILED', () => {
   it('shows holes in a picture with a style, and counts them', async () => {
     const source = await broken();
     const streamed = await openLargeImage(source).region({ encoding: 'TILED', style });
-    const made = await tiffSource.open(memoryInput(Buffer.from(await bytesOf(streamed))));
-    const copy = (await openLargeImage(made).region({ encoding: 'PNG' })) as EncodedPicture;
+    const pyramid = await tiffSource.open(memoryInput(Buffer.from(await bytesOf(streamed))));
+    const copy = (await openLargeImage(pyramid).region({ encoding: 'PNG' })) as EncodedPicture;
     expect([await holeIn(copy), streamed.corruptTiles]).toEqual([{ left: 128, top: 64, right: 192, bottom: 128 }, 1]);
-    await made.close();
+    await pyramid.close();
     await source.close();
   });
 
@@ -188,9 +188,9 @@ it('blames the server, not the tile, when decoding takes too long', () => {
   });
   const wrapped = new TileSourceError('The source a.tif cannot be read.', { cause: late });
   for (const error of [late, wrapped]) {
-    const told = tileError(error, address);
-    expect(told).not.toBeInstanceOf(CorruptTileError);
-    expect(told).toBeInstanceOf(LargeImageError);
-    expect(told).toMatchObject({ code: 'unavailable' });
+    const reported = tileError(error, address);
+    expect(reported).not.toBeInstanceOf(CorruptTileError);
+    expect(reported).toBeInstanceOf(LargeImageError);
+    expect(reported).toMatchObject({ code: 'unavailable' });
   }
 });

@@ -99,12 +99,12 @@ describe('projections over z', () => {
     const missing = new sampleArrays[dtype]([none])[0];
     // The two planes with a value have 2 and 3.
     const mean = dtype === 'int16' ? 2 : 2.5;
-    for (const [zProject, known] of [
+    for (const [zProject, results] of [
       ['max', 3],
       ['mean', mean],
       ['min', 2],
     ] as const) {
-      expect([zProject, await at(0, zProject), await at(1, zProject)]).toEqual([zProject, known, missing]);
+      expect([zProject, await at(0, zProject), await at(1, zProject)]).toEqual([zProject, results, missing]);
     }
   });
 

@@ -16,11 +16,11 @@ describe('SharedWork', () => {
   it('runs once for simultaneous callers, and again later', async () => {
     const shared = new SharedWork<string>();
     const { begun: started, work } = manual();
-    const all = [shared.join('a', work), shared.join('a', work), shared.join('b', work)];
+    const calls = [shared.join('a', work), shared.join('a', work), shared.join('b', work)];
     expect(started).toHaveLength(2);
     started[0]!.finish('one');
     started[1]!.finish('two');
-    expect(await Promise.all(all)).toEqual(['one', 'one', 'two']);
+    expect(await Promise.all(calls)).toEqual(['one', 'one', 'two']);
     const again = shared.join('a', work);
     expect(started).toHaveLength(3);
     started[2]!.finish('three');
@@ -58,9 +58,9 @@ describe('SharedWork', () => {
   it('reports a failure to all waiting callers, and tries again for the next', async () => {
     const shared = new SharedWork<string>();
     const { begun: started, work } = manual();
-    const both = [shared.join('a', work), shared.join('a', work)];
+    const calls = [shared.join('a', work), shared.join('a', work)];
     started[0]!.fail(new Error('broken'));
-    for (const result of await Promise.allSettled(both)) expect(result).toMatchObject({ reason: { message: 'broken' } });
+    for (const result of await Promise.allSettled(calls)) expect(result).toMatchObject({ reason: { message: 'broken' } });
     const again = shared.join('a', work);
     started[1]!.finish('whole');
     expect(await again).toBe('whole');

@@ -37,9 +37,9 @@ function makeCache(limits: { maxEntries?: number; maxBytes?: number } = {}) {
 function deferred<T>() {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;
-  const promise = new Promise<T>((done, fail) => {
-    resolve = done;
-    reject = fail;
+  const promise = new Promise<T>((resolvePromise, rejectPromise) => {
+    resolve = resolvePromise;
+    reject = rejectPromise;
   });
   return { promise, resolve, reject };
 }
@@ -49,8 +49,8 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 describe('SourceCache', () => {
   it('opens once for readers at the same time and later ones', async () => {
     const { cache, open, opened, touch } = makeCache();
-    const seen = await Promise.all([1, 2, 3].map(() => cache.use('a', open(), (handle) => handle)));
-    expect(new Set([...seen, await touch('a')]).size).toBe(1);
+    const handles = await Promise.all([1, 2, 3].map(() => cache.use('a', open(), (handle) => handle)));
+    expect(new Set([...handles, await touch('a')]).size).toBe(1);
     expect(opened).toHaveLength(1);
     expect(cache.report()).toEqual({ maxsize: 2, used: 1 });
   });

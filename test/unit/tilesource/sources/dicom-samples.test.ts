@@ -22,10 +22,10 @@ const small: WrittenDicom = {
 async function framesOf(file: Buffer): Promise<{ white: number | undefined; dtype: string; frames: number[][] }> {
   const source = await dicomSource.open(memoryInput(file, 'some.dcm'));
   const { white, dtype, frames, levels } = source.metadata;
-  const found: number[][] = [];
-  for (let frame = 0; frame < (frames?.length ?? 1); frame += 1) found.push(await wholeLevel(source, levels - 1, frame));
+  const samplesByFrame: number[][] = [];
+  for (let frame = 0; frame < (frames?.length ?? 1); frame += 1) samplesByFrame.push(await wholeLevel(source, levels - 1, frame));
   await source.close();
-  return { white, dtype, frames: found };
+  return { white, dtype, frames: samplesByFrame };
 }
 
 /** Whole numbers as little-endian bytes. */
@@ -60,10 +60,10 @@ describe('samples of DICOM', () => {
       for (const type of ['OW', 'OB'] as const) {
         if (type === 'OB' && bits > 8) continue;
         const written = { ...small, ...kind, photometric, frames: raw, type };
-        const found = { white: kind.white, dtype: `${isSigned ? 'int' : 'uint'}${bits}`, frames: expected };
-        expect(await framesOf(writeDicom(written).file)).toEqual(found);
+        const expectation = { white: kind.white, dtype: `${isSigned ? 'int' : 'uint'}${bits}`, frames: expected };
+        expect(await framesOf(writeDicom(written).file)).toEqual(expectation);
         const bigEndian = asBigEndian(writeDicom({ ...written, transferSyntax: `${base}.2` }).file);
-        expect(await framesOf(bigEndian)).toEqual(found);
+        expect(await framesOf(bigEndian)).toEqual(expectation);
       }
     }
   });
@@ -87,10 +87,10 @@ describe('samples of DICOM', () => {
     const expected = [190, 0, 50, 200, 0, 60, 70, 104, 0];
     const { frames } = await framesOf(writeDicom({ ...shared, frames: [Buffer.from([...row, ...row])] }).file);
     expect(worstDifference(frames[0]!, [...expected, ...expected])).toBeLessThanOrEqual(1);
-    const whole = Array.from({ length: 6 }, () => [50, 128, 228]).flat();
-    const all = await framesOf(writeDicom({ ...shared, frames: [Buffer.from(whole)] }).file);
-    expect(worstDifference(all.frames[0]!, Array.from({ length: 6 }, () => [190, 0, 50]).flat())).toBeLessThanOrEqual(22);
-    expect(all.frames[0]!.slice(0, 3)).toEqual(all.frames[0]!.slice(15, 18));
+    const pixels = Array.from({ length: 6 }, () => [50, 128, 228]).flat();
+    const unpacked = await framesOf(writeDicom({ ...shared, frames: [Buffer.from(pixels)] }).file);
+    expect(worstDifference(unpacked.frames[0]!, Array.from({ length: 6 }, () => [190, 0, 50]).flat())).toBeLessThanOrEqual(22);
+    expect(unpacked.frames[0]!.slice(0, 3)).toEqual(unpacked.frames[0]!.slice(15, 18));
   });
 
   it('palettes have signed indexes in signed files, and words in the byte order of the file', async () => {

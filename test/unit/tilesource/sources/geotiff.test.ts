@@ -134,16 +134,16 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
   it('cuts regions by coordinates', async () => {
     const image = openLargeImage(await open('utm.tif'));
     const byPixels = await image.region({ left: 100, top: 50, right: 300, bottom: 200, encoding: 'PNG' });
-    const own = { left: 501_000, top: 5_199_500, right: 503_000, bottom: 5_198_000, encoding: 'PNG' };
-    expect(await image.region({ ...own, units: 'projection' })).toEqual(byPixels);
-    expect(await image.region({ ...own, units: 'EPSG:32633' })).toEqual(byPixels);
+    const region = { left: 501_000, top: 5_199_500, right: 503_000, bottom: 5_198_000, encoding: 'PNG' };
+    expect(await image.region({ ...region, units: 'projection' })).toEqual(byPixels);
+    expect(await image.region({ ...region, units: 'EPSG:32633' })).toEqual(byPixels);
     const sized = { left: 501_000, top: 5_199_500, regionWidth: 2000, regionHeight: 1500, encoding: 'PNG', units: 'proj' };
     expect(await image.region(sized)).toEqual(byPixels);
-    await expect((async () => image.region({ ...own, units: 'EPSG:999999' }))()).rejects.toThrow(
+    await expect((async () => image.region({ ...region, units: 'EPSG:999999' }))()).rejects.toThrow(
       "Unknown projection 'EPSG:999999'",
     );
     const plain = openLargeImage(await open('plain.tif'));
-    await expect((async () => plain.region({ ...own, units: 'EPSG:4326' }))()).rejects.toThrow('not georeferenced');
+    await expect((async () => plain.region({ ...region, units: 'EPSG:4326' }))()).rejects.toThrow('not georeferenced');
   });
 
   it.each(written.map((file) => [file.name, file] as const))('shows %s in EPSG:3857 as GDAL does', async (name, file) => {
@@ -153,13 +153,13 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
     expect(source.metadata).toMatchObject({ sizeX: 256 * 2 ** (levels - 1), tileWidth: 256, tileHeight: 256 });
     if (file.mercatorBounds !== null) {
       const [xmin, ymin, xmax, ymax] = file.mercatorBounds;
-      for (const [found, expected] of [
+      for (const [actual, expected] of [
         [bounds.xmin, xmin],
         [bounds.ymin, ymin],
         [bounds.xmax, xmax],
         [bounds.ymax, ymax],
       ] as const) {
-        expect(Math.abs(found - expected)).toBeLessThan(1);
+        expect(Math.abs(actual - expected)).toBeLessThan(1);
       }
     }
     const isSharp = (level: number) => level >= (file.dtype === 'uint8' ? levels - 1 : levels - 2);
@@ -298,8 +298,8 @@ describe('the map', () => {
     };
     const mapped = (dtype: SampleType, indexed = false) =>
       projectToWebMercator(rasterSource(drawn(dtype), { geo, ...(indexed && { indexed }) }).source).source;
-    const kept = new Set([0, 10, 90, 200]);
-    const isKept = (found: Set<number>) => [...found].every((value) => kept.has(value));
+    const palette = new Set([0, 10, 90, 200]);
+    const isKept = (values: Set<number>) => [...values].every((value) => palette.has(value));
     expect(isKept(await values(mapped('uint8')))).toBe(false);
     expect(isKept(await values(mapped('uint8', true)))).toBe(true);
     expect(isKept(await values(mapped('uint16')))).toBe(false);

@@ -34,9 +34,9 @@ describe('planIiif', () => {
     ['pct:41.6,7.5,66.6,100', [416, 45, 584, 555], '416,45,584,555'],
     ['pct:.05,0,0.01,50', [1, 0, 1, 300], '1,0,1,300'],
   ])('finds the region %s', (region, [left, top, width, height], canonical) => {
-    const found = plan({ region });
-    expect(found.box).toEqual({ left, top, width, height });
-    expect(found.canonical.split('/')[0]).toBe(canonical);
+    const planned = plan({ region });
+    expect(planned.box).toEqual({ left, top, width, height });
+    expect(planned.canonical.split('/')[0]).toBe(canonical);
   });
 
   it.each(['', 'Full', '1,2,3', '1,2,3,4,5', '0,0,0,10', '0,0,10,0', '1000,0,10,10', '0,600,1,1', '-1,0,10,10', '1.5,0,10,10'])(
@@ -69,9 +69,9 @@ describe('planIiif', () => {
     ['10,10,100,100', 'max', [100, 100], 'max'],
     ['0,0,1000,1', '100,', [100, 1], '100,1'],
   ])('scales %s to %s', (region, size, [width, height], canonical) => {
-    const found = plan({ region, size });
-    expect(found.output).toEqual({ width, height });
-    expect(found.canonical.split('/')[1]).toBe(canonical);
+    const planned = plan({ region, size });
+    expect(planned.output).toEqual({ width, height });
+    expect(planned.canonical.split('/')[1]).toBe(canonical);
   });
 
   it('returns the largest allowed size for `max` when the image is larger', () => {
@@ -131,8 +131,8 @@ describe('planIiif', () => {
     ['bitonal.tif', 'bitonal', 'TIFF', 'bitonal.tif'],
     ['default.gif', 'asItIs', 'GIF', 'default.gif'],
   ])('understands %s', (file, tone, encoding, canonical) => {
-    const found = plan({ file });
-    expect([found.transform.tone, found.encoding, found.canonical.split('/')[3]]).toEqual([tone, encoding, canonical]);
+    const planned = plan({ file });
+    expect([planned.transform.tone, planned.encoding, planned.canonical.split('/')[3]]).toEqual([tone, encoding, canonical]);
   });
   it.each([
     'default',

@@ -191,7 +191,7 @@ describe('JPEG 2000 files written by the tests', () => {
     // The picture is small, because most of the time is spent on pixels, and few mutations concern them.
     const width = 64;
     const tiled = joinTiles(await Promise.all([0, 85, 170].map((from) => tileOf(from, 3, { width }))), width);
-    const own: [string, Buffer][] = [
+    const ownFiles: [string, Buffer][] = [
       ['tiled.j2k', tiled],
       ['tiled.jp2', jp2Of(tiled)],
       ['palette.jp2', await indexedFile(width)],
@@ -199,7 +199,7 @@ describe('JPEG 2000 files written by the tests', () => {
     ];
     const byOthers = fixtures === null ? [] : ['fuzz-tiled.jp2', 'fuzz-palette.jp2', 'fuzz-lossy.j2k'];
     const files = new Map(
-      [...own, ...byOthers.map((name): [string, Buffer] => [name, bytesOf(name)])].map(([name, file]) => {
+      [...ownFiles, ...byOthers.map((name): [string, Buffer] => [name, bytesOf(name)])].map(([name, file]) => {
         const start = marker(file, 0xff_4f);
         const near = [
           { offset: 0, length: Math.max(1, start) },

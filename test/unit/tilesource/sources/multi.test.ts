@@ -52,7 +52,7 @@ async function open(description: unknown, further?: Record<string, Uint8Array>):
 }
 
 /** The samples of a whole frame at full resolution. */
-async function whole(source: TileSource, frame = 0): Promise<Raster> {
+async function wholeFrame(source: TileSource, frame = 0): Promise<Raster> {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = source.metadata;
   expect(sizeX <= tileWidth && sizeY <= tileHeight, 'one tile').toBe(true);
   return source.readTile({ level: levels - 1, x: 0, y: 0, frame });
@@ -94,8 +94,8 @@ describe('an image that combines others', () => {
         { Frame: 3, IndexC: 1, IndexZ: 1, Channel: 'green' },
       ],
     });
-    expect(pixel(await whole(source, 3), 20, 10)).toEqual([60, 30, 40]);
-    expect(pixel(await whole(source, 1), 20, 10)).toEqual([200, 200, 200]);
+    expect(pixel(await wholeFrame(source, 3), 20, 10)).toEqual([60, 30, 40]);
+    expect(pixel(await wholeFrame(source, 1), 20, 10)).toEqual([200, 200, 200]);
   });
 
   it.each([
@@ -127,7 +127,7 @@ describe('an image that combines others', () => {
     );
     expect(source.metadata).toMatchObject({ sizeX: 70, channels: ['DAPI'], bandCount: 1 });
     expect(source.metadata.frames).toHaveLength(3);
-    expect(pixel(await whole(source, 2), 5, 5)).toEqual([60]);
+    expect(pixel(await wholeFrame(source, 2), 5, 5)).toEqual([60]);
   });
 
   it('places sources on the background, later ones over earlier ones', async () => {
@@ -142,7 +142,7 @@ describe('an image that combines others', () => {
         { path: 'b.png', z: 0, position: { x: 50, y: 30, crop: { left: 10, top: 10, right: 30, bottom: 20 } } },
       ],
     });
-    const raster = await whole(source);
+    const raster = await wholeFrame(source);
     expect(raster).toMatchObject({ width: 150, height: 100, bands: 3 });
     expect(pixel(raster, 9, 5)).toEqual([1, 2, 3]);
     expect(pixel(raster, 10, 5)).toEqual([0, 0, 40]);
@@ -158,7 +158,7 @@ describe('an image that combines others', () => {
     const edges = { 'edge.png': await png(80, 60, 1, half) };
     const row = async (position: object): Promise<number[]> => {
       const source = await open({ width: 240, height: 240, tileWidth: 256, sources: [{ path: 'edge.png', position }] }, edges);
-      const { data, width } = await whole(source);
+      const { data, width } = await wholeFrame(source);
       return Array.from(data.subarray(30 * width, 31 * width));
     };
     const edgeOf = (samples: number[], end: number): number =>
@@ -172,7 +172,7 @@ describe('an image that combines others', () => {
       { width: 60, height: 80, sources: [{ path: 'a.png', position: { s11: 0, s12: -1, s21: 1, s22: 0, x: 60 } }] },
       edges,
     );
-    expect(pixel(await whole(turned), 59 - 20, 33)).toEqual([33 * 3, 20 * 3, 40]);
+    expect(pixel(await wholeFrame(turned), 59 - 20, 33)).toEqual([33 * 3, 20 * 3, 40]);
   });
 
   it('warps sources so that landmarks reach their positions', async () => {
@@ -193,11 +193,11 @@ describe('an image that combines others', () => {
       ],
     };
     const bent = await open({ width: 80, height: 60, sources: [{ path: 'a.png', position: { warp: marks } }] });
-    const [red] = pixel(await whole(bent), 48, 30);
+    const [red] = pixel(await wholeFrame(bent), 48, 30);
     expect(Math.abs(red! - 40 * 3)).toBeLessThanOrEqual(6);
     const moved = { src: { nose: [5, 5] }, dst: { nose: [15, 25] } };
     const shifted = await open({ width: 100, height: 100, sources: [{ path: 'a.png', position: { warp: moved } }] });
-    expect(pixel(await whole(shifted), 30, 45)).toEqual([60, 75, 40]);
+    expect(pixel(await wholeFrame(shifted), 30, 45)).toEqual([60, 75, 40]);
   });
 
   it('shows gray next to colors, and content behind transparent areas', async () => {
@@ -208,7 +208,7 @@ describe('an image that combines others', () => {
         { path: 'clear.png', z: 0, position: { x: 0 } },
       ],
     });
-    const raster = await whole(source);
+    const raster = await wholeFrame(source);
     expect(raster.bands).toBe(4);
     expect(pixel(raster, 10, 10)).toEqual([200, 200, 200, 255]);
     expect(pixel(raster, 50, 10)).toEqual([100, 100, 100, 255]);
@@ -218,14 +218,14 @@ describe('an image that combines others', () => {
   it('changes samples as described', async () => {
     const scaled = await open({ dtype: 'uint16', sources: [{ path: 'gray.png', sampleOffset: 10, sampleScale: 0.5 }] });
     expect(scaled.metadata.dtype).toBe('uint16');
-    expect(pixel(await whole(scaled), 3, 3)).toEqual([200]);
+    expect(pixel(await wholeFrame(scaled), 3, 3)).toEqual([200]);
     const wider = await open({ dtype: 'uint16', sources: [{ path: 'gray.png' }] });
-    expect(pixel(await whole(wider), 3, 3)).toEqual([90 * 257]);
+    expect(pixel(await wholeFrame(wider), 3, 3)).toEqual([90 * 257]);
     const single = await open({ singleBand: true, sources: [{ path: 'a.png' }] });
     expect(single.metadata.bandCount).toBe(1);
-    expect(pixel(await whole(single), 20, 10)).toEqual([60]);
+    expect(pixel(await wholeFrame(single), 20, 10)).toEqual([60]);
     const styled = await open({ sources: [{ path: 'gray.png', style: { min: 0, max: 255, palette: '#f00' } }] });
-    expect(pixel(await whole(styled), 3, 3)).toEqual([90, 0, 0]);
+    expect(pixel(await wholeFrame(styled), 3, 3)).toEqual([90, 0, 0]);
   });
 
   it('makes coarser tiles from coarser tiles of its sources, and opens only those that a tile shows', async () => {
@@ -284,39 +284,39 @@ describe('an image that combines others', () => {
     const inner = Buffer.from('sources: [{path: a.png, z: 0}, {path: b.png, z: 1}]');
     const source = await open({ sources: [{ path: 'inner.yml', t: 1 }] }, { 'inner.yml': inner });
     expect(wireMetadata(source.metadata).IndexRange).toEqual({ IndexZ: 2, IndexT: 2 });
-    expect(pixel(await whole(source, 3), 5, 5)).toEqual([200, 200, 200]);
-    expect(pixel(await whole(source, 0), 5, 5)).toEqual([0, 0, 0]);
+    expect(pixel(await wholeFrame(source, 3), 5, 5)).toEqual([200, 200, 200]);
+    expect(pixel(await wholeFrame(source, 0), 5, 5)).toEqual([0, 0, 0]);
   });
 });
 
 describe('an invalid description', () => {
-  const one = (entry: object) => ({ sources: [{ path: 'a.png', ...entry }] });
+  const describing = (entry: object) => ({ sources: [{ path: 'a.png', ...entry }] });
   it.each([
     ['text that is not a description', '<svg>sources</svg>', /no "sources"/],
     ['other JSON', { type: 'FeatureCollection', features: [] }, /no "sources"/],
     ['broken YAML', 'sources: [\n - {', /not valid YAML.*line/],
     ['no sources', { sources: [] }, /sources must NOT have fewer than 1/],
-    ['an unknown member', { ...one({}), colour: 'red' }, /additional properties \(colour\)/],
-    ['/etc/passwd', one({ path: '/etc/passwd' }), /"\/etc\/passwd" is not allowed/],
-    ['a path that leaves the folder', one({ path: 'x/../../a.png' }), /is not allowed/],
-    ['a base that leaves the folder', { ...one({}), basePath: '..' }, /is not allowed/],
-    ['an address', one({ path: 'http://127.0.0.1/a.png' }), /is not allowed/],
-    ['an item by its id', one({ path: 'girder://0123456789abcdef01234567' }), /is not allowed/],
-    ['a drive', one({ path: 'C:\\a.png' }), /is not allowed/],
-    ['a missing file', one({ path: 'none.png' }), /are missing: none\.png/],
-    ['a pattern that nothing matches', one({ path: '.', pathPattern: 'zzz' }), /matches the pathPattern/],
-    ['an invalid pattern', one({ path: '.', pathPattern: '(' }), /pathPattern "\(" cannot be used/],
-    ['a pattern in a folder above', one({ path: '../', pathPattern: '.' }), /is not allowed/],
-    ['itself', one({ path: 'multi.yaml' }), /multi\.yaml contains itself/],
-    ['a matrix without inverse', one({ position: { s11: 0, s22: 0 } }), /no inverse/],
+    ['an unknown member', { ...describing({}), colour: 'red' }, /additional properties \(colour\)/],
+    ['/etc/passwd', describing({ path: '/etc/passwd' }), /"\/etc\/passwd" is not allowed/],
+    ['a path that leaves the folder', describing({ path: 'x/../../a.png' }), /is not allowed/],
+    ['a base that leaves the folder', { ...describing({}), basePath: '..' }, /is not allowed/],
+    ['an address', describing({ path: 'http://127.0.0.1/a.png' }), /is not allowed/],
+    ['an item by its id', describing({ path: 'girder://0123456789abcdef01234567' }), /is not allowed/],
+    ['a drive', describing({ path: 'C:\\a.png' }), /is not allowed/],
+    ['a missing file', describing({ path: 'none.png' }), /are missing: none\.png/],
+    ['a pattern that nothing matches', describing({ path: '.', pathPattern: 'zzz' }), /matches the pathPattern/],
+    ['an invalid pattern', describing({ path: '.', pathPattern: '(' }), /pathPattern "\(" cannot be used/],
+    ['a pattern in a folder above', describing({ path: '../', pathPattern: '.' }), /is not allowed/],
+    ['itself', describing({ path: 'multi.yaml' }), /multi\.yaml contains itself/],
+    ['a matrix without inverse', describing({ position: { s11: 0, s22: 0 } }), /no inverse/],
     ['a scale that is not a number', 'sources: [{path: a.png, position: {scale: .nan}}]', /sources\.0\.position\.scale must be/],
-    ['a position that is too far', one({ position: { x: 1e10 } }), /must be <= 1000000000/],
+    ['a position that is too far', describing({ position: { x: 1e10 } }), /must be <= 1000000000/],
     ['too many frames', { sources: [{ path: 'a.png', z: 9999, t: 9999 }] }, /100000000 frames; at most 100000/],
-    ['a frame that is too far', one({ frame: 1e9 }), /must be <= 100000/],
+    ['a frame that is too far', describing({ frame: 1e9 }), /must be <= 100000/],
     ['too many sources', { sources: Array.from({ length: 10_001 }, () => ({ path: 'a.png' })) }, /more than 10000 items/],
     [
       'warps on one line',
-      one({
+      describing({
         position: {
           warp: {
             src: [
@@ -334,10 +334,10 @@ describe('an invalid description', () => {
       }),
       /on one line/,
     ],
-    ['warps with different numbers of points', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /same number/],
-    ['parameters of sources', one({ params: { maxLevel: 3 } }), /params must NOT have more than 0/],
-    ['a file that is not an image', one({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
-    ['an image without pixels', one({ position: { x: -100 } }), /which is impossible/],
+    ['warps with different numbers of points', describing({ position: { warp: { src: [[0, 0]], dst: [] } } }), /same number/],
+    ['parameters of sources', describing({ params: { maxLevel: 3 } }), /params must NOT have more than 0/],
+    ['a file that is not an image', describing({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
+    ['an image without pixels', describing({ position: { x: -100 } }), /which is impossible/],
   ])('is refused for %s', async (_what, description, message) => {
     const error = await refusal(description, { 'bad.png': Buffer.from('no picture') });
     expect(error).toBeInstanceOf(TileSourceError);

@@ -67,10 +67,10 @@ describe.runIf(fixtures !== null)('slides that OpenSlide reads', () => {
 
   it('reads mutated files, or refuses them with clear errors only', async () => {
     const next = random(9);
-    const whole = readFileSync(join(folder, 'slide.vms'));
+    const slide = readFileSync(join(folder, 'slide.vms'));
     for (let index = 0; index < 60; index++) {
       const path = join(folder, 'mutated.vms');
-      await writeFile(path, mutate(whole, next));
+      await writeFile(path, mutate(slide, next));
       try {
         const source = await openSlideSource.open({ ...fileInput(path), companions: () => Promise.resolve(companions) });
         await source.readTile({ level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 }).catch((error: unknown) => {

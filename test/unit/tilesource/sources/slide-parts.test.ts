@@ -10,8 +10,8 @@ const slidedat =
 
 async function partsOf(name: string, files: Record<string, string>): Promise<string[]> {
   const bytes = Object.fromEntries(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
-  const found = await slideParts(memoryFolder(bytes).input(name), name);
-  return found.map((part) => part.name).toSorted();
+  const parts = await slideParts(memoryFolder(bytes).input(name), name);
+  return parts.map((part) => part.name).toSorted();
 }
 
 async function refusal(name: string, files: Record<string, string>): Promise<Error> {

@@ -121,9 +121,11 @@ describe('the sharp source', () => {
       .toColourspace('b-w')
       .png()
       .toBuffer();
-    const both = await open(write('la.png', la));
-    expect(both.metadata.bandCount).toBe(2);
-    expect([...(await both.readTile({ level: 0, x: 0, y: 0, frame: 0 })).data.subarray(0, 6)]).toEqual([0, 1, 2, 3, 4, 5]);
+    const grayWithAlpha = await open(write('la.png', la));
+    expect(grayWithAlpha.metadata.bandCount).toBe(2);
+    expect([...(await grayWithAlpha.readTile({ level: 0, x: 0, y: 0, frame: 0 })).data.subarray(0, 6)]).toEqual([
+      0, 1, 2, 3, 4, 5,
+    ]);
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8])('applies orientation %i', async (orientation) => {
@@ -231,8 +233,8 @@ describe('the sharp source', () => {
 
   it('refuses a file that ends in the middle', async () => {
     for (const format of ['jpeg', 'png', 'gif', 'webp'] as const) {
-      const whole = await sharp(ramp, raw).toFormat(format).toBuffer();
-      await expect(open(write(`cut.${format}`, whole.subarray(0, whole.length / 2)))).rejects.toThrow(TileSourceError);
+      const complete = await sharp(ramp, raw).toFormat(format).toBuffer();
+      await expect(open(write(`cut.${format}`, complete.subarray(0, complete.length / 2)))).rejects.toThrow(TileSourceError);
     }
     const sample = sampleFile('truncated.jpg');
     if (sample) await expect(open(sample)).rejects.toThrow(TileSourceError);
@@ -334,9 +336,9 @@ describe('the sharp source', () => {
   });
 
   it('either opens or refuses mutated files', async () => {
-    const whole = readFileSync(write('seed.png', await sharp(ramp, raw).png().toBuffer()));
+    const seed = readFileSync(write('seed.png', await sharp(ramp, raw).png().toBuffer()));
     for (let round = 0; round < 60; round += 1) {
-      const bytes = Buffer.from(whole);
+      const bytes = Buffer.from(seed);
       for (let hit = 0; hit < 4; hit += 1) bytes[(round * 7919 + hit * 104_729) % bytes.length] = (round * 31 + hit) % 256;
       const opened = await open(write('mutated.png', bytes)).catch((error: unknown) => error);
       if (opened instanceof Error) expect(opened).toBeInstanceOf(TileSourceError);
@@ -450,7 +452,7 @@ describe('the registry', () => {
 
   it('refuses impossible metadata from a source, and closes the image', async () => {
     const path = write('odd.bin', 'x');
-    const whole = openTestImage({ sizeX: 1000, sizeY: 500 });
+    const image = openTestImage({ sizeX: 1000, sizeY: 500 });
     for (const [facts, fault] of [
       [{ sizeX: Number.NaN }, 'sizeX is NaN, not a whole number of 1 or more.'],
       [{ tileWidth: 0 }, 'tileWidth is 0, not a whole number of 1 or more.'],
@@ -459,8 +461,8 @@ describe('the registry', () => {
       let closed = false;
       // Nobody waits until it is closed.
       const close = () => new Promise<void>(() => (closed = true));
-      const metadata = { ...whole.metadata, ...facts };
-      const odd = { ...testSource, name: 'odd', open: async () => ({ ...whole, metadata, close }) };
+      const metadata = { ...image.metadata, ...facts };
+      const odd = { ...testSource, name: 'odd', open: async () => ({ ...image, metadata, close }) };
       const opening = new TileSourceRegistry().register(odd).open(fileInput(path), { sourceName: 'odd' });
       await expect(opening).rejects.toThrow(`The tile source odd describes an impossible image: ${fault}`);
       expect(closed).toBe(true);

@@ -48,15 +48,15 @@ function jpegSource(
   return { source, decoded: () => decoded };
 }
 
-async function bothWays(made: ReturnType<typeof jpegSource>) {
-  const level = made.source.metadata.levels - 1;
-  const together = await new TileReader(made.source).readBox({ level, frame: 0, box });
-  const decoded = made.decoded();
-  const { metadata, populatedLevels } = made.source;
+async function bothWays(jpeg: ReturnType<typeof jpegSource>) {
+  const level = jpeg.source.metadata.levels - 1;
+  const together = await new TileReader(jpeg.source).readBox({ level, frame: 0, box });
+  const decoded = jpeg.decoded();
+  const { metadata, populatedLevels } = jpeg.source;
   const single: TileSource = {
     metadata,
     populatedLevels,
-    readTile: (...call) => made.source.readTile(...call),
+    readTile: (...call) => jpeg.source.readTile(...call),
     close: async () => {},
   };
   const apart = await new TileReader(single).readBox({ level, frame: 0, box });
@@ -209,7 +209,7 @@ it('at most 32 stored tiles of an image are read at the same time, for any numbe
     },
   };
   const reader = new TileReader(source);
-  const all = { level: source.metadata.levels - 1, frame: 0, box: { left: 0, top: 0, width: 256, height: 160 } };
-  await Promise.all([reader.readBox(all), reader.readBox(all)]);
+  const request = { level: source.metadata.levels - 1, frame: 0, box: { left: 0, top: 0, width: 256, height: 160 } };
+  await Promise.all([reader.readBox(request), reader.readBox(request)]);
   expect(most).toBe(32);
 });

@@ -57,8 +57,8 @@ function twoChannels(change: Record<string, unknown> = {}): Record<string, Uint8
 /** The same with shards: an index of two chunks behind them. */
 function sharded(index?: Buffer): Record<string, Uint8Array | string> {
   const chunk = gzipSync(pattern(64, 64, 1));
-  const own = Buffer.alloc(32);
-  for (const [at, value] of [0, chunk.length, 0, chunk.length].entries()) own.writeBigUInt64LE(BigInt(value), at * 8);
+  const shardIndex = Buffer.alloc(32);
+  for (const [at, value] of [0, chunk.length, 0, chunk.length].entries()) shardIndex.writeBigUInt64LE(BigInt(value), at * 8);
   const codecs = [{ name: 'bytes' }, { name: 'gzip', configuration: { level: 5 } }];
   const configuration = { chunk_shape: [64, 64], codecs, index_codecs: [{ name: 'bytes' }], index_location: 'end' };
   const array = {
@@ -74,7 +74,7 @@ function sharded(index?: Buffer): Record<string, Uint8Array | string> {
   return {
     'a.zarr/zarr.json': JSON.stringify({ zarr_format: 3, node_type: 'group', attributes: { ome: ome(['y', 'x']) } }),
     'a.zarr/0/zarr.json': JSON.stringify(array),
-    'a.zarr/0/c/0/0': Buffer.concat([chunk, index ?? own]),
+    'a.zarr/0/c/0/0': Buffer.concat([chunk, index ?? shardIndex]),
   };
 }
 

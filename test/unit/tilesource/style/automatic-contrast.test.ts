@@ -166,15 +166,15 @@ describe('samples without a value', () => {
       image.region({ style, encoding }),
       image.tileFrames({ style, encoding, frameList: [0] }),
     ];
-    for (const made of pictures('PNG')) {
-      expect(await stripesOf(await made)).toEqual([
+    for (const rendering of pictures('PNG')) {
+      expect(await stripesOf(await rendering)).toEqual([
         [0, 0, 0, 0],
         [0, 0, 0, 0],
         [255, 170, 0, 255],
       ]);
     }
-    for (const made of [...pictures('JPEG'), image.region({ style, encoding: 'TIFF', tiffCompression: 'jpeg' })]) {
-      const [none, nodata, bright] = await stripesOf(await made);
+    for (const rendering of [...pictures('JPEG'), image.region({ style, encoding: 'TIFF', tiffCompression: 'jpeg' })]) {
+      const [none, nodata, bright] = await stripesOf(await rendering);
       for (const sample of [...none!, ...nodata!]) expect(sample).toBeLessThan(5);
       expect(bright![0]).toBeGreaterThan(240);
     }

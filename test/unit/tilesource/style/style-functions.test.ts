@@ -57,9 +57,9 @@ describe('functions of styles', () => {
     const of = async (width: number, height: number) => {
       const samples = (x: number, y: number) => noise[Math.min(4, y)]![Math.min(3, x)]!;
       const image = openLargeImage(rasterSource(paint({ width, height, bands }, samples)).source);
-      const look = style({ function: { name: 'medianFilter', parameters: { kernel: 7 } } });
-      const pixel = await image.pixel({ left: 0, top: 0, style: look });
-      return { shown: await pixels(await image.region({ encoding: 'PNG', style: look })), pixel };
+      const filter = style({ function: { name: 'medianFilter', parameters: { kernel: 7 } } });
+      const pixel = await image.pixel({ left: 0, top: 0, style: filter });
+      return { shown: await pixels(await image.region({ encoding: 'PNG', style: filter })), pixel };
     };
     // The larger image continues with the last row and column of the smaller one.
     const [small, large] = [await of(4, 5), await of(20, 20)];
@@ -73,17 +73,17 @@ describe('functions of styles', () => {
         rasterSource(paint({ width: 150, height: 130, bands }, (x, y) => (x * 37 + y * 91 + ((x * y) % 17) * 5) % 256)).source,
       );
       for (const colored of [{}, { bands: [{ band: 1, palette: ['#000', '#fff', '#f00'], min: 0, max: 255 }] }]) {
-        const look = style({ ...colored, function: { name: 'medianFilter', parameters: { kernel: 5 } } });
-        const whole = await pixels(await image.region({ style: look, encoding: 'PNG' }));
-        const tile = await pixels(await image.tile({ level: 2, x: 1, y: 1, style: look, encoding: 'PNG' }));
+        const filter = style({ ...colored, function: { name: 'medianFilter', parameters: { kernel: 5 } } });
+        const complete = await pixels(await image.region({ style: filter, encoding: 'PNG' }));
+        const tile = await pixels(await image.tile({ level: 2, x: 1, y: 1, style: filter, encoding: 'PNG' }));
         for (const [x, y] of [
           [0, 0],
           [63, 0],
           [0, 63],
           [30, 2],
         ] as const)
-          expect(tile.at(x, y)).toEqual(whole.at(64 + x, 64 + y));
-        expect(await image.pixel({ left: 64, top: 64, style: look })).toMatchObject({ value: expect.any(Array) });
+          expect(tile.at(x, y)).toEqual(complete.at(64 + x, 64 + y));
+        expect(await image.pixel({ left: 64, top: 64, style: filter })).toMatchObject({ value: expect.any(Array) });
       }
     }
   });
@@ -186,22 +186,22 @@ describe('styles of every type of sample', () => {
       (Math.floor(x / 3) + Math.floor(y / 5)) % 2 === 0 ? 0 : 2,
     );
     const image = openLargeImage(rasterSource(labels).source);
-    const look = style({ min: 0, max: 3, scheme: 'discrete', palette: ['#f00', '#0f0', '#00f'] });
-    const whole = { left: 0, top: 0, width: 600, height: 500 };
+    const discrete = style({ min: 0, max: 3, scheme: 'discrete', palette: ['#f00', '#0f0', '#00f'] });
+    const fullRegion = { left: 0, top: 0, width: 600, height: 500 };
     for (const picture of [
-      await image.tile({ level: 0, x: 0, y: 0, style: look, edge: 'crop', encoding: 'PNG' }),
-      await image.region({ style: look, width: 217, encoding: 'PNG' }),
-      await image.region({ style: look, width: 1001, encoding: 'PNG' }),
-      await image.thumbnail({ style: look, width: 100, encoding: 'PNG' }),
-      await image.tileFrames({ ...whole, style: look, width: 99, encoding: 'PNG' }),
+      await image.tile({ level: 0, x: 0, y: 0, style: discrete, edge: 'crop', encoding: 'PNG' }),
+      await image.region({ style: discrete, width: 217, encoding: 'PNG' }),
+      await image.region({ style: discrete, width: 1001, encoding: 'PNG' }),
+      await image.thumbnail({ style: discrete, width: 100, encoding: 'PNG' }),
+      await image.tileFrames({ ...fullRegion, style: discrete, width: 99, encoding: 'PNG' }),
     ]) {
       const shown = await pixels(picture);
-      const seen = new Set<string>();
-      for (let y = 0; y < shown.height; y += 1) for (let x = 0; x < shown.width; x += 1) seen.add(shown.at(x, y).join());
-      expect([...seen].toSorted()).toEqual(['0,0,255,255', '255,0,0,255']);
+      const colors = new Set<string>();
+      for (let y = 0; y < shown.height; y += 1) for (let x = 0; x < shown.width; x += 1) colors.add(shown.at(x, y).join());
+      expect([...colors].toSorted()).toEqual(['0,0,255,255', '255,0,0,255']);
     }
     // Requests for mixed pixels get them.
-    const mixed = await pixels(await image.region({ style: look, width: 217, resample: 1, encoding: 'PNG' }));
+    const mixed = await pixels(await image.region({ style: discrete, width: 217, resample: 1, encoding: 'PNG' }));
     expect(mixed.at(100, 100)[2]).not.toBeOneOf([0, 255]);
   });
 });

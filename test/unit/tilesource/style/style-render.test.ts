@@ -109,8 +109,8 @@ describe('styles, compared with the rule for each pixel', () => {
             shown.forEach((value, channel) => {
               expect([Math.floor(expected[channel]! + 5e-4), Math.floor(expected[channel]! - 5e-4)]).toContain(value);
             });
-            const kept = [...plain.data.subarray(pixel * plain.bands, (pixel + 1) * plain.bands)];
-            expect(kept).toEqual(shown.slice(0, plain.bands));
+            const opaque = [...plain.data.subarray(pixel * plain.bands, (pixel + 1) * plain.bands)];
+            expect(opaque).toEqual(shown.slice(0, plain.bands));
             if (plain.bands === 3) expect(shown[3]).toBe(255);
           }
         }

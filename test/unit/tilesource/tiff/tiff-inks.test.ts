@@ -27,8 +27,12 @@ describe('pixels of CMYK', () => {
   it('have the colors of the profile within 1', async () => {
     const data = inks();
     const convert = async (...nodes: Parameters<typeof ideal>) => ideal(...nodes);
-    const { data: found } = await cmykToRgb({ data, width: side, height: side, channels: 4 }, Buffer.from('ideal inks'), convert);
+    const { data: converted } = await cmykToRgb(
+      { data, width: side, height: side, channels: 4 },
+      Buffer.from('ideal inks'),
+      convert,
+    );
     const right = ideal(data, side, side).data;
-    expect(Math.max(...Array.from(found, (sample, at) => Math.abs(sample - right[at]!)))).toBeLessThanOrEqual(1);
+    expect(Math.max(...Array.from(converted, (sample, at) => Math.abs(sample - right[at]!)))).toBeLessThanOrEqual(1);
   });
 });

@@ -148,8 +148,8 @@ describe('reads formats that libvips does not write:', () => {
 
   it.each([8, 16])('CMYK of %i bits nearly as libvips shows it', async (bits) => {
     const side = 128;
-    const whole = { 256: { long: [side] }, 257: { long: [side] }, 322: { short: [side] }, 323: { short: [side] } };
-    const inks = { ...tags, ...whole, 258: { short: [bits, bits, bits, bits] }, 262: { short: [5] }, 277: { short: [4] } };
+    const oneTile = { 256: { long: [side] }, 257: { long: [side] }, 322: { short: [side] }, 323: { short: [side] } };
+    const inks = { ...tags, ...oneTile, 258: { short: [bits, bits, bits, bits] }, 262: { short: [5] }, 277: { short: [4] } };
     let random = 1;
     const bytes = Buffer.from(
       Array.from(
@@ -271,9 +271,9 @@ describe('stored tiles', () => {
     };
     const source = await open(writeTiff([{ tags: color, chunks: [stored, stored] }]));
     const address = { level: 1, x: 1, y: 0, frame: 0 };
-    const whole = await source.readStoredTile?.(address);
-    expect(whole?.encoding).toBe('JPEG');
-    const shown = await sharp(whole?.bytes).raw().toBuffer();
+    const tileBytes = await source.readStoredTile?.(address);
+    expect(tileBytes?.encoding).toBe('JPEG');
+    const shown = await sharp(tileBytes?.bytes).raw().toBuffer();
     const decoded = await source.readTile(address);
     expect(worstDifference(shown, decoded.data)).toBe(0);
     const original = pattern(64, 64, 3);

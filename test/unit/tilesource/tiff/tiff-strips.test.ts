@@ -165,10 +165,10 @@ describe('large images in strips', () => {
   it('show the smaller versions that the file has', async () => {
     const { 322: _width, ...tags } = grayTags(150, 135, 160);
     const half = { tags: { ...tags, 254: { short: [1] }, 322: { short: [160] } }, chunks: [Buffer.alloc(160 * 160, 99)] };
-    const whole = samplesOf('uint8');
-    const source = await open(writeTiff([strips(whole, { rows: 16, deflate: true }), half]));
+    const samples = samplesOf('uint8');
+    const source = await open(writeTiff([strips(samples, { rows: 16, deflate: true }), half]));
     expect([...new Set(await wholeLevel(source, 0))]).toEqual([99]);
-    expect(worstDifference(await wholeLevel(source), whole.data)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), samples.data)).toBe(0);
     await source.close();
   });
 
