@@ -73,11 +73,11 @@ describe('YAML folder configurations', () => {
     await admin.ok('POST', '/file', { query, body: Buffer.from('b: 2\n') });
     const items = async () =>
       (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as Record<string, unknown>[];
-    const found = await until('the other file was looked at', async () => {
+    const listedItems = await until('the other file was looked at', async () => {
       const listed = await items();
       return listed.some((item) => item.name === 'notes.yaml' && item.largeImageRefused !== undefined) ? listed : null;
     });
-    const configuration = found.find((item) => item.name === name)!;
+    const configuration = listedItems.find((item) => item.name === name)!;
     expect(configuration.largeImageRefused).toBeUndefined();
   });
 

@@ -66,9 +66,9 @@ describe('files served through DICOMweb', () => {
     }
     for (const [index, frame] of frames.entries()) {
       const padded = Buffer.concat([frame, Buffer.alloc(frame.length % 2)]);
-      const found = await get(`${of(1)}/frames/${index + 1}`, 'image/jpeg');
-      expect(found.headers.get('content-type')).toBe('image/jpeg; transfer-syntax=1.2.840.10008.1.2.4.50');
-      expect(found.bytes.equals(padded)).toBe(true);
+      const picture = await get(`${of(1)}/frames/${index + 1}`, 'image/jpeg');
+      expect(picture.headers.get('content-type')).toBe('image/jpeg; transfer-syntax=1.2.840.10008.1.2.4.50');
+      expect(picture.bytes.equals(padded)).toBe(true);
       const decoded = await get(`${of(1)}/frames/${index + 1}`, 'application/octet-stream');
       expect(decoded.bytes.equals(await sharp(frame).raw().toBuffer())).toBe(true);
     }

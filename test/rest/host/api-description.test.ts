@@ -147,8 +147,8 @@ describe('the description of the API', () => {
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
     const linting = promisify(execFile)('npm', ['run', '--silent', 'check:api', '--', '--format=json', file], { cwd: root, env });
     const { stdout } = await linting.catch((error: { stdout: string }) => error);
-    const found = JSON.parse(stdout.slice(stdout.indexOf('{'))) as { totals: object; problems: { message: string }[] };
-    expect(found.problems.map(({ message }) => message)).toEqual([]);
+    const report = JSON.parse(stdout.slice(stdout.indexOf('{'))) as { totals: object; problems: { message: string }[] };
+    expect(report.problems.map(({ message }) => message)).toEqual([]);
   });
 
   it('names each media type of a response once, as validators of Swagger 2.0 demand', async () => {
@@ -168,7 +168,7 @@ describe('the description of the API', () => {
     const visit = (value: unknown, path: string): void => {
       if (typeof value !== 'object' || value === null) return;
       const { enum: values, type } = value as { enum?: unknown; type?: unknown };
-      const fits = (one: unknown) => (type === 'integer' ? Number.isInteger(one) : typeof one === type);
+      const fits = (entry: unknown) => (type === 'integer' ? Number.isInteger(entry) : typeof entry === type);
       if (Array.isArray(values) && !values.every(fits)) untyped.push(path);
       for (const [key, member] of Object.entries(value)) visit(member, `${path}/${key}`);
     };
@@ -199,8 +199,8 @@ describe('the description of the API', () => {
   it('is enough for a generated client', async ({ skip }) => {
     skip(!isFull, 'the group "tables" generates one');
     const source = astToString(await openapiTS(document as never));
-    const [found, ofWrong] = complaints([program, program.replace('sizeX', 'width')], source);
-    expect(found).toEqual([]);
+    const [complaintsOfProgram, ofWrong] = complaints([program, program.replace('sizeX', 'width')], source);
+    expect(complaintsOfProgram).toEqual([]);
     // The check itself works.
     expect(ofWrong).toHaveLength(1);
     const { outputText } = ts.transpileModule(program, { compilerOptions: { module: ts.ModuleKind.ESNext } });

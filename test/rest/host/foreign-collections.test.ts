@@ -49,11 +49,11 @@ const strange = shapes.map((shape, n): Json => ({
 /** Every document of all collections except those of the plugin. */
 async function othersIn(server: InstalledSpecimens['server'], names: readonly string[]): Promise<Record<string, unknown[]>> {
   const db = server.mongoose.connection.getClient().db();
-  const found = names.map(async (name) => {
+  const entries = names.map(async (name) => {
     const docs = await db.collection(name).find({ plugin: null }).toArray();
     return [name, docs.map((doc) => JSON.stringify(doc)).sort()] as const;
   });
-  return Object.fromEntries(await Promise.all(found));
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 /** Uses everything that the plugin stores, and makes it clean up. */
@@ -128,29 +128,29 @@ describe('a server with its own collections', () => {
     const collections = async () => (await server.mongoose.connection.listCollections()).map(({ name }) => name);
     await useEverything(specimens);
     expect(await othersIn(server, names)).toEqual(before);
-    const own = new Set(['cabinets', 'specimens', 'blobs', 'badges', 'agendaJobs', 'agenda_logs', ...names]);
-    const others = (await collections()).filter((name) => !own.has(name));
+    const ownNames = new Set(['cabinets', 'specimens', 'blobs', 'badges', 'agendaJobs', 'agenda_logs', ...names]);
+    const others = (await collections()).filter((name) => !ownNames.has(name));
     expect(others.filter((name) => !name.startsWith('large_image_'))).toEqual([]);
     expect(others.toSorted()).toEqual(
-      others.filter((name) => collectionNames.some((known) => name === `large_image_${known}`)).toSorted(),
+      others.filter((name) => collectionNames.some((collectionName) => name === `large_image_${collectionName}`)).toSorted(),
     );
   });
 
   it("keeps and ignores documents of others in the plugin's collections", async () => {
     const { server } = specimens;
-    const own = collectionNames.map((name) => `large_image_${name}`);
+    const pluginCollections = collectionNames.map((name) => `large_image_${name}`);
     const db = server.mongoose.connection.getClient().db();
-    for (const name of own)
+    for (const name of pluginCollections)
       await db
         .collection(name)
         .insertMany(structuredClone(strange) as never, { ordered: false })
         .catch(() => undefined);
-    const before = await othersIn(server, own);
-    for (const name of own) expect(before[name]!.length, name).toBeGreaterThan(2);
+    const before = await othersIn(server, pluginCollections);
+    for (const name of pluginCollections) expect(before[name]!.length, name).toBeGreaterThan(2);
     await server.Badges.deleteMany({});
     await db.collection('large_image_annotation').deleteMany({ plugin: 'large_image' });
     await useEverything(specimens);
-    expect(await othersIn(server, own)).toEqual(before);
+    expect(await othersIn(server, pluginCollections)).toEqual(before);
   });
 });
 
@@ -209,8 +209,8 @@ describe('install', () => {
   };
   const state = async ({ mongoose: { connection } }: InstalledSpecimens['server']) => {
     const db = connection.getClient().db();
-    const all = (await connection.listCollections()).map(({ name }) => name);
-    const collections = all.filter((name) => name.startsWith('large_image_')).toSorted();
+    const allNames = (await connection.listCollections()).map(({ name }) => name);
+    const collections = allNames.filter((name) => name.startsWith('large_image_')).toSorted();
     return Promise.all(
       collections.map(async (name) => [name, await db.collection(name).indexes(), await db.collection(name).find().toArray()]),
     );

@@ -183,12 +183,12 @@ describe('install', () => {
       return [...s.hooks._pres.values()].reduce((sum, list) => sum + list.length, 0);
     };
     const installed: WeakRef<object>[] = [];
-    const once = async () => {
+    const installOnce = async () => {
       const installation = await install({ ...host, app }, { env: {}, annotationCleanupMs: 0 });
       installed.push(new WeakRef(installation.jobs));
       await installation.close();
     };
-    for (let i = 0; i < 3; i++) await once();
+    for (let i = 0; i < 3; i++) await installOnce();
     const before = {
       layers: layers(),
       hooks: hooks(),
@@ -196,7 +196,7 @@ describe('install', () => {
       jobs: Object.keys(server.agenda.definitions),
     };
     expect(before.hooks).toBeGreaterThan(0);
-    for (let i = 0; i < casesOf(97); i++) await once();
+    for (let i = 0; i < casesOf(97); i++) await installOnce();
     expect({
       layers: layers(),
       hooks: hooks(),
@@ -206,7 +206,7 @@ describe('install', () => {
     await until('nothing refers to what was closed', () => {
       collectGarbage();
       // Pending promises may still refer to the last one.
-      return installed.filter((one) => one.deref() !== undefined).length <= 1;
+      return installed.filter((reference) => reference.deref() !== undefined).length <= 1;
     });
     const installation = await install({ ...host, app }, { env: {} });
     const listening = await listen(app);

@@ -94,7 +94,7 @@ describe('close', () => {
   it('undoes install: schemas, models, routes, jobs and listeners are as before', async () => {
     const events = new CountedEvents();
     const before: Record<string, unknown> = {};
-    const look = (server: InstalledSpecimens['server']) => ({
+    const stateOf = (server: InstalledSpecimens['server']) => ({
       specimenPaths: Object.keys(server.Specimens.schema.paths).sort(),
       blobPaths: Object.keys(server.Blobs.schema.paths).sort(),
       models: server.mongoose.connection.modelNames().sort(),
@@ -104,12 +104,12 @@ describe('close', () => {
       listening: events.listening,
     });
     const specimens = await startSpecimens((_host, server) => {
-      Object.assign(before, look(server));
+      Object.assign(before, stateOf(server));
       return { events };
     });
     const { server, installation } = specimens;
     try {
-      const installed = look(server);
+      const installed = stateOf(server);
       expect(installed.specimenPaths).toContain('largeImage');
       expect(installed.blobPaths).toContain('thumbnailKey');
       expect(installed.listening).toBeGreaterThan(0);
@@ -117,7 +117,7 @@ describe('close', () => {
       expect((await specimens.get('/item/test/tiles')).status).toBe(200);
 
       await installation.close();
-      expect(look(server)).toEqual(before);
+      expect(stateOf(server)).toEqual(before);
       expect((await specimens.get('/item/test/tiles')).status).toBe(404);
       // A document is saved with only the fields of the host.
       const saved = await server.Specimens.create({ title: 'after', largeImage: { fileId: 'x' } } as never);
@@ -148,14 +148,14 @@ describe('close', () => {
         await server.Specimens.updateOne({ _id }, { title: 'changed' });
         return { asked: requests.join(), layers: server.app.router.stack.length };
       };
-      const found: unknown[] = [];
+      const states: unknown[] = [];
       for (let times = 0; times < 3; times += 1) {
         installation = await install(host, { env: {} });
-        found.push(await left());
+        states.push(await left());
         await installation.close();
         expect(await left()).toEqual({ asked: 'update', layers: 1 });
       }
-      expect(found).toEqual(Array(3).fill({ asked: 'find,update,find', layers: 1 }));
+      expect(states).toEqual(Array(3).fill({ asked: 'find,update,find', layers: 1 }));
     } finally {
       await installation?.close();
       await closeSpecimenServer(server);
@@ -167,11 +167,11 @@ describe('close', () => {
     const specimens = await startSpecimens();
     try {
       await specimens.installation.close();
-      const again = await install(specimens.host);
+      const secondInstallation = await install(specimens.host);
       expect((await specimens.get('/item/test/tiles')).status).toBe(200);
       const { specimen } = await specimens.addSpecimen('slide.tif', await plainSlide({ r: 9, g: 9, b: 9 }));
       expect((await specimens.get(`/item/${specimen}/tiles`)).status).toBe(200);
-      await again.close();
+      await secondInstallation.close();
     } finally {
       await specimens.close();
     }
@@ -197,8 +197,8 @@ describe('a host without events', () => {
       // When the file is removed, the large image is also removed.
       const file = (await server.Blobs.findById(blob).lean()) as never;
       await host.files.remove(file);
-      const gone = await specimens.get(path);
-      expect([gone.status, await gone.json()]).toMatchObject([
+      const answer = await specimens.get(path);
+      expect([answer.status, await answer.json()]).toMatchObject([
         400,
         { message: 'No large image file in this item.', type: 'rest' },
       ]);

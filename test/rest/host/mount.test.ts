@@ -372,8 +372,8 @@ describe('mounted routes', () => {
     expect(headers.get('content-type')).toBe('application/json');
     expect(headers.get('cache-control')).toBe('private, no-cache');
     const tag = headers.get('etag')!;
-    const again = await call('/dates', { headers: { 'If-None-Match': tag } });
-    expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, tag, undefined]);
+    const answer = await call('/dates', { headers: { 'If-None-Match': tag } });
+    expect([answer.status, answer.headers.get('etag'), answer.body]).toEqual([304, tag, undefined]);
     expect((await call('/dates', { headers: { 'If-None-Match': '"other"' } })).status).toBe(200);
     expect(headers.get('girder-request-uid')).toMatch(/^[0-9a-f-]{36}$/);
   });

@@ -26,8 +26,8 @@ describe('the recipe of middlewares', () => {
     ({ url } = listening);
     await server.Badges.create({ secret: 'open-sesame', person: 'keeper' });
     const cabinet = await server.Cabinets.create({ title: 'c', owner: 'keeper', open: false });
-    const made = await server.Specimens.create({ title: 's', cabinet: cabinet._id });
-    specimen = made.id as string;
+    const created = await server.Specimens.create({ title: 's', cabinet: cabinet._id });
+    specimen = created.id as string;
     const bytes = await plainSlide({ r: 200, g: 10, b: 10 });
     const file = { name: 's.tif', mimeType: '', size: bytes.length, parent: { type: 'item', itemId: specimen } } as const;
     await specimenHost(server).files.create(file, Readable.from([bytes]));
@@ -63,8 +63,8 @@ describe('the recipe of middlewares', () => {
     const token = cookie.slice('badge='.length);
     const body = JSON.stringify({ name: 'an annotation' });
     const headers = { ...json, 'Girder-Token': token };
-    const made = await fetch(`${url}/specimens/api/annotation?itemId=${specimen}`, { method: 'POST', headers, body });
-    expect([made.status, ((await made.json()) as { annotation: { name: string } }).annotation.name]).toEqual([
+    const response = await fetch(`${url}/specimens/api/annotation?itemId=${specimen}`, { method: 'POST', headers, body });
+    expect([response.status, ((await response.json()) as { annotation: { name: string } }).annotation.name]).toEqual([
       200,
       'an annotation',
     ]);

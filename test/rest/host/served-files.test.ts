@@ -73,8 +73,8 @@ describe('files that are served in place', () => {
   let missingBefore = 0;
   /** Scans, and returns the counts; `missing` does not include files of other tests. */
   const scan = async () => {
-    const found = await served.scan(server.host.context, new AbortController().signal);
-    return { ...found, missing: found.missing - missingBefore };
+    const scanned = await served.scan(server.host.context, new AbortController().signal);
+    return { ...scanned, missing: scanned.missing - missingBefore };
   };
   const counts = (some: Partial<ScanCounts>): ScanCounts => ({ files: 0, added: 0, moved: 0, changed: 0, missing: 0, ...some });
   const write = async (name: string, side: number) => writeFile(join(folder, name), await pyramid(side, side));
@@ -82,7 +82,7 @@ describe('files that are served in place', () => {
   /** Scans, and compares the middle of files. @returns the number of files that had changed there. */
   const compare = async () => {
     const context = server.host.context;
-    const found = await scan();
+    const scanned = await scan();
     let changed = 0;
     failures = [];
     const hashes = new ContentHashes({
@@ -94,12 +94,12 @@ describe('files that are served in place', () => {
     hashes.compare(served.uncompared);
     await hashes.idle();
     expect(failures).toEqual([]);
-    return { ...found, inMiddle: changed };
+    return { ...scanned, inMiddle: changed };
   };
   const item = async (id: string) => (await admin.ok('GET', `/item/${id}`)) as unknown as Item;
   const find = async (name: string) => {
-    const found = await server.host.context.models.item.find({ name }).sort({ _id: -1 }).lean();
-    return item(found[0]!._id.toHexString());
+    const items = await server.host.context.models.item.find({ name }).sort({ _id: -1 }).lean();
+    return item(items[0]!._id.toHexString());
   };
   const status = async (path: string) => {
     const { status: code, body } = await admin.send('GET', path);
@@ -347,17 +347,17 @@ describe('files that are served in place', () => {
     const names = Array.from({ length: openedTogether + 32 }, (_, index) => `${index}.together`);
     for (const name of names) await writeFile(join(folder, name), name);
     const { mongoose, context } = { ...server.host.host, context: server.host.context };
-    const all: { method: string; words: string }[] = [];
+    const allCommands: { method: string; words: string }[] = [];
     mongoose.set('debug', (collection: string, method: string, ...words: unknown[]) => {
-      if (collection === context.models.item.collection.name) all.push({ method, words: JSON.stringify(words) });
+      if (collection === context.models.item.collection.name) allCommands.push({ method, words: JSON.stringify(words) });
     });
     await scan();
     mongoose.set('debug', false);
     expect(together.opened.toSorted()).toEqual(names.toSorted());
-    const made = await context.models.item.find({ 'largeImage.sourceName': 'together' }, { _id: 1 }).lean();
-    expect(made).toHaveLength(names.length);
+    const imageItems = await context.models.item.find({ 'largeImage.sourceName': 'together' }, { _id: 1 }).lean();
+    expect(imageItems).toHaveLength(names.length);
     // Remaining work of earlier tests continues meanwhile.
-    const commands = all.filter(({ words }) => made.some(({ _id }) => words.includes(_id.toHexString())));
+    const commands = allCommands.filter(({ words }) => imageItems.some(({ _id }) => words.includes(_id.toHexString())));
     expect(commands.filter(({ method }) => method === 'bulkWrite')).toHaveLength(1);
     // Nothing is read again.
     expect(commands.filter(({ method, words }) => method === 'find' && words.startsWith('[{"_id"'))).toEqual([]);

@@ -60,9 +60,9 @@ async function findStored(url: string) {
   expect(await admin.ok('GET', '/large_image/histograms')).toBe(1);
   const [annotation] = await admin.ok('GET', '/annotation', { query: { itemId: _id } });
   const { _id: annotationId } = annotation as { _id: string };
-  const whole = await admin.ok('GET', `/annotation/${annotationId}`);
-  expect(whole.annotation).toMatchObject({ name: 'second' });
-  expect(elementsOf(whole)).toMatchObject([{ type: 'polyline', user: { area: 40.5 } }]);
+  const fullAnnotation = await admin.ok('GET', `/annotation/${annotationId}`);
+  expect(fullAnnotation.annotation).toMatchObject({ name: 'second' });
+  expect(elementsOf(fullAnnotation)).toMatchObject([{ type: 'polyline', user: { area: 40.5 } }]);
   const history = await admin.ok('GET', `/annotation/${annotationId}/history`);
   expect(history).toHaveLength(2);
   const former = await admin.ok(
@@ -106,9 +106,9 @@ describe('data stored by a server', () => {
 
   it('is readable when release 1.0 has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
-    const own = Object.entries(dump.collections).filter(([name]) => name.startsWith('large_image_'));
-    expect(own.length).toBeGreaterThan(5);
-    for (const [name, documents] of own) {
+    const pluginCollections = Object.entries(dump.collections).filter(([name]) => name.startsWith('large_image_'));
+    expect(pluginCollections.length).toBeGreaterThan(5);
+    for (const [name, documents] of pluginCollections) {
       const formats = (documents as { format?: { $numberInt: string } }[]).map(({ format }) => format?.$numberInt);
       expect([name, new Set(formats)]).toEqual([name, new Set(['1'])]);
     }

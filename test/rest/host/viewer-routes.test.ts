@@ -63,18 +63,18 @@ describe('assets', () => {
   });
 
   it('import only modules that are served', async () => {
-    const seen = new Set<string>();
+    const visited = new Set<string>();
     const open = [scriptPath];
     for (let path = open.pop(); path !== undefined; path = open.pop()) {
-      if (seen.has(path)) continue;
-      seen.add(path);
+      if (visited.has(path)) continue;
+      visited.add(path);
       const { text } = await request(app).get(path).expect(200);
       for (const [, target] of text.matchAll(/(?:from|import)\s*\(?"(\.\/[^"]+)"/g)) {
         open.push(new URL(target!, `http://host${path}`).pathname);
       }
     }
     // The page, what it shares with the element, and the library that draws tiles.
-    expect(seen.size).toBeGreaterThan(2);
+    expect(visited.size).toBeGreaterThan(2);
   });
 
   it.each(['tsconfig.json', 'app.ts', 'index.html', '../viewer-routes.ts', '%2e%2e/viewer-routes.ts', 'nothing.js', ''])(

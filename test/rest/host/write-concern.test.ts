@@ -6,7 +6,7 @@ import { until } from '../../support/run/until.js';
 
 const writes = new Set(['insert', 'update', 'delete', 'findAndModify']);
 /** The write concern of every write, with its collection. */
-const asked: { collection: string; concern: unknown }[] = [];
+const sentWrites: { collection: string; concern: unknown }[] = [];
 let started: Annotated;
 let undo: () => void;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
     this.on('commandStarted', ({ commandName, command }) => {
       if (!writes.has(commandName)) return;
       const { [commandName]: collection, writeConcern } = command as Record<string, unknown>;
-      asked.push({ collection: String(collection), concern: writeConcern });
+      sentWrites.push({ collection: String(collection), concern: writeConcern });
     });
     return connect.call(this);
   };
@@ -48,10 +48,10 @@ it('every write of plugin and host is acknowledged only when it is on disk', asy
   await until('the conversion', async () => (await admin.ok('GET', `/job/${String(job._id)}`)).status === 3);
   await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.max_thumbnail_files', value: '5' } });
 
-  const collections = new Set(asked.map(({ collection }) => collection));
+  const collections = new Set(sentWrites.map(({ collection }) => collection));
   for (const name of ['annotation', 'annotation_element_pack', 'annotation_version', 'annotation_batch', 'job', 'setting']) {
     expect(collections).toContain(`large_image_${name}`);
   }
-  const wrong = asked.filter(({ concern }) => JSON.stringify(concern) !== JSON.stringify({ w: 'majority', j: true }));
+  const wrong = sentWrites.filter(({ concern }) => JSON.stringify(concern) !== JSON.stringify({ w: 'majority', j: true }));
   expect(wrong).toEqual([]);
 });

@@ -45,10 +45,10 @@ describe('large images by conversion', () => {
     until(
       `job in status ${status}`,
       async () => {
-        const found = await job(id);
-        if ([3, 4, 5].includes(Number(found.status)) && found.status !== status)
-          throw new Error(`${String(found.status)}: ${String(found.log)}`);
-        return found.status === status && found;
+        const record = await job(id);
+        if ([3, 4, 5].includes(Number(record.status)) && record.status !== status)
+          throw new Error(`${String(record.status)}: ${String(record.log)}`);
+        return record.status === status && record;
       },
       120_000,
     );
@@ -90,11 +90,11 @@ describe('large images by conversion', () => {
       meta: { creator: 'large_image', itemId: item, task: 'createImageItem' },
       kwargs: { force: 'true', tileSize: '128', compression: 'deflate', level: '2' },
     });
-    const done = await ended(answer._id, 3);
-    expect(done.log).toEqual(['Started large image conversion\n', 'Storing result\n', 'Finished large image conversion\n']);
-    expect(done.progress).toMatchObject({ message: 'Large image created for item noise.png' });
-    const [, made] = await files(item);
-    const { _id: fileId, ...file } = made as unknown as Record<string, unknown>;
+    const endedJob = await ended(answer._id, 3);
+    expect(endedJob.log).toEqual(['Started large image conversion\n', 'Storing result\n', 'Finished large image conversion\n']);
+    expect(endedJob.progress).toMatchObject({ message: 'Large image created for item noise.png' });
+    const [, convertedFile] = await files(item);
+    const { _id: fileId, ...file } = convertedFile as unknown as Record<string, unknown>;
     expect(file).toMatchObject({ name: 'noise.tiff', mimeType: 'image/tiff' });
     expect(file).not.toHaveProperty('largeImageConversionId');
     expect(await marker(item)).toEqual({
@@ -106,12 +106,12 @@ describe('large images by conversion', () => {
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 600, sizeY: 400, tileWidth: 128, levels: 4 });
     const bytes = (await admin.send('GET', `/file/${String(fileId)}/download`)).bytes;
     expect((await sharp(bytes).raw().toBuffer()).equals(await sharp(picture).raw().toBuffer())).toBe(true);
-    const note = await until('a notification', async () =>
+    const notification = await until('a notification', async () =>
       (await admin.ok('GET', '/notification')).find(
         (each) => (each as { type?: string }).type === 'large_image.finished_image_item',
       ),
     );
-    expect(note).toMatchObject({ data: { item_id: item, success: true, status: 3 } });
+    expect(notification).toMatchObject({ data: { item_id: item, success: true, status: 3 } });
 
     expect(await admin.fails('POST', `/item/${item}/tiles`, { query: { fileId: String(fileId) } })).toMatchObject({
       status: 400,
@@ -169,9 +169,9 @@ describe('large images by conversion', () => {
   });
 
   it('are neither started nor counted for files of a folder that no job could read', async () => {
-    const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Unreadable' });
-    const item = await upload('words.txt', Buffer.from('words'), own);
-    const put = (query: Record<string, string | boolean>) => admin.ok('PUT', `/large_image/folder/${own}/tiles`, { query });
+    const ownFolder = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Unreadable' });
+    const item = await upload('words.txt', Buffer.from('words'), ownFolder);
+    const put = (query: Record<string, string | boolean>) => admin.ok('PUT', `/large_image/folder/${ownFolder}/tiles`, { query });
     expect(await put({ createJobs: 'always', localJobs: true })).toMatchObject({
       largeImagesCreated: 0,
       largeImagesNotCreated: 1,
@@ -221,14 +221,14 @@ describe('large images by conversion', () => {
   });
 
   it('restore items when they are removed as incomplete, running or queued', async () => {
-    const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
+    const ownFolder = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
     // Takes much longer than the requests that follow.
     const large = await noise(2500, 2500);
-    const items = [await upload('one.png', large, own), await upload('two.png', large, own)];
+    const items = [await upload('one.png', large, ownFolder), await upload('two.png', large, ownFolder)];
     const had = [await marker(items[0]!), await marker(items[1]!)];
     expect(had).toMatchObject([{ fileId: expect.any(String) }, { fileId: expect.any(String) }]);
     const query = { createJobs: 'always', redoExisting: true };
-    await admin.ok('PUT', `/large_image/folder/${own}/tiles`, { query });
+    await admin.ok('PUT', `/large_image/folder/${ownFolder}/tiles`, { query });
     for (const item of items) expect(await marker(item)).toMatchObject({ expected: true });
     await admin.ok('DELETE', '/large_image/tiles/incomplete');
     for (const [i, item] of items.entries()) expect(await marker(item)).toEqual(had[i]);
@@ -242,12 +242,12 @@ describe('large images by conversion', () => {
     const query = { folderId: target, name: 'copy.tiff', compression: 'webp', quality: 0 };
     const answer = await admin.ok('POST', `/item/${item}/tiles/convert`, { query });
     expect(answer.handler).toBe('jobs._local');
-    const done = await ended(answer._id, 3);
+    const endedJob = await ended(answer._id, 3);
     const [copy] = await admin.ok('GET', '/item', { query: { folderId: target } });
-    const made = copy as unknown as Record<string, unknown>;
-    expect(made).toMatchObject({ name: 'copy.tiff', largeImage: { sourceName: 'tiff' } });
-    expect(done.log).toContain('Finished large image conversion\n');
-    const value = await admin.ok('GET', `/item/${String(made._id)}/tiles/pixel`, { query: { left: 5, top: 7 } });
+    const convertedItem = copy as unknown as Record<string, unknown>;
+    expect(convertedItem).toMatchObject({ name: 'copy.tiff', largeImage: { sourceName: 'tiff' } });
+    expect(endedJob.log).toContain('Finished large image conversion\n');
+    const value = await admin.ok('GET', `/item/${String(convertedItem._id)}/tiles/pixel`, { query: { left: 5, top: 7 } });
     expect(value).toEqual(await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left: 5, top: 7 } }));
     expect(await reader.fails('POST', `/item/${item}/tiles/convert`)).toMatchObject({ status: 403 });
     expect(await started.anonymous.fails('POST', `/item/${item}/tiles/convert`)).toMatchObject({ status: 401 });
@@ -276,8 +276,8 @@ describe('large images by conversion', () => {
     const stored = await jobs.findOne({ title: 'Large Image Conversion: killed.png' });
     await jobs.updateOne({ _id: stored!._id }, { $set: { status: 1, results: null, 'run.owner': null } });
     await started.host.host.agenda.now('large_image.local.large_image_tiff', { jobId });
-    const again = await ended(_id, 3);
-    expect(again.results).toEqual(first.results);
+    const rerun = await ended(_id, 3);
+    expect(rerun.results).toEqual(first.results);
     expect((await inTarget()).map((each) => each._id)).toEqual([copy!._id]);
     await until('the copy counts as finished again', async () => (await marked()) === 0);
   });
@@ -390,7 +390,7 @@ describe('large images by conversion', () => {
     }
     const counts = await reader.ok('PUT', `/large_image/folder/${top}/tiles`, { query: { recurse: true } });
     expect(counts).toMatchObject({ childFoldersRecursed: 2, largeImagesCreated: 1, itemsSkipped: 1, totalItems: 2 });
-    const made = await Promise.all(items.map(async (item) => (await marker(item)) !== undefined));
-    expect(made).toEqual([true, false, false]);
+    const haveImages = await Promise.all(items.map(async (item) => (await marker(item)) !== undefined));
+    expect(haveImages).toEqual([true, false, false]);
   });
 });

@@ -60,8 +60,8 @@ describe('an image with one corrupt tile', () => {
 
   it('refuses the tile itself, and samples with a hole, and names the tile', async () => {
     const tile = { tile: { level: 2, x: 2, y: 1, frame: 0 } };
-    const own = await get('zxy/2/2/1');
-    expect([own.status, own.body]).toEqual([404, expect.objectContaining(tile)]);
+    const refused = await get('zxy/2/2/1');
+    expect([refused.status, refused.body]).toEqual([404, expect.objectContaining(tile)]);
     const raw = await get('region', { encoding: 'TILED' });
     expect([raw.status, raw.body]).toEqual([422, expect.objectContaining(tile)]);
     const stored = await get('region', { encoding: 'OMETIFF' });

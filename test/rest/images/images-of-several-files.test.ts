@@ -38,8 +38,8 @@ async function conversion(item: string, client: Client, folderId: string): Promi
   const query = { name: `copy of ${item}`, folderId, localJob: true };
   const { _id: id } = await client.ok('POST', `/item/${item}/tiles/convert`, { query });
   return until('the conversion has ended', async () => {
-    const found = await client.ok('GET', `/job/${String(id)}`);
-    return [3, 4, 5].includes(Number(found.status)) && found;
+    const record = await client.ok('GET', `/job/${String(id)}`);
+    return [3, 4, 5].includes(Number(record.status)) && record;
   });
 }
 
@@ -65,7 +65,7 @@ describe('an image that combines others', () => {
     const below = await subfolder(folder, 'below');
     await upload(below, 'two.png', await plain('#00ff00'));
     expect((await facts(item)).body.message).toMatch(/belong to it: one\.png\.$/);
-    const one = await upload(folder, 'one.png', await plain('#ff0000'));
+    const firstSource = await upload(folder, 'one.png', await plain('#ff0000'));
     expect((await facts(item)).body).toMatchObject({ sizeX: 80, IndexRange: { IndexZ: 2 } });
     expect([await colorAt(item), await colorAt(item, { frame: 1 })]).toEqual([
       [255, 0, 0],
@@ -77,7 +77,7 @@ describe('an image that combines others', () => {
       [0, 255, 0],
     ]);
     // The earlier files are still separate images.
-    expect((await facts(one)).body).toMatchObject({ sizeX: 80 });
+    expect((await facts(firstSource)).body).toMatchObject({ sizeX: 80 });
   });
 
   it('shows the new contents of a file, and names it when it is missing', async () => {
@@ -185,33 +185,35 @@ describe('an image that combines others', () => {
         message: expect.stringMatching(/^Read access denied for 1 of/),
       });
     }
-    const whole = await upload(open, 'whole.json', describing(`girder://${item}`));
-    expect(await colorAt(whole)).toEqual([0x12, 0x34, 0x56]);
-    expect((await facts(whole, reader)).status).toBe(403);
+    const combined = await upload(open, 'whole.json', describing(`girder://${item}`));
+    expect(await colorAt(combined)).toEqual([0x12, 0x34, 0x56]);
+    expect((await facts(combined, reader)).status).toBe(403);
     const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
     await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: JSON.stringify(grant) } });
-    await until('what may be read is seen', async () => (await facts(whole, reader)).status === 200);
+    await until('what may be read is seen', async () => (await facts(combined, reader)).status === 200);
     const replace = async (id: string, body: Buffer) => {
       const [file] = await admin.ok('GET', `/item/${id}/files`);
       const query = { size: body.length };
       await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, { query, body });
     };
     await replace(part, await plain('#0000ff'));
-    expect([await colorAt(item), await colorAt(whole)]).toEqual([
+    expect([await colorAt(item), await colorAt(combined)]).toEqual([
       [0, 0, 255],
       [0, 0, 255],
     ]);
     // Another hidden item becomes a part of the image.
     const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plain('#ff0000'));
     await replace(item, describing(`girder://${other}`));
-    expect(await colorAt(whole)).toEqual([255, 0, 0]);
-    await until('it is hidden', async () => (await facts(whole, reader)).status === 403);
-    await replace(item, describing(`girder://${whole}`));
-    const { message } = await admin.fails('GET', `/item/${whole}/tiles`);
+    expect(await colorAt(combined)).toEqual([255, 0, 0]);
+    await until('it is hidden', async () => (await facts(combined, reader)).status === 403);
+    await replace(item, describing(`girder://${combined}`));
+    const { message } = await admin.fails('GET', `/item/${combined}/tiles`);
     expect(message).toMatch(/is not an item with a large image|it cannot be read, or it contains this image/);
-    const own = await upload(open, 'own.json', Buffer.from('{}'));
-    await replace(own, describing(`girder://${own}`));
-    expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is not an item with a large image|consists of/);
+    const ownDescription = await upload(open, 'own.json', Buffer.from('{}'));
+    await replace(ownDescription, describing(`girder://${ownDescription}`));
+    expect((await admin.fails('POST', `/item/${ownDescription}/tiles`)).message).toMatch(
+      /is not an item with a large image|consists of/,
+    );
   });
 
   it('reveals nothing about an item that it names and that is not an image', async () => {
@@ -253,8 +255,8 @@ describe('an image that combines others', () => {
       const item = await uploadItem(reader, shared, `guess ${count}.json`, Buffer.from(JSON.stringify({ sources: [source] })));
       const { largeImage = null, largeImageRefused = null } = await reader.ok('GET', `/item/${item}`);
       const { status, body } = await reader.send('POST', `/item/${item}/tiles`);
-      const told = JSON.stringify([largeImage, largeImageRefused, status, body?.message]);
-      return told.replaceAll(/[0-9a-f]{24}/g, 'ID').replaceAll(/secret|guessed|guess \d+/g, 'NAME');
+      const response = JSON.stringify([largeImage, largeImageRefused, status, body?.message]);
+      return response.replaceAll(/[0-9a-f]{24}/g, 'ID').replaceAll(/secret|guessed|guess \d+/g, 'NAME');
     };
     const huge = { position: { scale: 1e9 } };
     const ids = [picture, text, '0123456789abcdef01234567'];
@@ -373,9 +375,9 @@ describe('an image that is a folder', () => {
     const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
     expect((await facts(item)).status).toBe(200);
     expect((await facts(item, reader)).status).toBe(403);
-    const whole = await upload(folder, 'whole.json', Buffer.from('{"sources": [{"path": "slide.dzi"}]}'));
-    expect((await facts(whole)).status).toBe(200);
-    expect((await facts(whole, reader)).status).toBe(403);
+    const combined = await upload(folder, 'whole.json', Buffer.from('{"sources": [{"path": "slide.dzi"}]}'));
+    expect((await facts(combined)).status).toBe(200);
+    expect((await facts(combined, reader)).status).toBe(403);
   });
 });
 

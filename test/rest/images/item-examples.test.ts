@@ -46,8 +46,8 @@ async function replay(
 function shape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shape);
   if (typeof value === 'string') {
-    const known = value.replaceAll(/<(\w+)>/g, (all, id: string) => ids[id] ?? all);
-    return /<\w+>/.test(known) ? expect.anything() : known;
+    const filledIn = value.replaceAll(/<(\w+)>/g, (placeholder, id: string) => ids[id] ?? placeholder);
+    return /<\w+>/.test(filledIn) ? expect.anything() : filledIn;
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shape(member)]));
@@ -117,13 +117,13 @@ describe.skipIf(missing !== null)(`recorded responses about items${missing === n
     const { answer, body } = await replay(name, { resample: '1' });
     const bands = answer.body as unknown as Record<'mean' | 'stdev' | 'samples' | 'bins' | 'min' | 'max', number>[];
     for (const [i, band] of bands.entries()) {
-      const known = (body.json as typeof bands)[i]!;
-      expect(Object.keys(band).toSorted()).toEqual(Object.keys(known).toSorted());
-      expect([band.samples, band.bins]).toEqual([known.samples, known.bins]);
+      const recorded = (body.json as typeof bands)[i]!;
+      expect(Object.keys(band).toSorted()).toEqual(Object.keys(recorded).toSorted());
+      expect([band.samples, band.bins]).toEqual([recorded.samples, recorded.bins]);
       // Samples of int8 stay as they are; Girder adds 128.
       const added = name === 'hist.ome.12' ? 128 : 0;
-      expect(Math.abs(band.mean + added - known.mean)).toBeLessThan(1);
-      expect(Math.abs(band.stdev - known.stdev)).toBeLessThan(2);
+      expect(Math.abs(band.mean + added - recorded.mean)).toBeLessThan(1);
+      expect(Math.abs(band.stdev - recorded.stdev)).toBeLessThan(2);
     }
     const plain = (await replay(name)).answer.body as unknown as typeof bands;
     expect(plain.map(({ samples, bins }) => [samples, bins])).toEqual(bands.map(({ samples, bins }) => [samples, bins]));

@@ -45,8 +45,8 @@ describe('item lists and metadata search', () => {
 
   it('include everything in a folder that the caller can read', async () => {
     expect((await list(admin, { folderId: top, text: '_recurse_:' })).names).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
-    const seen = await list(user, { folderId: top, text: '_recurse_:', limit: 2, offset: 1 });
-    expect([seen.names, seen.total]).toEqual([['b', 'c'], 5]);
+    const visible = await list(user, { folderId: top, text: '_recurse_:', limit: 2, offset: 1 });
+    expect([visible.names, visible.total]).toEqual([['b', 'c'], 5]);
     expect((await list(user, { folderId: top, text: '_recurse_:c' })).names).toEqual(['c']);
     expect((await list(user, { folderId: top, text: '_recurse_:', name: 'd' })).names).toEqual(['d']);
     expect(await user.fails('GET', '/item', { query: { folderId: hidden, text: '_recurse_:' } })).toMatchObject({ status: 403 });
@@ -86,14 +86,14 @@ describe('item lists and metadata search', () => {
       ['a', { patients: 3 }, { keys: ['meta.stain'], values: ['HE'] }],
       ['c', { patients: 2 }, { keys: ['meta.stain'], values: ['PAS'] }],
     ]);
-    const both = await list(admin, {
+    const grouped = await list(admin, {
       folderId: top,
       text: '_recurse_:_group_:meta.stain,meta.patient:',
       sort: 'name',
       sortdir: -1,
     });
-    expect(both.items.map(({ meta }) => meta._grouping)).toEqual(
-      both.items.map(({ meta }) => ({ keys: ['meta.stain', 'meta.patient'], values: [meta.stain, meta.patient] })),
+    expect(grouped.items.map(({ meta }) => meta._grouping)).toEqual(
+      grouped.items.map(({ meta }) => ({ keys: ['meta.stain', 'meta.patient'], values: [meta.stain, meta.patient] })),
     );
     const filtered = await list(admin, { folderId: top, text: '_recurse_:_group_:meta.patient:_filter_:{"meta.stain":"HE"}' });
     expect(filtered.names).toEqual(['a', 'b', 'e']);
@@ -146,7 +146,10 @@ describe('item lists and metadata search', () => {
     const answer = await client.ok('GET', '/resource/search', { query });
     if (Array.isArray(answer)) return answer as unknown;
     return Object.fromEntries(
-      Object.entries(answer as Record<string, { name: string }[]>).map(([type, found]) => [type, found.map(({ name }) => name)]),
+      Object.entries(answer as Record<string, { name: string }[]>).map(([type, entries]) => [
+        type,
+        entries.map(({ name }) => name),
+      ]),
     );
   };
 
@@ -166,8 +169,8 @@ describe('item lists and metadata search', () => {
     ['key:patient key:note stain', { item: ['d'], folder: [] }],
     ['key:stain', []],
     ['key', { item: [], folder: [] }],
-  ])('find by metadata: %s', async (q, found) => {
-    expect(await search(user, q)).toEqual(found);
+  ])('find by metadata: %s', async (q, expected) => {
+    expect(await search(user, q)).toEqual(expected);
   });
 
   it('find visible items and folders by metadata, in pages', async () => {

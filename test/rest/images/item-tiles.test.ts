@@ -62,8 +62,8 @@ describe('tiles of an item', () => {
     expect([info.width, info.height]).toEqual([256, 256]);
     for (const [band, value] of [200, 40, 90].entries()) expect(Math.abs(data[band]! - value)).toBeLessThan(6);
     const tag = tile.headers.get('etag')!;
-    const again = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`, { headers: { 'If-None-Match': tag } });
-    expect([again.status, again.bytes.length, again.headers.get('etag')]).toEqual([304, 0, tag]);
+    const answer = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`, { headers: { 'If-None-Match': tag } });
+    expect([answer.status, answer.bytes.length, answer.headers.get('etag')]).toEqual([304, 0, tag]);
   });
 
   it.each<[string, (tag: string) => Record<string, string>, number]>([
@@ -106,7 +106,7 @@ describe('tiles of an item', () => {
   it('need no database query when the tile was just served', async () => {
     const path = `/item/${item}/tiles/zxy/3/2/1`;
     const { mongoose } = started.host.host;
-    const asked = async (request: () => Promise<unknown>) => {
+    const collectionsUsedBy = async (request: () => Promise<unknown>) => {
       const collections: string[] = [];
       mongoose.set('debug', (collection: string) => void collections.push(collection));
       await request();
@@ -116,11 +116,11 @@ describe('tiles of an item', () => {
     // Background tasks use the database now and then, to renew caches and to look for jobs. If tiles used it, each tile would.
     // Tiles are requested one at a time, because on a busy machine background tasks run during any five of them.
     await until('a tile that asks nothing', async () => {
-      const collections = await asked(async () => expect((await admin.send('GET', path)).status).toBe(200));
+      const collections = await collectionsUsedBy(async () => expect((await admin.send('GET', path)).status).toBe(200));
       return collections.length === 0;
     });
     // The counter works: a tile that is not cached uses the database.
-    expect(await asked(() => admin.send('GET', `/item/${item}`))).not.toEqual([]);
+    expect(await collectionsUsedBy(() => admin.send('GET', `/item/${item}`))).not.toEqual([]);
   });
 
   it.each([
@@ -271,7 +271,7 @@ describe('a slow response about an image', () => {
     let reading = Promise.resolve();
     const specimens = await startSpecimens(
       ({ files }) => ({
-        files: { ...files, localPath: async () => null, read: (...asked) => reading.then(() => files.read(...asked)) },
+        files: { ...files, localPath: async () => null, read: (...parameters) => reading.then(() => files.read(...parameters)) },
       }),
       { maxOpenSources: 0, remoteBytes: 0, tileCacheBytes: 0 },
     );
@@ -297,7 +297,7 @@ describe('a slow response about an image', () => {
       const ofAnnotation = ['', '/zxy/1/0/0', '/mvt/1/0/0'].map((part) => `/annotation/${annotation}/tiles${part}`);
       const paths = [...parts.map((part) => `/item/${specimen}/tiles${part}`), ...ofAnnotation];
       const answers = () => Promise.all(paths.map((path) => specimens.get(path)));
-      const statuses = async (asked = answers()) => (await asked).map(({ status }, i) => [paths[i], status]);
+      const statuses = async (pending = answers()) => (await pending).map(({ status }, i) => [paths[i], status]);
       expect(await statuses()).toEqual(paths.map((path) => [path, 200]));
       let release = () => {};
       reading = new Promise((resolve) => (release = resolve));

@@ -58,8 +58,8 @@ describe.skipIf(noExamples !== null)(`recorded responses${noExamples === null ? 
     const shape = shapes[name];
     if (shape !== undefined) shape(answer.body as never);
     else if (name === 'settings.get') {
-      const known = body.json as Record<string, unknown>;
-      expect(answer.body).toMatchObject(known);
+      const recorded = body.json as Record<string, unknown>;
+      expect(answer.body).toMatchObject(recorded);
     } else expect(recordedBody(answer)).toEqual(body.json);
   });
 });

@@ -14,7 +14,7 @@ describe('a pixel size that users enter', () => {
   let folder: string;
   let item: string;
 
-  const enter = (id: string, query: Record<string, string | number>, client = admin) =>
+  const enterPixelSize = (id: string, query: Record<string, string | number>, client = admin) =>
     client.send('PUT', `/item/${id}/tiles/pixel_size`, { query });
   const metadata = (id: string) => admin.ok('GET', `/item/${id}/tiles`);
   const scaleOf = async (bytes: Uint8Array) => {
@@ -62,7 +62,7 @@ describe('a pixel size that users enter', () => {
       samples: [null, null],
       tiff: [null, null],
     });
-    const answer = await enter(item, { mm_x: 0.00025, mm_y: 0.0005 });
+    const answer = await enterPixelSize(item, { mm_x: 0.00025, mm_y: 0.0005 });
     expect([answer.status, answer.body]).toMatchObject([200, { mm_x: 0.00025, mm_y: 0.0005, pixelSizeEntered: true }]);
     const entered = await doors();
     expect(entered).toMatchObject({
@@ -75,7 +75,7 @@ describe('a pixel size that users enter', () => {
     expect(JSON.parse(entered.zarr!)).toEqual([1, 0.5, 0.25]);
     for (const [at, mm] of [0.00025, 0.0005].entries()) expect(entered.tiff[at]).toBeCloseTo(mm, 8);
     expect(entered.tag).not.toBe(before.tag);
-    const changed = await enter(item, { mm_x: '5e-4' });
+    const changed = await enterPixelSize(item, { mm_x: '5e-4' });
     expect(changed.body).toMatchObject({ mm_x: 0.0005, mm_y: 0.0005 });
     expect(await doors()).toMatchObject({ metadata: [0.0005, 0.0005, true, true], iiif: '0.0005' });
     const removed = await admin.ok('DELETE', `/item/${item}/tiles/pixel_size`);
@@ -85,7 +85,7 @@ describe('a pixel size that users enter', () => {
 
   it('is written into converted copies, and kept in copies of the item', async () => {
     const jpeg = await uploadItem(admin, folder, 'copied.tif', await pyramid(300, 200));
-    expect((await enter(jpeg, { mm_x: 0.002 })).status).toBe(200);
+    expect((await enterPixelSize(jpeg, { mm_x: 0.002 })).status).toBe(200);
     const target = await newFolder(admin, 'Converted');
     const { _id } = await admin.ok('POST', `/item/${jpeg}/tiles/convert`, { query: { folderId: target } });
     await until(
@@ -121,24 +121,24 @@ describe('a pixel size that users enter', () => {
     { mm_x: 1, mm_y: 0 },
     { mm_y: 1 },
   ])('is refused as %j', async (query) => {
-    expect((await enter(item, query)).status).toBe(400);
+    expect((await enterPixelSize(item, query)).status).toBe(400);
     expect(await metadata(item)).toMatchObject({ mm_x: null });
   });
 
   it('is refused without write access, for files that state one, and without an image', async () => {
-    expect((await enter(item, { mm_x: 1 }, reader)).status).toBe(403);
-    expect((await enter(item, { mm_x: 1 }, started.anonymous)).status).toBe(401);
+    expect((await enterPixelSize(item, { mm_x: 1 }, reader)).status).toBe(403);
+    expect((await enterPixelSize(item, { mm_x: 1 }, started.anonymous)).status).toBe(401);
     const picture = sharp(await pyramid(100, 100)).tiff({ tile: true, tileWidth: 256, tileHeight: 256, xres: 2000, yres: 2000 });
     const sized = await uploadItem(admin, folder, 'sized.tif', await picture.toBuffer());
     const { mm_x: stated } = await metadata(sized);
-    const answer = await enter(sized, { mm_x: 1 });
+    const answer = await enterPixelSize(sized, { mm_x: 1 });
     expect([typeof stated, answer.status, answer.body.message]).toEqual([
       'number',
       400,
       'Value Error: The file states the pixel size. Only a missing pixel size can be entered.',
     ]);
     const text = await uploadItem(admin, folder, 'notes.txt', Buffer.from('no image'));
-    expect((await enter(text, { mm_x: 1 })).status).toBe(400);
+    expect((await enterPixelSize(text, { mm_x: 1 })).status).toBe(400);
     // The field cannot be written in a different way.
     const internal = await admin.fails('PUT', `/item/${item}/internal_metadata/largeImageScale`, { json: { mmX: 1, mmY: 1 } });
     expect(internal).toMatchObject({ status: 400 });

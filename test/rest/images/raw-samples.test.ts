@@ -12,10 +12,10 @@ describe('a region as OME-TIFF', () => {
   let admin: Client;
   let item: string;
   let plain: string;
-  let known: KnownImage;
+  let stack: KnownImage;
 
   beforeAll(async () => {
-    ({ started, admin, item, plain, known } = await startStackHost());
+    ({ started, admin, item, plain, known: stack } = await startStackHost());
   });
   afterAll(() => started?.close());
 
@@ -35,7 +35,7 @@ describe('a region as OME-TIFF', () => {
         [279, 99],
         [260, 3],
       ] as const) {
-        const expected = known.planes[`1/${channel}/1`]![(y + 20) * known.width + x + 10];
+        const expected = stack.planes[`1/${channel}/1`]![(y + 20) * stack.width + x + 10];
         expect(await image.pixel({ left: x, top: y, frame: channel })).toMatchObject({ value: [expected] });
       }
     }
@@ -53,10 +53,10 @@ describe('a region as OME-TIFF', () => {
     expect(bytes.length).toBe(picture.size);
     expect(bytes.toString('latin1')).toContain('SizeX="16" SizeY="16"');
     expect(bytes.toString('latin1')).toContain('PhysicalSizeX="4" PhysicalSizeY="8"');
-    const again = openLargeImage(await tiffSource.open(memoryInput(bytes, 'again.ome.tif')));
-    const { value } = await again.pixel({ left: 3, top: 5 });
+    const readBack = openLargeImage(await tiffSource.open(memoryInput(bytes, 'again.ome.tif')));
+    const { value } = await readBack.pixel({ left: 3, top: 5 });
     expect(raster.data.includes(value![0]!)).toBe(true);
-    expect(again.metadata()).toMatchObject({ mm_x: 0.004, mm_y: 0.008, dtype: 'int16' });
+    expect(readBack.metadata()).toMatchObject({ mm_x: 0.004, mm_y: 0.008, dtype: 'int16' });
   });
 
   it.each([
@@ -68,8 +68,8 @@ describe('a region as OME-TIFF', () => {
   ])('is named after its position as %s', async (encoding, name) => {
     const query = { encoding, left: 10, top: 20, regionWidth: 5, regionHeight: 5, contentDisposition: 'attachment' };
     expect((await region(query)).headers.get('content-disposition')).toBe(`attachment; filename=${name}`);
-    const own = await region({ ...query, contentDispositionFilename: 'mine.bin' });
-    expect(own.headers.get('content-disposition')).toBe('attachment; filename=mine.bin');
+    const answer = await region({ ...query, contentDispositionFilename: 'mine.bin' });
+    expect(answer.headers.get('content-disposition')).toBe('attachment; filename=mine.bin');
   });
 
   it.each<[Record<string, string | number>, string]>([

@@ -37,12 +37,12 @@ describe('a file that is replaced while it is served in place', () => {
     await writeFile(path, bytes);
     const { models } = started.host.host;
     const doc = await (models.folder as Model<FolderDocument>).findById(new Types.ObjectId(folder)).lean<FolderDocument>();
-    const made = await started.host.registerFileInPlace({ path, folder: doc!, itemName: name, creatorId: null });
-    return { path, item: made.item._id.toHexString(), file: made.file._id.toHexString() };
+    const registered = await started.host.registerFileInPlace({ path, folder: doc!, itemName: name, creatorId: null });
+    return { path, item: registered.item._id.toHexString(), file: registered.file._id.toHexString() };
   }
 
   /** Whether a picture is red, and its entity tag. `red` is `null` if the response is not a picture. */
-  async function look(item: string, path: string): Promise<{ tag: string | null; red: boolean | null; status: number }> {
+  async function pictureState(item: string, path: string): Promise<{ tag: string | null; red: boolean | null; status: number }> {
     const { status, headers, bytes } = await admin.send('GET', `/item/${item}/tiles/${path}`);
     const pixels = status === 200 ? await sharp(bytes).raw().toBuffer() : null;
     return { tag: headers.get('etag'), red: pixels && pixels[0]! > pixels[2]!, status };
@@ -60,14 +60,14 @@ describe('a file that is replaced while it is served in place', () => {
     ['by writing over it', (from: string, to: string) => copyFile(from, to)],
   ])('is shown with new tags when it is replaced %s', async (how, replace) => {
     const { path, item } = await serve(`${how}.tif`, await slide('#ff0000'));
-    const before = await Promise.all(pictures.map((picture) => look(item, picture)));
+    const before = await Promise.all(pictures.map((picture) => pictureState(item, picture)));
     expect(before.map(({ red }) => red)).toEqual(pictures.map(() => true));
     const fresh = join(directory, `${how}.new`);
     // The file has other colors and another size, so its directories are at other positions.
     await writeFile(fresh, Buffer.concat([await slide('#0000ff', 448), Buffer.alloc(100)]));
     await replace(fresh, path);
-    await until('the new picture shows', async () => (await look(item, pictures[0]!)).red === false);
-    const after = await Promise.all(pictures.map((picture) => look(item, picture)));
+    await until('the new picture shows', async () => (await pictureState(item, pictures[0]!)).red === false);
+    const after = await Promise.all(pictures.map((picture) => pictureState(item, picture)));
     expect(after.map(({ red }) => red)).toEqual(pictures.map(() => false));
     expect(after.filter(({ tag }, index) => tag === before[index]!.tag)).toEqual([]);
     expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 448, sizeY: 448 });
@@ -87,12 +87,12 @@ describe('a file that is replaced while it is served in place', () => {
 
   it('reports a missing file, and serves it again when it is back', async () => {
     const { path, item } = await serve('gone.tif', await slide('#ff0000'));
-    await look(item, pictures[0]!);
+    await pictureState(item, pictures[0]!);
     await rm(path);
     const answers = async () => (await admin.send('GET', `/item/${item}/tiles/${pictures[0]}`)).status;
     await until('the file is missed', async () => (await answers()) === 404);
     await writeFile(path, await slide('#0000ff'));
     await until('the file is back', async () => (await answers()) === 200);
-    expect((await look(item, pictures[0]!)).red).toBe(false);
+    expect((await pictureState(item, pictures[0]!)).red).toBe(false);
   });
 });

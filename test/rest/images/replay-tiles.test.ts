@@ -21,19 +21,19 @@ interface Fact {
 }
 
 const noImage = { message: 'No large image file in this item.', type: 'rest' };
-const rest = (message: string) => ({ message, type: 'rest' });
+const restError = (message: string) => ({ message, type: 'rest' });
 const style = (value: object) => ({ style: JSON.stringify(value), encoding: 'PNG' });
 
 const facts: Record<string, Fact[]> = {
   // 2220 by 2967 pixels in tiles of 240, with a label, a macro and a thumbnail
   'CMU-1-Small-Region.svs': [
-    { request: 'GET /item/{item}/tiles/zxy/1/1/2', status: 404, body: rest('y is outside layer') },
-    { request: 'GET /item/{item}/tiles/zxy/99/0/0', status: 404, body: rest('z layer does not exist') },
+    { request: 'GET /item/{item}/tiles/zxy/1/1/2', status: 404, body: restError('y is outside layer') },
+    { request: 'GET /item/{item}/tiles/zxy/99/0/0', status: 404, body: restError('z layer does not exist') },
     {
       request: 'GET /item/{item}/tiles/thumbnail',
       query: { width: '100', height: '100', fill: 'notacolor' },
       status: 400,
-      body: rest("Value Error: unknown color specifier: 'notacolor'"),
+      body: restError("Value Error: unknown color specifier: 'notacolor'"),
     },
     {
       request: 'GET /item/{item}/tiles/region',
@@ -71,7 +71,7 @@ const facts: Record<string, Fact[]> = {
       request: 'GET /item/{item}/tiles/pixel',
       query: { left: 'abc', top: '0' },
       status: 400,
-      body: rest('"left" parameter is an incorrect type.'),
+      body: restError('"left" parameter is an incorrect type.'),
     },
     { request: 'GET /item/{item}/tiles/pixel', status: 200, body: expect.objectContaining({ r: 221, g: 182, b: 221 }) },
     {
@@ -79,7 +79,7 @@ const facts: Record<string, Fact[]> = {
       status: 200,
       text: '<?xml version="1.0" encoding="UTF-8"?><Image TileSize="256" Overlap="0" Format="jpg" xmlns="http://schemas.microsoft.com/deepzoom/2008"><Size Width="2220" Height="2967"/></Image>',
     },
-    { request: 'GET /item/{item}/tiles/dzi.dzi', query: { overlap: '-1' }, status: 400, body: rest('Invalid overlap') },
+    { request: 'GET /item/{item}/tiles/dzi.dzi', query: { overlap: '-1' }, status: 400, body: restError('Invalid overlap') },
     { request: 'GET /item/{item}/tiles/images', status: 200, body: ['label', 'macro', 'thumbnail'] },
     {
       request: 'GET /item/{item}/tiles/images/macro',
@@ -87,7 +87,7 @@ const facts: Record<string, Fact[]> = {
       picture: { format: 'jpeg', width: 1280, height: 431, channels: 3 },
     },
     { request: 'GET /item/{item}/tiles/images/nosuch', status: 200, text: '' },
-    { request: 'POST /item/{item}/tiles', status: 400, body: rest('Item already has largeImage set.') },
+    { request: 'POST /item/{item}/tiles', status: 400, body: restError('Item already has largeImage set.') },
     {
       request: 'GET /item/{item}/tiles/region',
       as: 'writer',
@@ -117,7 +117,7 @@ const facts: Record<string, Fact[]> = {
       request: 'GET /item/{item}/tiles/thumbnail',
       query: { width: '1' },
       status: 400,
-      body: rest('Value Error: Invalid width or height.  Minimum value is 2.'),
+      body: restError('Value Error: Invalid width or height.  Minimum value is 2.'),
     },
     {
       request: 'GET /item/{item}/tiles/region',
@@ -129,12 +129,12 @@ const facts: Record<string, Fact[]> = {
       request: 'GET /item/{item}/tiles/region',
       query: { ...style({ band: 1, palette: 'nosuchpalette' }), width: '80' },
       status: 400,
-      body: rest("Value Error: cannot be used as a color palette.: 'nosuchpalette'."),
+      body: restError("Value Error: cannot be used as a color palette.: 'nosuchpalette'."),
     },
     {
       request: 'GET /item/{item}/tiles/dzi_files/12/3_3.jpg',
       status: 400,
-      body: rest('level must be between 0 and the image scale'),
+      body: restError('level must be between 0 and the image scale'),
     },
   ],
   'sample.jpg': [
@@ -158,13 +158,13 @@ const facts: Record<string, Fact[]> = {
       request: 'GET /item/{item}/tiles/thumbnail',
       query: { width: '-1' },
       status: 400,
-      body: rest('Value Error: Invalid width or height.  Minimum value is 2.'),
+      body: restError('Value Error: Invalid width or height.  Minimum value is 2.'),
     },
     {
       request: 'GET /item/{item}/tiles/region',
       query: { mm_x: 'abc' },
       status: 400,
-      body: rest('"mm_x" parameter is an incorrect type.'),
+      body: restError('"mm_x" parameter is an incorrect type.'),
     },
   ],
   'grey10kx5k.tif': [
@@ -174,7 +174,7 @@ const facts: Record<string, Fact[]> = {
       picture: { format: 'jpeg', width: 256, height: 256, channels: 1 },
     },
   ],
-  'test_orient1.tif': [{ request: 'GET /item/{item}/tiles/zxy/3/0/0', status: 404, body: rest('z layer does not exist') }],
+  'test_orient1.tif': [{ request: 'GET /item/{item}/tiles/zxy/3/0/0', status: 404, body: restError('z layer does not exist') }],
   'text.txt': [
     { request: 'GET /item/{item}/tiles/images', status: 400, body: noImage },
     { request: 'GET /item/{item}/tiles/region', query: { width: '150', encoding: 'PNG' }, status: 400, body: noImage },
@@ -188,7 +188,7 @@ const facts: Record<string, Fact[]> = {
       request: 'GET /item/test/tiles/zxy/9/0/0',
       query: { sizeX: '1000', sizeY: '500' },
       status: 404,
-      body: rest('z layer does not exist'),
+      body: restError('z layer does not exist'),
     },
     {
       request: 'GET /item/test/tiles',
@@ -253,10 +253,10 @@ describe.each(Object.entries(facts))('recorded responses about %s', (name, list)
       expect([answer.status, answer.status === fact.status ? '' : answer.bytes.toString()]).toEqual([fact.status, '']);
       if (fact.text !== undefined) expect(answer.bytes.toString()).toBe(fact.text);
       if (fact.body !== undefined) {
-        const known = JSON.stringify(recordedBody(answer))
+        const normalized = JSON.stringify(recordedBody(answer))
           .replaceAll(folder, '{folder}')
           .replaceAll(clients.writer.id!, '{writer}');
-        expect(JSON.parse(known)).toEqual(fact.body);
+        expect(JSON.parse(normalized)).toEqual(fact.body);
       }
       if (fact.picture !== undefined) expect(await sharp(answer.bytes).metadata()).toMatchObject(fact.picture);
     },

@@ -51,16 +51,16 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     gateway.forget();
     const { path } = await image('slide.svs', bytes);
     const counts: Record<string, number> = { creation: gets() };
-    for (const [what, request] of Object.entries({
+    for (const [kind, request] of Object.entries({
       tile: '/zxy/0/0/0',
       thumbnail: '/thumbnail?width=256',
       region: '/region?left=100&top=100&regionWidth=900&regionHeight=700&width=300',
     })) {
       gateway.forget();
       await bytesOf(path + request);
-      counts[what] = gets();
+      counts[kind] = gets();
     }
-    for (const [what, count] of Object.entries(counts)) expect([what, count <= 10]).toEqual([what, true]);
+    for (const [kind, count] of Object.entries(counts)) expect([kind, count <= 10]).toEqual([kind, true]);
     // All of it is now in cached blocks.
     expect(counts.region).toBeLessThanOrEqual(Math.ceil(bytes.length / 2 ** 19));
   });
@@ -101,10 +101,10 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     const { storedAs: Key } = (await at.server.Blobs.findById(blob).lean<{ storedAs: string }>())!;
     await gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: green }));
     const first = await at.get(`${path}/region?left=0&top=0&regionWidth=3000&regionHeight=2000&width=300`);
-    const seen = first.status === 200 ? await meanColor(await first.arrayBuffer()) : null;
+    const color = first.status === 200 ? await meanColor(await first.arrayBuffer()) : null;
     // Either the complete cached picture is sent once more, or a new one is made, or the client is told to try again.
-    if (seen === null) expect(first.status).toBe(503);
-    else expect([Math.round(seen[0]! / 220), Math.round(seen[1]! / 220)].toSorted((a, b) => a - b)).toEqual([0, 1]);
+    if (color === null) expect(first.status).toBe(503);
+    else expect([Math.round(color[0]! / 220), Math.round(color[1]! / 220)].toSorted((a, b) => a - b)).toEqual([0, 1]);
   });
 
   it('stores uploads in parts, and leaves nothing of interrupted ones', async () => {
@@ -120,8 +120,8 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
       })(),
     );
     const file = { name: 'b.bin', mimeType: '', size: 2 ** 30, parent: { type: 'item', itemId: specimen } } as const;
-    const made = at.host.files.create(file, endless, { signal: leaving.signal });
-    await expect(made).rejects.toThrow('The client has left.');
+    const creating = at.host.files.create(file, endless, { signal: leaving.signal });
+    await expect(creating).rejects.toThrow('The client has left.');
     expect(await keys()).toEqual(before);
     const parts = gateway.requests.filter(({ method, query }) => method === 'PUT' && query.has('partNumber'));
     expect(parts.length).toBeGreaterThan(0);
@@ -138,8 +138,8 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
     gateway.refuses = ({ method, key }) => key !== '' && method !== 'GET' && method !== 'HEAD';
     const file = { name: 'c.txt', mimeType: '', parent: { type: 'item', itemId: specimen } } as const;
     for (const size of [3, 9 * 2 ** 20]) {
-      const made = at.host.files.create({ ...file, size }, Readable.from([Buffer.alloc(size)]));
-      await expect(made).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('refuses access') });
+      const creating = at.host.files.create({ ...file, size }, Readable.from([Buffer.alloc(size)]));
+      await expect(creating).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('refuses access') });
     }
     expect([await keys(), await blobs()]).toEqual([before, count]);
     // A removed file is gone for everyone; a sweep removes its bytes.
@@ -154,18 +154,18 @@ describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
   });
 
   it('lists a bucket in pages', async () => {
-    const all = await keys();
-    expect(all.length).toBeGreaterThan(2);
+    const allKeys = await keys();
+    expect(allKeys.length).toBeGreaterThan(2);
     gateway.forget();
-    expect(await keys(2)).toEqual(all);
+    expect(await keys(2)).toEqual(allKeys);
     const pages = gateway.requests.filter(({ key, query }) => key === '' && query.get('list-type') === '2');
-    expect(pages.length).toBe(Math.ceil(all.length / 2));
+    expect(pages.length).toBe(Math.ceil(allKeys.length / 2));
   });
 
   async function keys(perPage?: number): Promise<string[]> {
-    const found: string[] = [];
+    const listedKeys: string[] = [];
     const options = perPage === undefined ? {} : { perPage };
-    for await (const { key } of new Bucket(gateway.client, 'bucket').list('', options)) found.push(key);
-    return found;
+    for await (const { key } of new Bucket(gateway.client, 'bucket').list('', options)) listedKeys.push(key);
+    return listedKeys;
   }
 });

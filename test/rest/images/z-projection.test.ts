@@ -9,16 +9,16 @@ describe('projections over z', () => {
   let admin: Client;
   let item: string;
   let plain: string;
-  let known: KnownImage;
+  let stack: KnownImage;
 
   beforeAll(async () => {
-    ({ started, admin, item, plain, known } = await startStackHost());
+    ({ started, admin, item, plain, known: stack } = await startStackHost());
   });
   afterAll(() => started?.close());
 
   /** Frames are ordered by channel, depth and time. */
   const frame = 6 + 1;
-  const planes = () => [0, 1, 2].map((z) => known.planes[`1/1/${z}`]!);
+  const planes = () => [0, 1, 2].map((z) => stack.planes[`1/1/${z}`]!);
 
   it.each([
     ['max', (values: number[]) => Math.max(...values)],
@@ -30,12 +30,12 @@ describe('projections over z', () => {
       [17, 30],
       [299, 279],
     ] as const) {
-      const values = planes().map((samples) => samples[top * known.width + left]!);
+      const values = planes().map((samples) => samples[top * stack.width + left]!);
       const pixel = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left, top, frame, zProject } });
       expect(pixel.value).toEqual([combine(values)]);
       const part = { left, top, frame, zProject, zFrom: 1, zTo: 1 };
-      const one = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: part });
-      expect(one.value).toEqual([values[1]]);
+      const planePixel = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: part });
+      expect(planePixel.value).toEqual([values[1]]);
     }
   });
 
@@ -56,8 +56,8 @@ describe('projections over z', () => {
         expect(answer.status).toBe(200);
         answers.push(answer);
         const tag = answer.headers.get('etag')!;
-        const again = await admin.send('GET', name, { query, headers: { 'If-None-Match': tag } });
-        expect(again.status).toBe(304);
+        const confirmed = await admin.send('GET', name, { query, headers: { 'If-None-Match': tag } });
+        expect(confirmed.status).toBe(304);
       }
       expect(new Set(answers.map(({ headers }) => headers.get('etag'))).size).toBe(queries.length);
       expect(new Set(answers.map(({ bytes }) => Buffer.from(bytes).toString('base64'))).size).toBe(queries.length);
@@ -73,8 +73,8 @@ describe('projections over z', () => {
     const query = { style: JSON.stringify({ bands }), encoding: 'PNG', zProject: 'max', frame: 6 };
     const { bytes } = await admin.send('GET', `/item/${item}/tiles/region`, { query });
     const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
-    const at = 100 * known.width + 40;
-    const expected = [0, 1].map((c) => Math.max(...[0, 1, 2].map((z) => known.planes[`1/${c}/${z}`]![at]!)));
+    const at = 100 * stack.width + 40;
+    const expected = [0, 1].map((c) => Math.max(...[0, 1, 2].map((z) => stack.planes[`1/${c}/${z}`]![at]!)));
     for (const [channel, value] of expected.entries()) {
       expect(Math.abs(data[at * info.channels + channel]! - (value * 255) / 65_535)).toBeLessThanOrEqual(1);
     }

@@ -42,13 +42,13 @@ describe('the database of the queue', () => {
       { ...entry, name: 'left', lockedAt: new Date(Date.now() - hour / 2) },
     ]);
     const { collection } = repository as MongoJobRepository;
-    const asked = vi.spyOn(collection, 'distinct');
+    const distinct = vi.spyOn(collection, 'distinct');
     const locked = vi.spyOn(collection, 'findOneAndUpdate');
     const ask = (name: string, lockMs = hour) =>
       repository.getNextJobToRun(name, new Date(), new Date(Date.now() - lockMs), undefined, {});
-    const found = await Promise.all([ask('none'), ask('due'), ask('later'), ask('running'), ask('left', hour / 4)]);
-    expect(found.map((job) => job?.name)).toEqual([undefined, 'due', undefined, undefined, 'left']);
-    expect(asked).toHaveBeenCalledTimes(1);
+    const names = await Promise.all([ask('none'), ask('due'), ask('later'), ask('running'), ask('left', hour / 4)]);
+    expect(names.map((job) => job?.name)).toEqual([undefined, 'due', undefined, undefined, 'left']);
+    expect(distinct).toHaveBeenCalledTimes(1);
     expect(locked).toHaveBeenCalledTimes(2);
     expect(await ask('due')).toBeUndefined();
     await collection.insertOne({ ...entry, name: 'due' });

@@ -258,7 +258,7 @@ describe('an outage of the database that outlasts a lease', () => {
     try {
       watcher.runner.define(endless());
       let go: () => void = () => undefined;
-      const gone = new Promise<void>((resolve) => {
+      const lost = new Promise<void>((resolve) => {
         go = resolve;
       });
       worker.runner.define({
@@ -267,7 +267,7 @@ describe('an outage of the database that outlasts a lease', () => {
         type: 'e',
         async run({ log }) {
           log('before\n');
-          await gone;
+          await lost;
           log('during\n');
         },
       });
@@ -359,9 +359,9 @@ describe('a runner', () => {
       await local.runner.startProcessing();
       const worker = await local.runner.create('split', { userId: null, handler: 'worker_handler' });
       await local.runner.start(worker);
-      const own = await local.runner.create('split', { userId: null });
-      await local.runner.start(own);
-      await inStatus(own, 3);
+      const createdJob = await local.runner.create('split', { userId: null });
+      await local.runner.start(createdJob);
+      await inStatus(createdJob, 3);
       expect(began).toEqual(['jobs._local']);
       expect((await local.jobs.find(worker.id))?.status).toBe(1);
       await local.jobs.remove(worker.id);

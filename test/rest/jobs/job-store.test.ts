@@ -90,10 +90,10 @@ describe('claiming', () => {
     expect(await store.claim(owned.id, 'y')).toBeNull();
     const foreign = await store.create({ title: 'T', type: 't', userId: null });
     expect(await store.claim(foreign.id, 'x')).toBeNull();
-    const asked = await store.create({ title: 'T', type: 't', userId: null, handler: 'worker_handler', run });
-    await store.updateStatus(asked.id, 1);
-    await store.cancel(asked.id);
-    expect(await store.claim(asked.id, 'x')).toBeNull();
+    const waiting = await store.create({ title: 'T', type: 't', userId: null, handler: 'worker_handler', run });
+    await store.updateStatus(waiting.id, 1);
+    await store.cancel(waiting.id);
+    expect(await store.claim(waiting.id, 'x')).toBeNull();
     expect(await store.claim('000000000000000000000000', 'x')).toBeNull();
   });
 
@@ -163,11 +163,11 @@ describe('listeners and messages', () => {
       error: (_: object, event: string) => logged.push(event),
     };
     const noisy = new JobStore({ model, logger, notify: () => Promise.reject(new Error('no mail')) });
-    const heard: [JobEvent['kind'], number, number | null][] = [];
+    const events: [JobEvent['kind'], number, number | null][] = [];
     noisy.onUpdate(() => {
       throw new Error('listener');
     });
-    const off = noisy.onUpdate(({ kind, job, previousStatus }) => void heard.push([kind, job.status, previousStatus]));
+    const off = noisy.onUpdate(({ kind, job, previousStatus }) => void events.push([kind, job.status, previousStatus]));
     const job = await noisy.create({ title: 'T', type: 't', userId: 'u' });
     await noisy.updateStatus(job.id, 2);
     await noisy.updateProgress(job.id, { current: 1 });
@@ -175,7 +175,7 @@ describe('listeners and messages', () => {
     await noisy.remove(job.id);
     off();
     await noisy.create({ title: 'T', type: 't', userId: null });
-    expect(heard).toEqual([
+    expect(events).toEqual([
       ['created', 0, null],
       ['updated', 2, 0],
       ['updated', 2, 2],

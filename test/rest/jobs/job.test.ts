@@ -232,12 +232,12 @@ describe('canceling a worker-run job', () => {
     await store.updateStatus(running.id, 2);
     expect((await call('PUT', `/job/${running.id}/cancel`, 'owner')).body.status).toBe(824);
     await store.updateStatus(running.id, 5);
-    const again = await call('PUT', `/job/${running.id}/cancel`, 'owner');
-    expect(again.status).toBe(200);
-    const done = await createJob({ handler: 'worker_handler' });
-    await store.updateStatus(done.id, 2);
-    await store.updateStatus(done.id, 3);
-    expect((await call('PUT', `/job/${done.id}/cancel`, 'owner')).body.message).toBe(
+    const secondAnswer = await call('PUT', `/job/${running.id}/cancel`, 'owner');
+    expect(secondAnswer.status).toBe(200);
+    const canceled = await createJob({ handler: 'worker_handler' });
+    await store.updateStatus(canceled.id, 2);
+    await store.updateStatus(canceled.id, 3);
+    expect((await call('PUT', `/job/${canceled.id}/cancel`, 'owner')).body.message).toBe(
       "Invalid state transition to '5', Current state is '3'.",
     );
   });
@@ -286,9 +286,9 @@ describe('lists', () => {
   it('answer the types and statuses that occur', async () => {
     const job = await createJob({ type: 'rare type' });
     await store.updateStatus(job.id, 2);
-    const own = await call('GET', '/job/typeandstatus', 'owner');
-    expect(own.body.types).toContain('rare type');
-    expect(own.body.statuses).toContain(2);
+    const answer = await call('GET', '/job/typeandstatus', 'owner');
+    expect(answer.body.types).toContain('rare type');
+    expect(answer.body.statuses).toContain(2);
     expect((await call('GET', '/job/typeandstatus', 'stranger')).body.types).not.toContain('rare type');
     expect((await call('GET', '/job/typeandstatus/all', 'stranger')).body.types).not.toContain('rare type');
     expect((await call('GET', '/job/typeandstatus/all', 'admin')).body.types).toContain('rare type');
@@ -394,7 +394,7 @@ describe('GET /job/:id/events', () => {
     const job = await createJob();
     await store.appendLog(job.id, 'before\n');
     const events: Sent[] = [];
-    const done = (async () => {
+    const reading = (async () => {
       for await (const event of follow(job.id, { cookie: 'owner' })) events.push(event);
     })();
     await until('first events', () => events.length === 2);
@@ -403,7 +403,7 @@ describe('GET /job/:id/events', () => {
     await writer().updateProgress(job.id, { total: 4, current: 1, message: 'm' });
     await writer().update(job.id, { log: 'all anew\n', overwrite: true });
     await writer().update(job.id, { status: 3, log: 'done\n' });
-    await done;
+    await reading;
     expect(events.filter(({ type }) => type === 'job_status').map(({ data }) => data.status)).toEqual([0, 2, 3]);
     const texts = events.filter(({ type }) => type === 'job_log').map(({ data }) => data);
     expect(texts.slice(0, 2).map(({ text, overwrite }) => [text, overwrite])).toEqual([
@@ -446,12 +446,12 @@ describe('GET /job/:id/events', () => {
     const job = await createJob();
     const closing = new JobStore({ model });
     const followed = followJob(closing, job.id, { caller: users.owner, sight: fullSight, signal: new AbortController().signal });
-    const seen: (string | undefined)[] = [];
+    const types: (string | undefined)[] = [];
     for await (const change of followed) {
-      seen.push(change?.type);
+      types.push(change?.type);
       closing.close();
     }
-    expect(seen).toEqual(['job_status']);
+    expect(types).toEqual(['job_status']);
   });
 
   it('says that the job was removed', async () => {

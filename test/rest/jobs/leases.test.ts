@@ -26,19 +26,19 @@ afterAll(async () => {
 });
 
 it('a lease runs work of the same name one at a time, across processes', async () => {
-  const [here, there] = [another(), another()];
+  const [first, second] = [another(), another()];
   let running = 0;
   let most = 0;
-  let done = 0;
+  let runCount = 0;
   const work = async () => {
     running += 1;
     most = Math.max(most, running);
     await new Promise((resolve) => setImmediate(resolve));
     running -= 1;
-    done += 1;
+    runCount += 1;
   };
-  await Promise.all([here, there, here, there].map((leases) => leases.run('a configuration', { subject: 'folder' }, work)));
-  expect([most, done]).toEqual([1, 4]);
+  await Promise.all([first, second, first, second].map((leases) => leases.run('a configuration', { subject: 'folder' }, work)));
+  expect([most, runCount]).toEqual([1, 4]);
 });
 
 it('a lease is taken over from a silent process, whose work then stays hidden', async () => {

@@ -10,14 +10,14 @@ import { until } from '../../support/run/until.js';
 let started: TestHost;
 let admin: Client;
 let folder: string;
-const now = performance.now.bind(performance);
+const realNow = performance.now.bind(performance);
 /** How far the clock is ahead. It never goes back, because timers would then wait that much longer. */
 let aheadMs = 0;
 /** Called with each event of the log. */
 let onEvent: (event: string) => void = () => undefined;
 
 beforeAll(async () => {
-  performance.now = () => now() + aheadMs;
+  performance.now = () => realNow() + aheadMs;
   const hear = (_fields: object, event?: string) => onEvent(event ?? '');
   started = await startHost({ logger: { info: hear, warn: hear, error: hear, debug: hear } });
   await started.swept();
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await started?.close();
-  performance.now = now;
+  performance.now = realNow;
 });
 afterEach(() => {
   onEvent = () => undefined;
@@ -47,9 +47,9 @@ it('counts the large images made so far for a folder, and names the job for the 
   }
   const put = async (): Promise<Record<string, unknown>> =>
     admin.ok('PUT', `/large_image/folder/${top}/tiles`, { query: { recurse: true } });
-  const whole = await put();
-  expect(whole).toMatchObject({ childFoldersRecursed: 2, largeImagesNotCreated: 8, totalItems: 8 });
-  expect(whole).not.toHaveProperty('jobId');
+  const answer = await put();
+  expect(answer).toMatchObject({ childFoldersRecursed: 2, largeImagesNotCreated: 8, totalItems: 8 });
+  expect(answer).not.toHaveProperty('jobId');
 
   // The clock goes on by a minute while the third item is handled, in the second folder.
   let handled = 0;
@@ -57,13 +57,13 @@ it('counts the large images made so far for a folder, and names the job for the 
     if (event === 'LargeImage:NotCreated' && ++handled === 3) aheadMs = 60_000;
   };
   const { jobId, ...counted } = await put();
-  expect(counted).toEqual({ ...whole, largeImagesNotCreated: 3, totalItems: 3 });
+  expect(counted).toEqual({ ...answer, largeImagesNotCreated: 3, totalItems: 3 });
   const job = await until('the job has ended', async () => {
-    const found = await admin.ok('GET', `/job/${String(jobId)}`);
-    return Number(found.status) >= 3 && found;
+    const job = await admin.ok('GET', `/job/${String(jobId)}`);
+    return Number(job.status) >= 3 && job;
   });
   const log = job.log as unknown as string[];
-  expect(log.at(-1)).toBe(`Finished: ${JSON.stringify(whole)}\n`);
+  expect(log.at(-1)).toBe(`Finished: ${JSON.stringify(answer)}\n`);
   expect(handled).toBe(8);
 });
 
@@ -74,10 +74,10 @@ it('copies of a folder with many items are refused before anything is made', asy
   await models.item.collection.insertMany(items as never);
   const answer = await admin.fails('POST', `/folder/${full}/copy`, { query: { name: 'Copy' } });
   expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('at most 5000') });
-  const found = (await admin.ok('GET', '/folder', {
+  const folders = (await admin.ok('GET', '/folder', {
     query: { parentType: 'folder', parentId: folder, name: 'Copy' },
   })) as unknown[];
-  expect(found).toEqual([]);
+  expect(folders).toEqual([]);
   await models.item.collection.deleteMany({ folderId: new Types.ObjectId(full) });
 });
 
@@ -111,10 +111,10 @@ it('removals continue after clients would have timed out', async () => {
   // They are recorded together. The removal waits for something that happens only after the response.
   const { models, journal } = started.host.context;
   let goOn = () => {};
-  const held = new Promise<void>((resolve) => (goOn = resolve));
+  const waiting = new Promise<void>((resolve) => (goOn = resolve));
   const undertake = journal.undertake.bind(journal);
   const holding = vi.spyOn(journal, 'undertake').mockImplementation(async (undertaking, work) => {
-    if (undertaking.kind === 'item-removals') await held;
+    if (undertaking.kind === 'item-removals') await waiting;
     return undertake(undertaking, work);
   });
   try {
@@ -132,11 +132,11 @@ it('looks up named resources together, and removes none when one is not permitte
   const items: string[] = [];
   for (let i = 0; i < 20; i++) items.push(await admin.create('/item', { folderId: folder, name: `Together ${i}` }));
   const { models } = started.host.context;
-  const asked = (['find', 'findOne'] as const).map((name) => vi.spyOn(models.item.collection, name));
+  const spies = (['find', 'findOne'] as const).map((name) => vi.spyOn(models.item.collection, name));
   const missing = new Types.ObjectId().toHexString();
   const answer = await admin.fails('DELETE', '/resource', { form: { resources: JSON.stringify({ item: [...items, missing] }) } });
   expect(answer).toMatchObject({ status: 400, message: expect.stringContaining(missing) });
-  expect(asked.flatMap(({ mock }) => mock.calls).length).toBeLessThan(20);
+  expect(spies.flatMap(({ mock }) => mock.calls).length).toBeLessThan(20);
   vi.restoreAllMocks();
   const stranger = await started.register('together');
   const refused = await stranger.fails('DELETE', '/resource', { form: { resources: JSON.stringify({ item: items }) } });
@@ -147,16 +147,16 @@ it('looks up named resources together, and removes none when one is not permitte
 it('looks up the files of an archive together', async () => {
   const parentId = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Archived' });
   const query = { parentType: 'folder', parentId, name: '00.txt', size: 5 };
-  const made = await admin.ok('POST', '/file', { query, body: 'words' });
+  const createdFile = await admin.ok('POST', '/file', { query, body: 'words' });
   const { file, item } = started.host.context.models;
-  const firstFile = await file.findById(String(made._id)).lean<FileDocument>();
-  const firstItem = await item.findById(String(made.itemId)).lean<ItemDocument>();
+  const firstFile = await file.findById(String(createdFile._id)).lean<FileDocument>();
+  const firstItem = await item.findById(String(createdFile.itemId)).lean<ItemDocument>();
   for (let i = 1; i < 20; i++) {
     const [_id, name] = [new Types.ObjectId(), `${String(i).padStart(2, '0')}.txt`];
     await item.collection.insertOne({ ...firstItem!, _id, name });
     await file.collection.insertOne({ ...firstFile!, _id: new Types.ObjectId(), itemId: _id, name });
   }
-  const asked = [file, item].flatMap(({ collection }) => [vi.spyOn(collection, 'find'), vi.spyOn(collection, 'findOne')]);
+  const spies = [file, item].flatMap(({ collection }) => [vi.spyOn(collection, 'find'), vi.spyOn(collection, 'findOne')]);
   const { status, bytes } = await admin.send('GET', `/folder/${parentId}/download`);
   expect([status, bytes.subarray(30, 45).toString(), bytes.readUInt16LE(bytes.length - 12)]).toEqual([
     200,
@@ -164,5 +164,5 @@ it('looks up the files of an archive together', async () => {
     20,
   ]);
   // Other work of the server may also send queries. One by one, twenty files would need twenty queries.
-  expect(asked.flatMap(({ mock }) => mock.calls).length).toBeLessThan(20);
+  expect(spies.flatMap(({ mock }) => mock.calls).length).toBeLessThan(20);
 });

@@ -5,7 +5,7 @@ import { uploadItem } from '../../support/images/images.js';
 import { until } from '../../support/run/until.js';
 
 describe('a full queue', () => {
-  const held = new HeldSource();
+  const heldSource = new HeldSource();
   let at: Annotated;
   let item: string;
   let annotation: string;
@@ -13,7 +13,7 @@ describe('a full queue', () => {
     const full = { running: 1, waiting: 1 };
     at = await startAnnotated({
       install: {
-        tileSources: [held.definition],
+        tileSources: [heldSource.definition],
         queues: { tiles: full, chunks: full, pictures: full, keptFiles: full, elements: full, edits: full },
       },
     });
@@ -21,7 +21,7 @@ describe('a full queue', () => {
     annotation = (await at.annotate({ name: 'a', elements: [point(1, { id: elementId(1) })] }))._id;
   });
   afterAll(() => at?.close());
-  beforeEach(() => held.hold());
+  beforeEach(() => heldSource.hold());
 
   const ask = (path: string) => at.admin.send('GET', `/item/${item}/tiles/${path}`);
 
@@ -32,11 +32,11 @@ describe('a full queue', () => {
     ['pixels', (n: number) => `pixel?left=${n}&top=1`],
     ['tiles', (n: number) => `zxy/2/${n}/0?jpegQuality=${20 + n}`],
   ])('refuses further %s with 503 and Retry-After, while cached tiles and annotations are served', async (_what, path) => {
-    held.release();
+    heldSource.release();
     expect((await ask('zxy/0/0/0')).status).toBe(200);
-    held.hold();
+    heldSource.hold();
     const first = ask(path(1));
-    await until('a tile is read', () => held.reading > 0);
+    await until('a tile is read', () => heldSource.reading > 0);
     const others = [ask(path(2)), ask(path(3))];
     // The waiting request is not answered yet.
     const refused = await Promise.race(others);
@@ -45,19 +45,19 @@ describe('a full queue', () => {
     expect(refused.body).toMatchObject({ type: 'rest', message: expect.stringMatching(/^Too many .* Try again later\.$/) });
     expect((await ask('zxy/0/0/0')).status).toBe(200);
     expect((await at.admin.send('GET', `/annotation/${annotation}`)).status).toBe(200);
-    held.release();
+    heldSource.release();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
   });
 
   it('refuses cached files independently of pictures', async () => {
     const first = ask('histogram?bins=31');
-    await until('a tile is read', () => held.reading > 0);
+    await until('a tile is read', () => heldSource.reading > 0);
     const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];
     const refused = await Promise.race(others);
     expect(refused.status).toBe(503);
     expect(refused.body.message).toMatch(/^Too many kept pictures are waiting/);
-    held.release();
+    heldSource.release();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 
-const gone = 'This link is invalid, has expired or was revoked.';
+const invalidLink = 'This link is invalid, has expired or was revoked.';
 const closed = 'This link only opens the page of its image.';
 
 describe('a link to the page of an image', () => {
@@ -98,18 +98,18 @@ describe('a link to the page of an image', () => {
     expect(await state()).toBe(200);
     const resources = JSON.stringify({ item: [item] });
     await admin.ok('POST', '/resource/trash', { query: { resources } });
-    expect(await link.holder.fails('GET', '/link/view')).toMatchObject({ status: 401, message: gone });
-    expect(await link.holder.fails('GET', `/annotation/${annotation}`)).toMatchObject({ status: 401, message: gone });
+    expect(await link.holder.fails('GET', '/link/view')).toMatchObject({ status: 401, message: invalidLink });
+    expect(await link.holder.fails('GET', `/annotation/${annotation}`)).toMatchObject({ status: 401, message: invalidLink });
     await admin.ok('POST', '/resource/restore', { query: { resources } });
     expect(await state()).toBe(200);
     const access = JSON.stringify({ users: [{ id: admin.id, level: 2 }], groups: [] });
     await admin.ok('PUT', `/folder/${folder}/access`, { query: { access, public: false } });
     expect(await state()).toBe(401);
-    const again = JSON.stringify({ users: [{ id: reader.id, level: 0 }], groups: [] });
-    await admin.ok('PUT', `/folder/${folder}/access`, { query: { access: again, public: false } });
+    const withReader = JSON.stringify({ users: [{ id: reader.id, level: 0 }], groups: [] });
+    await admin.ok('PUT', `/folder/${folder}/access`, { query: { access: withReader, public: false } });
     expect(await state()).toBe(200);
     await reader.ok('DELETE', `/link/${link.id}`);
-    expect(await link.holder.fails('GET', `/item/${item}/tiles/zxy/0/0/0`)).toMatchObject({ status: 401, message: gone });
+    expect(await link.holder.fails('GET', `/item/${item}/tiles/zxy/0/0/0`)).toMatchObject({ status: 401, message: invalidLink });
   });
 
   it('is made only for items, and only on request', async () => {
@@ -120,7 +120,7 @@ describe('a link to the page of an image', () => {
     const plain = await admin.ok('POST', `/item/${item}/link`);
     expect(plain.opens).toEqual(['zarr', 'dicomweb']);
     const holder = new Client(started.url, `view-link.${String(plain.token)}`, null);
-    expect(await holder.fails('GET', '/link/view')).toMatchObject({ status: 401, message: gone });
+    expect(await holder.fails('GET', '/link/view')).toMatchObject({ status: 401, message: invalidLink });
     expect(await admin.fails('GET', '/link/view')).toMatchObject({ status: 401 });
     expect(await started.anonymous.fails('GET', '/link/view')).toMatchObject({ status: 401 });
     expect(await make({ annotations: 1 }).catch(String)).toContain('annotations must be true or false');

@@ -42,24 +42,32 @@ describe('access lists', () => {
 
   const set = (client: Client, path: string, list: unknown) =>
     client.send('PUT', path, { query: { access: JSON.stringify(list), public: true } });
-  const own = (): Entry => ({ id: owner.id, level: 2 });
+  const ownEntry = (): Entry => ({ id: owner.id, level: 2 });
 
   const refused: [what: string, list: () => List & Entry, message: () => string][] = [
-    ['a user who does not exist', () => ({ users: [own(), { id: nobody, level: 0 }] }), () => `there is no user "${nobody}"`],
-    ['a malformed id', () => ({ users: [own(), { id: 'everybody', level: 1 }] }), () => 'there is no user "everybody"'],
-    ['a group that does not exist', () => ({ users: [own()], groups: [{ id: nobody, level: 0 }] }), () => `no group "${nobody}"`],
+    [
+      'a user who does not exist',
+      () => ({ users: [ownEntry(), { id: nobody, level: 0 }] }),
+      () => `there is no user "${nobody}"`,
+    ],
+    ['a malformed id', () => ({ users: [ownEntry(), { id: 'everybody', level: 1 }] }), () => 'there is no user "everybody"'],
+    [
+      'a group that does not exist',
+      () => ({ users: [ownEntry()], groups: [{ id: nobody, level: 0 }] }),
+      () => `no group "${nobody}"`,
+    ],
     [
       'a user in the place of a group',
-      () => ({ users: [own()], groups: [{ id: other.id, level: 0 }] }),
+      () => ({ users: [ownEntry()], groups: [{ id: other.id, level: 0 }] }),
       () => `no group "${other.id}"`,
     ],
-    ['a name with operators', () => ({ users: [own(), { id: '$ne', level: 0 }] }), () => 'there is no user "$ne"'],
-    ['somebody twice', () => ({ users: [own(), { ...own(), level: 0 }] }), () => `user "${owner.id}" is listed twice`],
-    ['a level above all', () => ({ users: [{ ...own(), level: 3 }] }), () => 'Invalid access level'],
-    ['a level below all', () => ({ users: [own(), { id: other.id, level: -1 }] }), () => 'Invalid access level'],
-    ['a level between two', () => ({ users: [own(), { id: other.id, level: 0.5 }] }), () => 'Invalid access level'],
-    ['a misspelt member', () => ({ user: [own()] }), () => '"user" is not one of'],
-    ['a further member of an entry', () => ({ users: [{ ...own(), role: 'owner' }] }), () => '"role" is not one of'],
+    ['a name with operators', () => ({ users: [ownEntry(), { id: '$ne', level: 0 }] }), () => 'there is no user "$ne"'],
+    ['somebody twice', () => ({ users: [ownEntry(), { ...ownEntry(), level: 0 }] }), () => `user "${owner.id}" is listed twice`],
+    ['a level above all', () => ({ users: [{ ...ownEntry(), level: 3 }] }), () => 'Invalid access level'],
+    ['a level below all', () => ({ users: [ownEntry(), { id: other.id, level: -1 }] }), () => 'Invalid access level'],
+    ['a level between two', () => ({ users: [ownEntry(), { id: other.id, level: 0.5 }] }), () => 'Invalid access level'],
+    ['a misspelt member', () => ({ user: [ownEntry()] }), () => '"user" is not one of'],
+    ['a further member of an entry', () => ({ users: [{ ...ownEntry(), role: 'owner' }] }), () => '"role" is not one of'],
   ];
   const ownerless: [what: string, list: () => List][] = [
     ['nobody', () => ({ users: [], groups: [] })],
@@ -67,12 +75,12 @@ describe('access lists', () => {
       'no administrator',
       () => ({
         users: [
-          { ...own(), level: 1 },
+          { ...ownEntry(), level: 1 },
           { id: other.id, level: 1 },
         ],
       }),
     ],
-    ['a group without members', () => ({ users: [{ ...own(), level: 1 }], groups: [{ id: empty, level: 2 }] })],
+    ['a group without members', () => ({ users: [{ ...ownEntry(), level: 1 }], groups: [{ id: empty, level: 2 }] })],
   ];
 
   it.each(refused)('are refused with %s, and nothing changes', async (_what, list, message) => {
@@ -93,7 +101,7 @@ describe('access lists', () => {
       expect([kind, answer.status, answer.body.message]).toEqual([kind, 400, expect.stringContaining('nobody would be left')]);
       expect(await owner.ok('GET', get)).toEqual(before);
       expect((await set(at.admin, put, list())).status, kind).toBe(200);
-      await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [own()] }) } });
+      await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [ownEntry()] }) } });
     }
   });
 
@@ -128,12 +136,12 @@ describe('access lists', () => {
   });
 
   it('always have an administrator who can sign in', async () => {
-    const gone = await at.host.register('gone');
-    const group = await gone.create('/group', { name: 'Gone', public: true });
+    const removedUser = await at.host.register('gone');
+    const group = await removedUser.create('/group', { name: 'Gone', public: true });
     const query = { firstName: 'First', lastName: 'gone', email: 'gone@example.org', status: 'disabled' };
-    await at.admin.ok('PUT', `/user/${gone.id}`, { query });
+    await at.admin.ok('PUT', `/user/${removedUser.id}`, { query });
     for (const { kind, put } of kinds) {
-      for (const list of [{ users: [{ id: gone.id, level: 2 }] }, { groups: [{ id: group, level: 2 }] }]) {
+      for (const list of [{ users: [{ id: removedUser.id, level: 2 }] }, { groups: [{ id: group, level: 2 }] }]) {
         const answer = await set(owner, put, list);
         expect([kind, answer.status, answer.body.message]).toEqual([kind, 400, expect.stringContaining('nobody would be left')]);
       }
@@ -144,11 +152,11 @@ describe('access lists', () => {
     for (const { kind, put, get } of kinds) {
       for (const list of [{ users: [{ id: other.id, level: 2 }] }, { groups: [{ id: filled, level: 2 }] }]) {
         expect((await set(owner, put, list)).status, kind).toBe(200);
-        const came = await other.ok('GET', get);
-        expect((await set(other, put, came)).status, kind).toBe(200);
-        expect(await other.ok('GET', get)).toEqual(came);
+        const returned = await other.ok('GET', get);
+        expect((await set(other, put, returned)).status, kind).toBe(200);
+        expect(await other.ok('GET', get)).toEqual(returned);
         expect((await owner.send('GET', get)).status, kind).toBe(403);
-        await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [own()] }) } });
+        await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [ownEntry()] }) } });
       }
     }
   });

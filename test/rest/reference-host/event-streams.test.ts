@@ -74,7 +74,7 @@ describe('event streams', () => {
     const leaving = new AbortController();
     let looks = 0;
     const client = (watched.host.host.models.item as Model<unknown>).db.getClient();
-    const note = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
+    const recordCommand = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
       if (commandName === 'find' && /token|user/.test(String(command.find))) looks += 1;
     };
     try {
@@ -85,14 +85,14 @@ describe('event streams', () => {
       for (const { status } of await Promise.all(opened)) expect(status).toBe(200);
       await watched.swept();
       const began = performance.now();
-      client.on('commandStarted', note);
+      client.on('commandStarted', recordCommand);
       await until('the streams have been looked at for three seconds', () => looks > 1 && performance.now() - began > 3000);
       // Each stream is checked every second, in one of four groups by the time when it was opened. One by one there would be 120
       // checks.
       const seconds = (performance.now() - began) / 1000;
       expect(looks).toBeLessThanOrEqual(10 * seconds);
     } finally {
-      client.off('commandStarted', note);
+      client.off('commandStarted', recordCommand);
       leaving.abort();
       await watched.close();
       await database.stop();

@@ -36,8 +36,8 @@ afterAll(() => server.close());
 const namesOf = (entries: unknown) => (entries as { name: string }[]).map(({ name }) => name);
 const find = async (
   text: string,
-  { who = admin, isEverywhere = false, ...query }: { who?: Client; isEverywhere?: boolean; sort?: string } = {},
-) => namesOf(await who.ok('GET', '/item', { query: { ...(isEverywhere ? {} : { folderId: folder }), find: text, ...query } }));
+  { who: client = admin, isEverywhere = false, ...query }: { who?: Client; isEverywhere?: boolean; sort?: string } = {},
+) => namesOf(await client.ok('GET', '/item', { query: { ...(isEverywhere ? {} : { folderId: folder }), find: text, ...query } }));
 const [first, second, third] = Object.keys(metadata) as [string, string, string];
 
 describe('searches of items', () => {
@@ -76,19 +76,21 @@ describe('searches of items', () => {
 
   it('follow changes of names, descriptions and metadata, made in any way', async () => {
     const item = await admin.create('/item', { folderId: folder, name: 'before', description: 'abc' });
-    const found = async (text: string) => (await find(text)).length;
+    const countOf = async (text: string) => (await find(text)).length;
     await admin.ok('PUT', `/item/${item}`, { query: { name: 'zebra', description: 'giraffe' } });
-    expect([await found('zebra'), await found('giraffe'), await found('before'), await found('abc')]).toEqual([1, 1, 0, 0]);
+    expect([await countOf('zebra'), await countOf('giraffe'), await countOf('before'), await countOf('abc')]).toEqual([
+      1, 1, 0, 0,
+    ]);
     await admin.ok('PUT', `/item/${item}/metadata`, { json: { animal: 'okapi' } });
-    expect([await found('animal:okapi'), await found('zebra')]).toEqual([1, 1]);
+    expect([await countOf('animal:okapi'), await countOf('zebra')]).toEqual([1, 1]);
     await admin.ok('DELETE', `/item/${item}/metadata`, { json: ['animal'] });
-    expect(await found('okapi')).toBe(0);
+    expect(await countOf('okapi')).toBe(0);
     await admin.ok('PUT', `/item/${item}/internal_metadata/meta`, { json: { animal: 'tapir' } });
-    expect(await found('animal:tapir')).toBe(1);
+    expect(await countOf('animal:tapir')).toBe(1);
     const copy = await admin.ok('POST', `/item/${item}/copy`, { query: { name: 'copied' } });
     expect(await find('tapir')).toEqual(['copied', 'zebra']);
     for (const id of [item, copy._id as string]) await admin.ok('DELETE', `/item/${id}`);
-    expect(await found('tapir')).toBe(0);
+    expect(await countOf('tapir')).toBe(0);
   });
 
   it('include documents whose terms were never written', async () => {
@@ -118,10 +120,10 @@ describe('searches of items', () => {
   });
 
   it('find only what the caller can read', async () => {
-    const all = { isEverywhere: true };
-    expect(await find('HE svs', all)).toEqual([first, second, 'Secret HE.svs']);
-    expect(await find('HE svs', { ...all, who: other })).toEqual([first, second]);
-    const folders = async (who: Client) => namesOf(await who.ok('GET', '/folder', { query: { find: 'slides' } }));
+    const everywhere = { isEverywhere: true };
+    expect(await find('HE svs', everywhere)).toEqual([first, second, 'Secret HE.svs']);
+    expect(await find('HE svs', { ...everywhere, who: other })).toEqual([first, second]);
+    const folders = async (client: Client) => namesOf(await client.ok('GET', '/folder', { query: { find: 'slides' } }));
     expect([await folders(admin), await folders(other)]).toEqual([['Hidden slides', 'Slides of May'], ['Slides of May']]);
     expect(namesOf(await other.ok('GET', '/collection', { query: { find: 'cohort' } }))).toEqual(['Lung cohort']);
   });
@@ -134,9 +136,9 @@ describe('searches of items', () => {
 });
 
 describe('tags', () => {
-  const set = (ids: string[], change: object, who = admin) => {
+  const set = (ids: string[], change: object, client = admin) => {
     const texts = Object.fromEntries(Object.entries(change).map(([key, value]) => [key, JSON.stringify(value)]));
-    return who.send('PUT', '/resource/tags', { query: { resources: JSON.stringify({ item: ids }), ...texts } });
+    return client.send('PUT', '/resource/tags', { query: { resources: JSON.stringify({ item: ids }), ...texts } });
   };
 
   it('are added to and removed from several items, and found', async () => {

@@ -245,10 +245,10 @@ describe('groups', () => {
   it('receive membership requests, and an invitation makes the requester a member', async () => {
     const id = await owner.create('/group', { name: 'Open to requests', public: true });
     const waiting = async (by: Client) => (await by.ok('GET', `/group/${id}/access`)).requests;
-    const asked = await other.ok('POST', `/group/${id}/member`);
-    expect(asked.requests).toEqual([{ id: other.id, login: 'other', name: expect.any(String) as string }]);
+    const answer = await other.ok('POST', `/group/${id}/member`);
+    expect(answer.requests).toEqual([{ id: other.id, login: 'other', name: expect.any(String) as string }]);
     // Moderators see all waiting users; others see only themselves.
-    expect([await waiting(owner), await waiting(server.anonymous)]).toEqual([asked.requests, []]);
+    expect([await waiting(owner), await waiting(server.anonymous)]).toEqual([answer.requests, []]);
     expect((await other.ok('GET', '/user/me')).groups).not.toContain(id);
     const member = { query: { userId: other.id! } };
     await owner.ok('DELETE', `/group/${id}/member`, member);
@@ -308,8 +308,8 @@ describe('groups', () => {
     await invite(admin, owner, 0);
     expect(await administrators()).toEqual([owner.id]);
     await invite(admin, other, 2);
-    const both = await Promise.all([leave(owner, owner), leave(other, other)]);
-    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
+    const answers = await Promise.all([leave(owner, owner), leave(other, other)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
     expect(await administrators()).toHaveLength(1);
     const last = (await administrators())[0] === owner.id ? owner : other;
     expect((await leave(admin, last)).status).toBe(200);
@@ -325,8 +325,8 @@ describe('groups', () => {
     const refused = await put(owner, [{ id: hidden, level: 0 }]);
     expect([refused.status, refused.body.message]).toEqual([400, `Invalid access list: there is no group "${hidden}".`]);
     expect((await put(admin, [{ id: hidden, level: 0 }])).status).toBe(200);
-    const kept = await put(owner, [{ id: hidden, level: 1 }]);
-    expect(kept.body).toMatchObject({ access: { groups: [{ id: hidden, level: 1, name: 'Hidden group' }] } });
+    const answer = await put(owner, [{ id: hidden, level: 1 }]);
+    expect(answer.body).toMatchObject({ access: { groups: [{ id: hidden, level: 1, name: 'Hidden group' }] } });
   });
 
   it('have unique names, regardless of case', async () => {
@@ -337,8 +337,8 @@ describe('groups', () => {
       field: 'name',
       message: 'A group with that name already exists.',
     });
-    const found = await other.ok('GET', '/group', { query: { text: 'UNIQUE', exact: true } });
-    expect(found.map((group) => (group as { name: string }).name)).toEqual(['Unique']);
+    const groups = await other.ok('GET', '/group', { query: { text: 'UNIQUE', exact: true } });
+    expect(groups.map((group) => (group as { name: string }).name)).toEqual(['Unique']);
   });
 });
 
@@ -389,9 +389,9 @@ describe('resources', () => {
     await owner.create('/item', { folderId: home, name: 'liver secret' });
     const search = (query: object) => other.ok('GET', '/resource/search', { query: { types: '["item","folder"]', ...query } });
     const ids = (list: unknown) => (list as { _id: string }[]).map(({ _id }) => _id);
-    const found = await search({ q: 'liver' });
-    expect(Object.keys(found).sort()).toEqual(['folder', 'item']);
-    expect(ids(found.item)).toEqual([second, item]);
+    const results = await search({ q: 'liver' });
+    expect(Object.keys(results).sort()).toEqual(['folder', 'item']);
+    expect(ids(results.item)).toEqual([second, item]);
     expect(ids((await search({ q: 'liver', limit: 1, offset: 1 })).item)).toEqual([item]);
     expect(ids((await search({ q: 'deep', mode: 'prefix' })).item)).toEqual([item]);
     expect(ids((await search({ q: '.*', mode: 'prefix' })).item)).toEqual([]);

@@ -23,8 +23,8 @@ const upload = async (parentId: string, name: string, body: string | Uint8Array,
   admin.ok('POST', '/file', { query: { parentType: 'folder', parentId, name, size: body.length, mimeType }, body });
 
 /** Whether this process holds the bytes of a file open. */
-const openCheck = (made: Record<string, unknown>) => async () => {
-  const path = server.host.context.store.pathOf(String(made._id));
+const openCheck = (file: Record<string, unknown>) => async () => {
+  const path = server.host.context.store.pathOf(String(file._id));
   const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
   return (await Promise.all(links)).includes(path);
 };
@@ -34,8 +34,8 @@ beforeAll(async () => {
   admin = await server.register('admin');
   const collection = await admin.create('/collection', { name: 'Coll', public: true });
   folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Root' });
-  const made = await upload(folder, 'x.TXT', '0123');
-  [file, item] = [String(made._id), String(made.itemId)];
+  const uploaded = await upload(folder, 'x.TXT', '0123');
+  [file, item] = [String(uploaded._id), String(uploaded.itemId)];
 });
 afterAll(() => server.close());
 
@@ -120,17 +120,17 @@ describe('GET file/:id/download', () => {
   });
 
   it('reports missing bytes', async () => {
-    const made = await upload(folder, 'gone', 'abc');
-    await rm(server.host.context.store.pathOf(String(made._id)));
-    expect(await admin.fails('GET', `/file/${String(made._id)}/download`)).toMatchObject({ status: 404, type: 'rest' });
+    const file = await upload(folder, 'gone', 'abc');
+    await rm(server.host.context.store.pathOf(String(file._id)));
+    expect(await admin.fails('GET', `/file/${String(file._id)}/download`)).toMatchObject({ status: 404, type: 'rest' });
   });
 
   it('closes the file when the client disconnects halfway', async () => {
-    const made = await upload(folder, 'big', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
+    const file = await upload(folder, 'big', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    socket.write(`GET /api/v1/file/${String(made._id)}/download HTTP/1.1\r\nHost: x\r\nGirder-Token: ${admin.token}\r\n\r\n`);
-    const isOpen = openCheck(made);
+    socket.write(`GET /api/v1/file/${String(file._id)}/download HTTP/1.1\r\nHost: x\r\nGirder-Token: ${admin.token}\r\n\r\n`);
+    const isOpen = openCheck(file);
     await until('the file is open', isOpen);
     socket.destroy();
     await until('the file is closed', async () => !(await isOpen()));
@@ -188,12 +188,12 @@ describe('archives', () => {
   it('leave out documents that are removed while they are sent, and include long metadata', async () => {
     const { models } = server.host.context;
     const inside = await admin.create('/folder', { parentId: folder, name: 'Inside' });
-    const note = 'n'.repeat(100_000);
+    const longNote = 'n'.repeat(100_000);
     const noted = await admin.create('/item', { folderId: inside, name: 'noted' });
-    await admin.ok('PUT', `/item/${noted}/metadata`, { json: { note } });
-    const made = await Promise.all([1, 100_000, 2].map((size) => upload(inside, `of ${size}`, Buffer.alloc(size, 65))));
-    const listed = await Promise.all(made.map(({ _id }) => models.file.findById(_id).lean<FileDocument>()));
-    for (const { itemId } of made.slice(0, 2)) await admin.ok('DELETE', `/item/${String(itemId)}`);
+    await admin.ok('PUT', `/item/${noted}/metadata`, { json: { note: longNote } });
+    const files = await Promise.all([1, 100_000, 2].map((size) => upload(inside, `of ${size}`, Buffer.alloc(size, 65))));
+    const listed = await Promise.all(files.map(({ _id }) => models.file.findById(_id).lean<FileDocument>()));
+    for (const { itemId } of files.slice(0, 2)) await admin.ok('DELETE', `/item/${String(itemId)}`);
     const principal = await principalOf(server.host.context, null);
     async function* entries(): AsyncGenerator<ZipEntry> {
       for (const content of listed) yield { path: content!.name, date: new Date(), content: content! };
@@ -201,16 +201,16 @@ describe('archives', () => {
     }
     const reply = zipReply(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
-    const found = await unzip(await buffer(reply.content.body));
-    expect(Object.keys(found).filter((name) => name.includes('of '))).toEqual(['of 2', 'Inside/of 2']);
-    expect(found['Inside/noted/girder-item-metadata.json']).toBe(JSON.stringify({ note }));
+    const contents = await unzip(await buffer(reply.content.body));
+    expect(Object.keys(contents).filter((name) => name.includes('of '))).toEqual(['of 2', 'Inside/of 2']);
+    expect(contents['Inside/noted/girder-item-metadata.json']).toBe(JSON.stringify({ note: longNote }));
   });
 });
 
 describe('an archive whose reader disconnects', () => {
   it('closes the file that was being opened for it', async () => {
-    const made = await upload(folder, 'late', Buffer.alloc(1024 * 1024), 'application/octet-stream');
-    const content = await server.host.context.models.file.findById(made._id).lean<FileDocument>();
+    const file = await upload(folder, 'late', Buffer.alloc(1024 * 1024), 'application/octet-stream');
+    const content = await server.host.context.models.file.findById(file._id).lean<FileDocument>();
     const end = { archive: () => {}, reached: false };
     async function* entries(): AsyncGenerator<ZipEntry> {
       // After everything that runs until the system opens the file.
@@ -227,15 +227,15 @@ describe('an archive whose reader disconnects', () => {
     end.archive = () => body.destroy();
     body.resume();
     await until('nothing waits for the archive', () => end.reached);
-    await until('the file is closed', async () => !(await openCheck(made)()));
+    await until('the file is closed', async () => !(await openCheck(file)()));
   });
 
   it('closes the file it was reading', async () => {
-    const made = await upload(folder, 'large', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
-    const isOpen = openCheck(made);
+    const file = await upload(folder, 'large', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
+    const isOpen = openCheck(file);
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    const address = `/api/v1/item/${String(made.itemId)}/download?format=zip&token=${admin.token}`;
+    const address = `/api/v1/item/${String(file.itemId)}/download?format=zip&token=${admin.token}`;
     socket.write(`GET ${address} HTTP/1.1\r\nHost: x\r\n\r\n`);
     await until('the file is open', isOpen);
     socket.destroy();

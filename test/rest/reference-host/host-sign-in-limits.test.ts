@@ -49,9 +49,9 @@ describe('wrong passwords', () => {
   it.each(['user', 'nobody-is-called-so'])('for %s are checked ten times per network, even when sent at once', async (login) => {
     const address = fresh();
     // Users who would have to wait for long are refused.
-    const { 401: taken, 429: limited = 0, 503: busy = 0 } = await statuses(40, () => signIn(login, 'wrong', address), 40);
-    expect(taken).toBeLessThanOrEqual(10);
-    expect(taken! + limited + busy).toBe(40);
+    const { 401: checked, 429: limited = 0, 503: busy = 0 } = await statuses(40, () => signIn(login, 'wrong', address), 40);
+    expect(checked).toBeLessThanOrEqual(10);
+    expect(checked! + limited + busy).toBe(40);
     await statuses(10, () => signIn(login, 'wrong', address));
     const refused = await signIn(login, 'user.password', address);
     expect(refused).toMatchObject({ status: 429, body: { type: 'rest' } });

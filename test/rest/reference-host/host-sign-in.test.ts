@@ -162,16 +162,16 @@ describe('GET token/session', () => {
 });
 
 it('a response with a token is not cached by browsers or proxies', async () => {
-  const asked: [path: string, headers: Record<string, string>][] = [
+  const requests: [path: string, headers: Record<string, string>][] = [
     ['/token/session', { 'Girder-Token': user.token! }],
     ['/token/session', { Cookie: `girderToken=${user.token}` }],
     ['/token/current', { 'Girder-Token': user.token! }],
     ['/user/authentication', { 'Girder-Token': user.token! }],
   ];
-  for (const [path, sent] of asked) {
+  for (const [path, sent] of requests) {
     const { status, headers } = await server.anonymous.send('GET', path, { headers: sent });
-    const found = [path, status, headers.get('cache-control'), headers.get('etag')];
-    expect(found).toEqual([path, 200, 'no-store', null]);
+    const outcome = [path, status, headers.get('cache-control'), headers.get('etag')];
+    expect(outcome).toEqual([path, 200, 'no-store', null]);
   }
 });
 
@@ -313,8 +313,8 @@ describe('the database', () => {
     await server.anonymous.send('GET', '/user/authentication', { headers: basic('user', 'wrong.guess') });
     const database = server.host.context.models.user.db.db!;
     const names = (await database.listCollections().toArray()).map(({ name }) => name);
-    const all = await Promise.all(names.map((name) => database.collection(name).find().toArray()));
-    const dump = JSON.stringify(all);
+    const documents = await Promise.all(names.map((name) => database.collection(name).find().toArray()));
+    const dump = JSON.stringify(documents);
     for (const secret of [user.token!, String(key), 'user.password', 'wrong.guess']) expect(dump).not.toContain(secret);
     expect(String(key).startsWith(String(prefix))).toBe(true);
     const [shown] = (await user.ok('GET', '/api_key')).slice(-1);

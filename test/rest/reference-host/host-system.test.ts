@@ -179,12 +179,12 @@ describe('notifications', () => {
     const texts = await Promise.all(
       [hearer, hearer, admin, admin].map(async ({ token }) => {
         const response = await fetch(`${server.url}/api/v1/notification/stream?token=${token}`, { signal: abort.signal });
-        const held = { text: '' };
+        const received = { text: '' };
         const read = async () => {
-          for await (const bytes of response.body!) held.text += Buffer.from(bytes as Uint8Array).toString();
+          for await (const bytes of response.body!) received.text += Buffer.from(bytes as Uint8Array).toString();
         };
         read().catch(() => undefined);
-        return held;
+        return received;
       }),
     );
     await until('all are open', () => texts.every(({ text }) => text.includes(': open')));
@@ -194,20 +194,20 @@ describe('notifications', () => {
     try {
       await until('nothing new was found', () => looks() >= 2 && [hearer, admin].every(({ id }) => asksFor(id) === 2));
       finds.mockClear();
-      const now = new Date();
-      const expires = new Date(now.getTime() + 60_000);
+      const time = new Date();
+      const expires = new Date(time.getTime() + 60_000);
       const message = {
         type: 'progress',
         data: { other: 1 },
         userId: new Types.ObjectId(hearer.id!),
-        time: now,
-        updated: now,
+        time,
+        updated: time,
         expires,
       };
       await notification.collection.insertOne({ _id: new Types.ObjectId(), tokenId: null, ...message });
       await until('it has come', () => [0, 1].every((index) => texts[index]!.text.includes('"other":1')));
-      const asked = looks();
-      await until('nothing new was found twice more', () => looks() >= asked + 2);
+      const queryCount = looks();
+      await until('nothing new was found twice more', () => looks() >= queryCount + 2);
       expect(asksFor(admin.id)).toBe(0);
       // The stream asks when it is woken, and once more after the messages that it found.
       expect(asksFor(hearer.id)).toBe(4);
@@ -249,8 +249,8 @@ describe('two hosts in one process', () => {
     try {
       const foreign = await second.register('admin');
       expect(await foreign.ok('GET', '/user/me')).toMatchObject({ admin: true });
-      const here = await fetch(`${server.url}/api/v1/user/me`, { headers: { 'Girder-Token': foreign.token! } });
-      expect(await here.json()).toBe(null);
+      const answer = await fetch(`${server.url}/api/v1/user/me`, { headers: { 'Girder-Token': foreign.token! } });
+      expect(await answer.json()).toBe(null);
       await admin.create('/collection', { name: 'Only here', public: true });
       expect(await foreign.ok('GET', '/collection')).toEqual([]);
       const key = 'core.brand_name';

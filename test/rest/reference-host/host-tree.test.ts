@@ -38,8 +38,8 @@ describe('collections', () => {
   });
 
   it('have unique names', async () => {
-    const taken = { status: 400, type: 'validation', field: 'name', message: 'A collection with that name already exists.' };
-    expect(await admin.fails('POST', '/collection', { query: { name: ' Coll ' } })).toMatchObject(taken);
+    const nameInUse = { status: 400, type: 'validation', field: 'name', message: 'A collection with that name already exists.' };
+    expect(await admin.fails('POST', '/collection', { query: { name: ' Coll ' } })).toMatchObject(nameInUse);
     const empty = { status: 400, field: 'name', message: 'Collection name must not be empty.' };
     expect(await admin.fails('POST', '/collection', { query: { name: ' ' } })).toMatchObject(empty);
     const answers = await Promise.all([1, 2, 3, 4].map(() => admin.send('POST', '/collection', { query: { name: 'Race' } })));
@@ -275,10 +275,10 @@ describe('items', () => {
 
   it('get different names when many of the same name are created at once', async () => {
     const folderId = await newFolder();
-    const made = await Promise.all(
+    const created = await Promise.all(
       Array.from({ length: 10 }, () => admin.ok('POST', '/item', { query: { folderId, name: 'race' } })),
     );
-    expect(new Set(made.map(({ name }) => name)).size).toBe(10);
+    expect(new Set(created.map(({ name }) => name)).size).toBe(10);
   });
 
   it('take back a name that has become free', async () => {
@@ -431,8 +431,11 @@ describe('values that look like query operators', () => {
     for (const name of ['{"$gt":""}', '../../etc/passwd', '..', 'a\0b', '$where', 'n'.repeat(1024)]) {
       const { _id } = await admin.ok('POST', '/item', { form: { folderId, name } });
       expect(await admin.ok('GET', `/item/${String(_id)}`)).toMatchObject({ name });
-      const found = await admin.ok('POST', '/item', { form: { folderId, name }, headers: { 'X-HTTP-Method-Override': 'GET' } });
-      expect(names(found)).toEqual([name]);
+      const existing = await admin.ok('POST', '/item', {
+        form: { folderId, name },
+        headers: { 'X-HTTP-Method-Override': 'GET' },
+      });
+      expect(names(existing)).toEqual([name]);
     }
   });
 });

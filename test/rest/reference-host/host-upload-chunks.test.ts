@@ -49,8 +49,8 @@ async function complete(): Promise<void> {
 }
 
 it('accepts each chunk once when all are sent at once, some of them twice, and then continues', async () => {
-  const all = Array.from({ length: chunkCount }, (_, index) => sendChunk(index));
-  const statuses = (await Promise.all([...all, sendChunk(0), sendChunk(1)])).map(({ status }) => status);
+  const sending = Array.from({ length: chunkCount }, (_, index) => sendChunk(index));
+  const statuses = (await Promise.all([...sending, sendChunk(0), sendChunk(1)])).map(({ status }) => status);
   expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
   expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0);
   expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(chunkCount);
@@ -69,10 +69,10 @@ it.each([
   ['past the end', () => send(body.length, chunkAt(1)), chunkSize],
   ['too long', () => send(chunkSize, randomBytes(body.length)), chunkSize],
   ['empty', () => send(chunkSize, Buffer.alloc(0)), chunkSize],
-])('refuses a chunk that comes %s, and keeps what it has', async (_what, sending, kept) => {
+])('refuses a chunk that comes %s, and keeps what it has', async (_what, sending, length) => {
   expect((await sendChunk(0)).status).toBe(200);
   const refused = await sending();
-  expect([refused.status, await offset()]).toEqual([400, kept]);
+  expect([refused.status, await offset()]).toEqual([400, length]);
   await complete();
 });
 

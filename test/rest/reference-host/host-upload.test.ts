@@ -311,7 +311,7 @@ describe('POST file/chunk', () => {
 describe('PUT file/:id/contents', () => {
   it('replaces the bytes of a file once the new ones are complete', async () => {
     const target = await admin.create('/item', { folderId: folder, name: 'contents' });
-    const made = await admin.ok('GET', `/item/${target}`);
+    const item = await admin.ok('GET', `/item/${target}`);
     const query = { parentType: 'item', parentId: target, name: 'c.txt', size: 3 };
     const file = await admin.ok('POST', '/file', { query, body: 'old' });
     const before = await onDisk();
@@ -321,7 +321,7 @@ describe('PUT file/:id/contents', () => {
     const { body } = await chunk(upload._id, 0, Buffer.from('newer'));
     expect(body).toMatchObject({ _id: file._id, size: 5 });
     expect((await download(file._id)).toString()).toBe('newer');
-    expect((await admin.ok('GET', `/item/${target}`)).updated).not.toBe(made.updated);
+    expect((await admin.ok('GET', `/item/${target}`)).updated).not.toBe(item.updated);
     expect(await onDisk()).toEqual(before);
     expect(await admin.ok('GET', `/item/${target}`)).toMatchObject({ size: 5 });
     expect(await admin.ok('PUT', `/file/${String(file._id)}/contents`, { query: { size: 0 } })).toMatchObject({
@@ -421,15 +421,15 @@ describe('sizes', () => {
 describe('events', () => {
   it('report files and the reference of an upload', async () => {
     const { events } = server.host.context;
-    const heard: [string, unknown][] = [];
+    const emitted: [string, unknown][] = [];
     const offs = [
-      events.on('file.saved', ({ file, created }) => void heard.push(['file.saved', [file.name, created]])),
+      events.on('file.saved', ({ file, created }) => void emitted.push(['file.saved', [file.name, created]])),
       events.on('upload.finished', ({ reference, caller }: HostEventPayloads['upload.finished']) => {
-        heard.push(['upload.finished', [reference, caller?.id]]);
+        emitted.push(['upload.finished', [reference, caller?.id]]);
         throw new Error('A listener that fails must not fail the upload.');
       }),
-      events.on('files.removed', ({ files }) => void heard.push(['files.removed', files.map(({ name }) => name)])),
-      events.on('items.removed', ({ items }) => void heard.push(['items.removed', items.map(({ name }) => name)])),
+      events.on('files.removed', ({ files }) => void emitted.push(['files.removed', files.map(({ name }) => name)])),
+      events.on('items.removed', ({ items }) => void emitted.push(['items.removed', items.map(({ name }) => name)])),
     ];
     const reference = '{"identifier":"LargeImageAnnotationUpload","itemId":"x"}';
     const query = { parentType: 'folder', parentId: folder, name: 'heard', size: 1, reference };
@@ -439,7 +439,7 @@ describe('events', () => {
     });
     await admin.ok('DELETE', `/item/${String(file.itemId)}`);
     for (const off of offs) off();
-    expect(heard).toEqual([
+    expect(emitted).toEqual([
       ['file.saved', ['heard', true]],
       ['upload.finished', [reference, admin.id]],
       ['file.saved', ['New.tar.GZ', false]],

@@ -117,13 +117,13 @@ describe('POST user', () => {
 
 describe('user documents', () => {
   it('show strangers less than the user', async () => {
-    const own = await user.ok('GET', `/user/${user.id}`);
-    expect(Object.keys(own)).toEqual(expect.arrayContaining(['email', 'groups', 'status', 'emailVerified', 'size', 'otp']));
+    const ownRecord = await user.ok('GET', `/user/${user.id}`);
+    expect(Object.keys(ownRecord)).toEqual(expect.arrayContaining(['email', 'groups', 'status', 'emailVerified', 'size', 'otp']));
     const strange = await server.anonymous.ok('GET', `/user/${user.id}`);
     expect(Object.keys(strange).sort()).toEqual(
       ['_accessLevel', '_id', '_modelType', 'admin', 'created', 'firstName', 'lastName', 'login', 'public'].sort(),
     );
-    expect(JSON.stringify([own, strange])).not.toMatch(/password|hash|access"/i);
+    expect(JSON.stringify([ownRecord, strange])).not.toMatch(/password|hash|access"/i);
   });
 
   it('cannot be sorted by hidden fields', async () => {
@@ -137,8 +137,8 @@ describe('user documents', () => {
 
   it('are listed for signed-in users, and found by words', async () => {
     expect(await server.anonymous.fails('GET', '/user')).toMatchObject({ status: 401, message: 'You must be logged in.' });
-    const found = await user.ok('GET', '/user', { query: { text: 'user' } });
-    expect(found.map((entry) => (entry as { login: string }).login)).toEqual(['user']);
+    const users = await user.ok('GET', '/user', { query: { text: 'user' } });
+    expect(users.map((entry) => (entry as { login: string }).login)).toEqual(['user']);
   });
 });
 

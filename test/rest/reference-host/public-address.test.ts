@@ -63,8 +63,8 @@ describe('below a path', () => {
     `/${'x'.repeat(400)}`,
     '/%0d%0ax?y',
   ])('an invalid prefix is ignored: %s', async (prefix) => {
-    const found = await addresses(admin, item, { 'X-Forwarded-Prefix': prefix });
-    expect(found).toEqual(expected(item, server.url, ''));
+    const actual = await addresses(admin, item, { 'X-Forwarded-Prefix': prefix });
+    expect(actual).toEqual(expected(item, server.url, ''));
   });
 
   it('the header of a proxy that is not trusted is ignored', async () => {

@@ -50,8 +50,8 @@ describe('what others have shared with a user', () => {
   it('includes what a group of the user was given, until the user leaves the group', async () => {
     const group = await admin.create('/group', { name: 'Pathology', public: false });
     await admin.ok('POST', `/group/${group}/invitation`, { query: { userId: carla.id!, force: true } });
-    const given = await folder('for the group');
-    await share(`/folder/${given}`, [], [{ id: group, level: 0 }]);
+    const shared = await folder('for the group');
+    await share(`/folder/${shared}`, [], [{ id: group, level: 0 }]);
     expect(await namesFor(carla)).toEqual(['for the group']);
     await carla.ok('DELETE', `/group/${group}/member`, { query: { userId: carla.id! } });
     expect(await namesFor(carla)).toEqual([]);

@@ -16,9 +16,9 @@ const headersOf = (login: string, password: string, address: string) => ({
 });
 
 /** Lets a crowd repeat something until the work is done. */
-async function during<T>(crowd: ((round: number) => Promise<unknown>)[], work: () => Promise<T>): Promise<T> {
+async function during<T>(actions: ((round: number) => Promise<unknown>)[], work: () => Promise<T>): Promise<T> {
   let isDone = false;
-  const members = crowd.map(async (member) => {
+  const members = actions.map(async (member) => {
     for (let round = 0; !isDone; round += 1) await member(round);
   });
   try {

@@ -240,43 +240,43 @@ describe('a folder in the trash', () => {
   it('takes its contents along, except entries that are already in the trash', async () => {
     const folder = await newFolder();
     const inner = await newFolder({ parentType: 'folder', parentId: folder });
-    const [one, two, alone] = [await newImage(folder), await newImage(inner), await newImage(inner)];
+    const [outer, nested, alone] = [await newImage(folder), await newImage(inner), await newImage(inner)];
     expect(await admin.ok('GET', '/resource/extent', namedAs({ folder: [folder] }))).toEqual({
       folders: 1,
       items: 3,
       size: 3 * png.length,
     });
     await trash({ item: [alone.item] });
-    await trash({ folder: [folder], item: [one.item] });
-    await expectAbsent([`/folder/${folder}`, `/folder/${inner}`, `/item/${two.item}`, `/annotation/${two.annotation}`]);
-    const entries = (await listed()).filter(({ _id }) => [folder, one.item, alone.item].includes(String(_id)));
+    await trash({ folder: [folder], item: [outer.item] });
+    await expectAbsent([`/folder/${folder}`, `/folder/${inner}`, `/item/${nested.item}`, `/annotation/${nested.annotation}`]);
+    const entries = (await listed()).filter(({ _id }) => [folder, outer.item, alone.item].includes(String(_id)));
     expect(entries).toMatchObject([
       { _id: folder, folders: 1, items: 2, size: 2 * png.length },
       { _id: alone.item, items: 1 },
     ]);
     expect(await restore({ folder: [folder] })).toMatchObject([{ _id: folder, isMoved: false, isRenamed: false }]);
-    expect(await admin.ok('GET', '/item', { query: { folderId: inner } })).toMatchObject([{ _id: two.item }]);
-    expect(await admin.ok('GET', `/annotation/${two.annotation}`)).toMatchObject({ itemId: two.item });
-    expect(await admin.ok('GET', `/item/${one.item}`)).toMatchObject({ folderId: folder });
+    expect(await admin.ok('GET', '/item', { query: { folderId: inner } })).toMatchObject([{ _id: nested.item }]);
+    expect(await admin.ok('GET', `/annotation/${nested.annotation}`)).toMatchObject({ itemId: nested.item });
+    expect(await admin.ok('GET', `/item/${outer.item}`)).toMatchObject({ folderId: folder });
     expect(await restore({ item: [alone.item] })).toMatchObject([{ parentId: inner }]);
   });
 
   it('is removed with its contents, but not with what was put into the trash before', async () => {
     const folder = await newFolder();
-    const [one, alone] = [await newImage(folder), await newImage(folder)];
+    const [image, alone] = [await newImage(folder), await newImage(folder)];
     await trash({ item: [alone.item] });
     await trash({ folder: [folder] });
     await empty({ folder: [folder] });
     const { models } = server.host.context;
-    expect(await models.file.countDocuments({ itemId: new Types.ObjectId(one.item) })).toBe(0);
+    expect(await models.file.countDocuments({ itemId: new Types.ObjectId(image.item) })).toBe(0);
     expect(await restore({ item: [alone.item] })).toMatchObject([{ isMoved: true }]);
   });
 
   it('still counts for the size of its collection', async () => {
-    const own = await admin.create('/collection', { name: `own ${++count}`, public: true });
-    const folder = await newFolder({ parentType: 'collection', parentId: own });
+    const ownCollection = await admin.create('/collection', { name: `own ${++count}`, public: true });
+    const folder = await newFolder({ parentType: 'collection', parentId: ownCollection });
     await newImage(folder);
-    const sizeOf = async () => (await admin.ok('GET', `/collection/${own}`)).size;
+    const sizeOf = async () => (await admin.ok('GET', `/collection/${ownCollection}`)).size;
     const size = await sizeOf();
     await trash({ folder: [folder] });
     expect(await sizeOf()).toBe(size);
@@ -344,7 +344,7 @@ it('the trash survives a full sweep', async () => {
 });
 
 describe('searches', () => {
-  const found = async (word: string) => {
+  const search = async (word: string) => {
     const named = async (path: string, query: Record<string, string>) => {
       const list = (await admin.ok('GET', path, { query })) as unknown as { name: string }[];
       return list.map(({ name }) => name);
@@ -364,11 +364,11 @@ describe('searches', () => {
     const folder = await admin.create('/folder', { ...parent, name: `quokka ${type}`, public: true });
     const item = await admin.create('/item', { folderId: folder, name: `wombat ${type}.png` });
     const [word, id] = type === 'item' ? ['wombat', item] : ['quokka', folder];
-    const before = await found(word);
+    const before = await search(word);
     expect(before.resources).toHaveLength(1);
     await trash({ [type]: [id] });
-    expect(await found('wombat')).toEqual({ items: [], folders: [], resources: [] });
-    if (type === 'folder') expect(await found(word)).toEqual({ items: [], folders: [], resources: [] });
+    expect(await search('wombat')).toEqual({ items: [], folders: [], resources: [] });
+    if (type === 'folder') expect(await search(word)).toEqual({ items: [], folders: [], resources: [] });
     // Meanwhile another folder takes its name.
     const other =
       type === 'item'
@@ -376,7 +376,7 @@ describe('searches', () => {
         : await admin.create('/folder', { ...parent, name: `quokka ${type}` });
     const [{ name }] = (await restore({ [type]: [id] })) as [{ name: string }];
     await admin.ok('DELETE', `/${type}/${other}`);
-    const after = await found(`${word} name:1`);
+    const after = await search(`${word} name:1`);
     expect([...after.items, ...after.folders]).toEqual([name]);
     await admin.ok('DELETE', `/folder/${folder}`);
   });
@@ -411,21 +411,21 @@ describe('putting a folder with many items into the trash', () => {
 
   it('uses commands for many items at once, as listing and restoring do', async () => {
     const [small, large] = [await fill(20), await fill(many)];
-    for (const [what, work] of [
+    for (const [action, work] of [
       ['trash', (id: string) => trash({ folder: [id] })],
       ['list', async () => expect((await listed()).length).toBeGreaterThan(0)],
       ['restore', (id: string) => restore({ folder: [id] })],
     ] as const) {
       const few = await commandsOf(() => work(small));
       const commands = await commandsOf(() => work(large));
-      expect(commands - few, what).toBeLessThan(many / 5);
+      expect(commands - few, action).toBeLessThan(many / 5);
     }
   });
 
   it('is put there with few commands when its items are named one by one', async () => {
     const idsIn = async (folder: string) => {
-      const found = (await admin.ok('GET', '/item', { query: { folderId: folder, limit: 0 } })) as unknown as Json[];
-      return found.map(({ _id }) => String(_id));
+      const items = (await admin.ok('GET', '/item', { query: { folderId: folder, limit: 0 } })) as unknown as Json[];
+      return items.map(({ _id }) => String(_id));
     };
     const [few, several] = [await idsIn(await fill(5)), await idsIn(await fill(60))];
     const commands = await commandsOf(() => trash({ item: few }));
@@ -440,10 +440,10 @@ describe('putting a folder with many items into the trash', () => {
     const { context } = server.host;
     const filled = async (images: number) => {
       const folder = await newFolder();
-      const made = [];
-      for (let n = 0; n < images; n += 1) made.push(await newImage(folder));
+      const createdImages = [];
+      for (let n = 0; n < images; n += 1) createdImages.push(await newImage(folder));
       await trash({ folder: [folder] });
-      return { folder, made };
+      return { folder, images: createdImages };
     };
     const [few, many] = [await filled(3), await filled(18)];
     const commands = await commandsOf(() => empty({ folder: [few.folder] }));
@@ -457,11 +457,11 @@ describe('putting a folder with many items into the trash', () => {
     expect(forMany - commands).toBeLessThan(15);
     expect(entry).toMatchObject({ isRemoving: true, items: 18 });
     expect((await listed()).map(({ _id }) => _id)).not.toContain(many.folder);
-    const items = many.made.map(({ item }) => new Types.ObjectId(item));
+    const items = many.images.map(({ item }) => new Types.ObjectId(item));
     expect(
       await context.models.file.countDocuments({ $or: [{ itemId: { $in: items } }, { attachedToId: { $in: items } }] }),
     ).toBe(0);
-    for (const { annotation } of many.made) {
+    for (const { annotation } of many.images) {
       expect((await admin.send('GET', `/annotation/${annotation}`)).status).not.toBe(200);
       expect(await admin.ok('GET', `/annotation/${annotation}/history`)).toHaveLength(1);
     }

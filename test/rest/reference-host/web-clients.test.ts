@@ -59,9 +59,9 @@ describe('the API for web clients, beyond images', () => {
     expect([await nameOf(b, 'next'), await nameOf(a, 'next')]).toEqual(['A.tif', 'c.tif']);
     const sort = '[["meta.scanned",-1]]';
     expect(await admin.ok('GET', `/item/${b}/previous_image`, { query: { sort } })).toMatchObject({ name: 'A.tif' });
-    const found = { find: '"a.tif"' };
-    expect(await admin.ok('GET', `/item/${a}/adjacent_images`, { query: found })).toMatchObject({ index: 0, count: 1 });
-    expect(await admin.fails('GET', `/item/${b}/next_image`, { query: found })).toMatchObject({ status: 404 });
+    const query = { find: '"a.tif"' };
+    expect(await admin.ok('GET', `/item/${a}/adjacent_images`, { query })).toMatchObject({ index: 0, count: 1 });
+    expect(await admin.fails('GET', `/item/${b}/next_image`, { query })).toMatchObject({ status: 404 });
     await admin.ok('PUT', path, { body: 'itemList: {}' });
   });
 
@@ -69,9 +69,9 @@ describe('the API for web clients, beyond images', () => {
     const hidden = await newFolder(admin, 'Hidden');
     await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: '{"users":[],"groups":[]}', public: false } });
     await admin.create('/item', { folderId: hidden, name: 'hidden.tif' });
-    const names = async (who: Client, type: string, query: object) =>
-      (await who.ok('GET', `/${type}/query`, { query: { query: JSON.stringify(query), sort: 'name' } })).map(
-        (found) => (found as { name: string }).name,
+    const names = async (client: Client, type: string, query: object) =>
+      (await client.ok('GET', `/${type}/query`, { query: { query: JSON.stringify(query), sort: 'name' } })).map(
+        (document) => (document as { name: string }).name,
       );
     expect(await names(admin, 'item', { name: { $regex: 'tif$' } })).toEqual(['A.tif', 'b.tif', 'c.tif', 'hidden.tif']);
     expect(await names(other, 'item', { name: { $regex: 'tif$' } })).toEqual(['A.tif', 'b.tif', 'c.tif']);
@@ -135,9 +135,9 @@ describe('the API for web clients, beyond images', () => {
 
   it('accepts null for empty settings from settings pages, even for unknown settings', async () => {
     const sent = (entries: object[]) => ({ form: { list: JSON.stringify(entries) } });
-    const known = { key: 'core.contact_email_address', value: null };
-    await admin.ok('PUT', '/system/setting', sent([known, { key: 'core.smtp_host', value: null }]));
-    const wrong = sent([known, { key: 'core.smtp_host', value: 'mail.example.org' }]);
+    const emptySetting = { key: 'core.contact_email_address', value: null };
+    await admin.ok('PUT', '/system/setting', sent([emptySetting, { key: 'core.smtp_host', value: null }]));
+    const wrong = sent([emptySetting, { key: 'core.smtp_host', value: 'mail.example.org' }]);
     expect(await admin.fails('PUT', '/system/setting', wrong)).toMatchObject({
       status: 400,
       message: 'Invalid setting key "core.smtp_host".',
@@ -173,24 +173,24 @@ describe('the API for web clients, beyond images', () => {
   /** A web socket as Girder's web client opens it, the messages that it received, and the code and reason with which it was closed. */
   function socketOf(query: string, prefix = '') {
     const socket = new WebSocket(`${started.url.replace('http', 'ws')}${prefix}/notifications/me${query}`);
-    const heard: { type: string; data: unknown }[] = [];
-    socket.on('message', (text) => heard.push(JSON.parse((text as Buffer).toString()) as (typeof heard)[number]));
+    const messages: { type: string; data: unknown }[] = [];
+    socket.on('message', (text) => messages.push(JSON.parse((text as Buffer).toString()) as (typeof messages)[number]));
     const closed = new Promise<[number, string]>((resolve, reject) => {
       socket.once('close', (code, reason) => resolve([code, String(reason)]));
       socket.once('error', reject);
     });
-    return { heard, closed };
+    return { messages, closed };
   }
 
   it('sends messages by web socket until its token expires', async () => {
     const someone = await started.register('someone');
-    const { heard, closed } = socketOf(`?token=${someone.token}`);
+    const { messages, closed } = socketOf(`?token=${someone.token}`);
     const mine = (data: Record<string, unknown>) => started.host.host.notify!({ userId: someone.id!, type: 'progress', data });
     await until('a message has come', async () => {
       await mine({ current: 1 });
-      return heard.length > 0;
+      return messages.length > 0;
     });
-    expect(heard[0]).toMatchObject({ type: 'progress', data: { current: 1 } });
+    expect(messages[0]).toMatchObject({ type: 'progress', data: { current: 1 } });
     await someone.ok('DELETE', '/user/authentication');
     expect(await closed).toEqual([3000, 'Invalid token']);
   });
@@ -213,19 +213,19 @@ describe('the API for web clients, beyond images', () => {
     const again = await started.anonymous.ok('GET', '/user/authentication', {
       headers: { Authorization: `Basic ${Buffer.from('many:many.password').toString('base64')}` },
     });
-    const { heard } = socketOf(`?token=${(again.authToken as { token: string }).token}`);
+    const { messages } = socketOf(`?token=${(again.authToken as { token: string }).token}`);
     await until('a message has come', async () => {
       await started.host.host.notify!({ userId: someone.id!, type: 'progress', data: {} });
-      return heard.length > 0;
+      return messages.length > 0;
     });
   });
 
   it.each(['/images', '/a/b'])('sends messages by web socket when a proxy keeps the prefix %s', async (prefix) => {
     const someone = await started.register(`below${prefix.replaceAll('/', '')}`);
-    const { heard } = socketOf(`?token=${someone.token}`, prefix);
+    const { messages } = socketOf(`?token=${someone.token}`, prefix);
     await until('a message has come', async () => {
       await started.host.host.notify!({ userId: someone.id!, type: 'progress', data: {} });
-      return heard.length > 0;
+      return messages.length > 0;
     });
   });
 
@@ -245,12 +245,12 @@ describe('the API for web clients, beyond images', () => {
   });
 
   it('closes while web sockets are open, and leaves nobody waiting', async () => {
-    const own = await startHost();
-    const user = await own.register('user');
-    const socket = new WebSocket(`${own.url.replace('http', 'ws')}/notifications/me?token=${user.token}`);
+    const ownHost = await startHost();
+    const user = await ownHost.register('user');
+    const socket = new WebSocket(`${ownHost.url.replace('http', 'ws')}/notifications/me?token=${user.token}`);
     await new Promise((resolve) => socket.once('open', resolve));
     const closed = new Promise((resolve) => socket.once('close', resolve));
-    await own.close();
+    await ownHost.close();
     expect(await closed).toBe(1001);
   });
 

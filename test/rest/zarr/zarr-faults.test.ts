@@ -41,8 +41,8 @@ describe('OME-Zarr of damaged files', () => {
     await writeFile(path, bytes);
     const { models } = started.host.host;
     const doc = await (models.folder as Model<FolderDocument>).findById(new Types.ObjectId(folder)).lean<FolderDocument>();
-    const made = await started.host.registerFileInPlace({ path, folder: doc!, itemName: name, creatorId: null });
-    const item = made.item._id.toHexString();
+    const registered = await started.host.registerFileInPlace({ path, folder: doc!, itemName: name, creatorId: null });
+    const item = registered.item._id.toHexString();
     await until('the item is a large image', async () => (await admin.send('GET', `/item/${item}/tiles`)).status === 200);
     return { item, path };
   }

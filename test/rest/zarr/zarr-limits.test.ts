@@ -38,7 +38,7 @@ const failing: TileSourceDefinition = {
 };
 
 describe('OME-Zarr at its limits', () => {
-  const held = new HeldSource();
+  const heldSource = new HeldSource();
   let started: TestHost;
   let admin: Client;
   let reader: Client;
@@ -51,7 +51,7 @@ describe('OME-Zarr at its limits', () => {
     started = await startHost({
       logger,
       install: {
-        tileSources: [held.definition, failing],
+        tileSources: [heldSource.definition, failing],
         queues: { chunks: { running: 1, waiting: 3 }, tiles: { running: 1, waiting: 3 } },
       },
     });
@@ -94,20 +94,20 @@ describe('OME-Zarr at its limits', () => {
   });
 
   it('limits simultaneous HEAD requests with 503, and still makes tiles for others', async () => {
-    held.release();
+    heldSource.release();
     const names = ['a', 'b', 'c', 'd'];
     const items = await Promise.all(names.map((name) => uploadItem(admin, folder, `${name}.held`, Buffer.from(name))));
     const other = await uploadItem(admin, folder, 'other.tif', await pyramid());
     // Metadata measures an image once.
     for (const item of items) expect((await reader.send('GET', store(item, 'zarr.json'))).status).toBe(200);
-    held.hold();
+    heldSource.hold();
     const floods = Array.from({ length: 60 }, (_, at) => reader.send('HEAD', store(items[at % 4]!, `0/c/${at % 3}/0/0`)));
-    await until('a chunk is made', () => held.reading > 0);
+    await until('a chunk is made', () => heldSource.reading > 0);
     // The waiting requests are not answered yet.
     expect((await Promise.race(floods)).status).toBe(503);
     // Tiles do not wait for chunks.
     expect((await admin.send('GET', `/item/${other}/tiles/zxy/0/0/0`)).status).toBe(200);
-    held.release();
+    heldSource.release();
     const answers = await Promise.all(floods);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]));
     for (const { status, headers } of answers) {
@@ -120,17 +120,17 @@ describe('OME-Zarr at its limits', () => {
 
   it('neither logs nor reads anything for absent keys', async () => {
     const item = await uploadItem(admin, folder, 'c.held', Buffer.from('x'));
-    held.release();
+    heldSource.release();
     expect((await reader.send('GET', store(item, 'zarr.json'))).status).toBe(200);
-    held.hold();
+    heldSource.hold();
     logged.length = 0;
     for (let round = 0; round < 6; round += 1) {
       const keys = Array.from({ length: 50 }, (_, at) => `${round}/c/${at + 3}/${at}/${round}`);
       const answers = await Promise.all(keys.map((key) => reader.send('GET', store(item, key))));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
     }
-    expect([logged, held.started]).toEqual([[], 0]);
-    held.release();
+    expect([logged, heldSource.started]).toEqual([[], 0]);
+    heldSource.release();
   });
 
   it('shows associated images to callers who may see them, and to links that include them', async () => {
@@ -141,7 +141,7 @@ describe('OME-Zarr at its limits', () => {
     const linkOf = async (associated: boolean) =>
       `/t/${String((await reader.ok('POST', `/item/${item}/link`, { json: { associated } })).token)}`;
     const [unticked, ticked] = [await linkOf(false), await linkOf(true)];
-    const seen = async () => [
+    const visibleImages = async () => [
       await status(admin, key),
       await status(reader, key),
       await status(started.anonymous, key, ticked),
@@ -150,10 +150,10 @@ describe('OME-Zarr at its limits', () => {
       await status(started.anonymous, chunk, unticked),
       await status(started.anonymous, 'zarr.json', unticked),
     ];
-    expect(await seen()).toEqual([200, 200, 200, 200, 404, 404, 200]);
+    expect(await visibleImages()).toEqual([200, 200, 200, 200, 404, 404, 200]);
     expect(await status(started.anonymous, key)).toBe(401);
     await started.host.settings.set('large_image.associated_images', 'WRITE');
-    expect(await seen()).toEqual([200, 404, 404, 404, 404, 404, 200]);
+    expect(await visibleImages()).toEqual([200, 404, 404, 404, 404, 404, 200]);
     await started.host.settings.set('large_image.associated_images', null);
     const document = await reader.send('GET', store(item, key));
     expect(JSON.stringify(document.body)).toContain('"shape":[3,30,30]');

@@ -108,9 +108,9 @@ describe('OME-Zarr', () => {
 
   it('answers ranges, HEAD and conditional requests', async () => {
     const path = `${base()}/0/c/0/0/0`;
-    const whole = await get(path);
-    const size = whole.bytes.length;
-    const tag = whole.headers.get('etag')!;
+    const complete = await get(path);
+    const size = complete.bytes.length;
+    const tag = complete.headers.get('etag')!;
     const parts: [range: string, start: number, end: number][] = [
       ['bytes=0-9', 0, 10],
       ['bytes=5-', 5, size],
@@ -120,7 +120,7 @@ describe('OME-Zarr', () => {
     for (const [Range, start, end] of parts) {
       const part = await get(path, reader, { Range });
       expect([Range, part.status, part.headers.get('content-range')]).toEqual([Range, 206, `bytes ${start}-${end - 1}/${size}`]);
-      expect(part.bytes).toEqual(whole.bytes.subarray(start, end));
+      expect(part.bytes).toEqual(complete.bytes.subarray(start, end));
     }
     const outside = await get(path, reader, { Range: `bytes=${size}-` });
     expect([outside.status, outside.headers.get('content-range')]).toEqual([416, `bytes */${size}`]);
@@ -155,10 +155,10 @@ describe('OME-Zarr', () => {
 
   it('ends a link when its creator loses permission', async () => {
     const { token } = await makeLink(reader);
-    const all = await makeLink(reader, {}, `/folder/${folder}/link`);
-    const inFolder = (key: string) => get(`/folder/${folder}/zarr/t/${all.token}/all.ome.zarr/${key}`, started.anonymous);
+    const folderLink = await makeLink(reader, {}, `/folder/${folder}/link`);
+    const inFolder = (key: string) => get(`/folder/${folder}/zarr/t/${folderLink.token}/all.ome.zarr/${key}`, started.anonymous);
     expect((await byToken(token)).status).toBe(200);
-    expect((await byToken(all.token)).status).toBe(200);
+    expect((await byToken(folderLink.token)).status).toBe(200);
     expect((await inFolder('0/zarr.json')).status).toBe(200);
     const access = (users: object[]) =>
       admin.ok('PUT', `/folder/${folder}/access`, { query: { access: JSON.stringify({ users, groups: [] }), public: false } });

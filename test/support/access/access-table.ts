@@ -108,28 +108,31 @@ export function describeAccess(title: string, callersOf: (route: number) => read
     };
 
     /** Status and message of the response to a valid request. Streams of events are closed after their header. */
-    const call = async (route: string, who: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
+    const call = async (route: string, client: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
       const { sending: sent = {}, params = {} } = accessMatrix[route]!;
       const sending = typeof sent === 'function' ? sent(subjects) : sent;
       const [method, pattern] = route.split(' ') as [string, string];
-      const own: Record<string, string> = { itemId: subjects.item, identifier: subjects.item, folderId: subjects.folder };
-      own.version = subjects.version;
-      if (pattern.startsWith('/annotation/:id')) own.id = subjects.annotation;
-      if (pattern.startsWith('/annotation/item/')) own.id = subjects.item;
-      if (pattern.startsWith('/annotation/folder/')) own.id = subjects.folder;
-      if (pattern.startsWith('/job/')) own.id = subjects.job;
-      else if (pattern.startsWith('/folder/') || pattern.startsWith('/large_image/folder/')) own.id = subjects.folder;
-      const path = pattern.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => params[name] ?? own[name] ?? `no-${name}`);
+      const parameters: Record<string, string> = { itemId: subjects.item, identifier: subjects.item, folderId: subjects.folder };
+      parameters.version = subjects.version;
+      if (pattern.startsWith('/annotation/:id')) parameters.id = subjects.annotation;
+      if (pattern.startsWith('/annotation/item/')) parameters.id = subjects.item;
+      if (pattern.startsWith('/annotation/folder/')) parameters.id = subjects.folder;
+      if (pattern.startsWith('/job/')) parameters.id = subjects.job;
+      else if (pattern.startsWith('/folder/') || pattern.startsWith('/large_image/folder/')) parameters.id = subjects.folder;
+      const path = pattern.replace(
+        /:(\w+)|\*$/g,
+        (rest: string, name = rest) => params[name] ?? parameters[name] ?? `no-${name}`,
+      );
       if (!path.endsWith('/events')) {
         const onItem = pattern === '/annotation' || pattern.endsWith('/copy') ? { query: { itemId: subjects.item } } : {};
-        const { status, body } = await who.send(method, path, { ...onItem, ...sending });
+        const { status, body } = await client.send(method, path, { ...onItem, ...sending });
         return { status, message: body?.message };
       }
       const leaving = new AbortController();
-      const headers: Record<string, string> = who.token === null ? {} : { 'Girder-Token': who.token };
+      const headers: Record<string, string> = client.token === null ? {} : { 'Girder-Token': client.token };
       const query = new URLSearchParams();
       for (const [name, value] of Object.entries(sending.query ?? {})) query.set(name, String(value));
-      const response = await fetch(`${who.url}/api/v1${path}?${query.toString()}`, { headers, signal: leaving.signal });
+      const response = await fetch(`${client.url}/api/v1${path}?${query.toString()}`, { headers, signal: leaving.signal });
       const message = response.ok ? undefined : ((await response.json()) as { message: string }).message;
       leaving.abort();
       return { status: response.status, message };
@@ -171,13 +174,13 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       const [method, pattern] = name.split(' ') as [string, string];
       const isLook = method === 'GET';
       it.each([...chosen])('answers %s as expected', async (caller) => {
-        const who = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
-        const user = caller === 'limited' ? null : who.id;
+        const sender = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
+        const user = caller === 'limited' ? null : sender.id;
         const verdictOn = (subjects: Subjects): Verdict => kinds[kind](subjects)[caller];
         const subjects = await subjectsFor(user, pattern);
         const verdict = verdictOn(subjects);
         if (verdict === null && !isLook) forgetWhatChanges(pattern);
-        const answer = await call(name, who, subjects);
+        const answer = await call(name, sender, subjects);
         if (verdict === null) expect(answer.status, String(answer.message)).toBe(admitted);
         else expect([answer.status, answer.message]).toEqual(verdict);
       });

@@ -19,9 +19,9 @@ const compiled = new Map<string, ValidateFunction>();
 
 function compile(schema: object): ValidateFunction {
   const text = JSON.stringify(schema);
-  const known = compiled.get(text) ?? ajv.compile(schema);
-  compiled.set(text, known);
-  return known;
+  const validate = compiled.get(text) ?? ajv.compile(schema);
+  compiled.set(text, validate);
+  return validate;
 }
 
 /** Checks answers against the schemas that routes declare. */
@@ -30,9 +30,9 @@ export function answerCheck(routes: readonly RouteOutline[], brand: string): Ans
   for (const route of routes) table.add(route, route);
   const validators = new Map<RouteOutline, ValidateFunction>();
   const validatorOf = (route: RouteOutline, schema: Parameters<typeof schemaOf>[0]): ValidateFunction => {
-    const known = validators.get(route) ?? compile(schemaOf(schema, brand));
-    validators.set(route, known);
-    return known;
+    const validator = validators.get(route) ?? compile(schemaOf(schema, brand));
+    validators.set(route, validator);
+    return validator;
   };
   return (method, path, { status, bytes, body }) => {
     const route = table.find(method, path)?.value;

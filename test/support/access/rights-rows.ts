@@ -26,7 +26,7 @@ const resources = (level: 0 | 1 | 2, options: Options = {}) =>
     ...options,
   });
 const scheduled: Options = { scope: 'core.data.write', sending: { query: { cache: 'schedule' } } };
-const one = { size: 1 };
+const oneByte = { size: 1 };
 /** A small body that no route accepts. */
 const broken: Sending = { body: '{"', headers: { 'Content-Type': 'application/json' } };
 
@@ -133,7 +133,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /file/offset': own('upload', { sending: ({ upload }) => ({ query: { uploadId: upload } }) }),
   'POST /file/completion': own('upload', { sending: ({ upload }) => ({ query: { uploadId: upload } }) }),
   'DELETE /file/upload/:id': own('uploadToDiscard', { fresh: true }),
-  'PUT /file/:id/contents': write('file', { sending: { query: one } }),
+  'PUT /file/:id/contents': write('file', { sending: { query: oneByte } }),
   'GET /file/:id': read('file'),
   'PUT /file/:id': write('file'),
   'DELETE /file/:id': write('file', { fresh: true }),

@@ -51,7 +51,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     let shared: Things;
     const users = new Map<Role, UserDocument>();
     const tokens = new Map<string, string>();
-    let made = 0;
+    let fileCount = 0;
 
     /** The name of the route, without the part that describes the request. */
     const routeOf = (name: string) => name.split(' with ')[0]!;
@@ -70,10 +70,10 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     const makers: Record<Kind | 'bare' | 'version' | 'list', () => Promise<string>> = {
       item: async () => String((await makeFile()).itemId),
       file: async () => String((await makeFile())._id),
-      bare: () => admin.create('/item', { folderId: folder, name: `${secret} ${++made}` }),
-      folder: () => admin.create('/folder', { parentType: 'folder', parentId: folder, name: `${secret} ${++made}` }),
+      bare: () => admin.create('/item', { folderId: folder, name: `${secret} ${++fileCount}` }),
+      folder: () => admin.create('/folder', { parentType: 'folder', parentId: folder, name: `${secret} ${++fileCount}` }),
       async collection() {
-        const id = await admin.create('/collection', { name: `${secret} ${++made}`, public: false });
+        const id = await admin.create('/collection', { name: `${secret} ${++fileCount}`, public: false });
         await admin.ok('PUT', `/collection/${id}/access`, { query: { access: list, public: false } });
         return id;
       },
@@ -86,7 +86,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       ownComment: () => makeComment(),
       version: async () => String((await admin.ok('GET', `/annotation/${shared.annotation}`))._version),
       async group() {
-        const id = await admin.create('/group', { name: `${secret} ${++made}`, public: false });
+        const id = await admin.create('/group', { name: `${secret} ${++fileCount}`, public: false });
         const { users: listed } = JSON.parse(list) as { users: { id: string; level: number }[] };
         const entries = listed.map((entry) => ({ ...entry, id: new Types.ObjectId(entry.id), flags: [] }));
         const { group } = started.host.context.models;
@@ -103,12 +103,12 @@ export function describeRights(title: string, callersOf: (row: number) => readon
         const writer = new Client(started.url, tokens.get('writer full')!, null);
         return writer.create('/api_key', { name: secret });
       },
-      user: async () => (await started.register(`target${++made}`)).id!,
+      user: async () => (await started.register(`target${++fileCount}`)).id!,
       list: async () => list,
     };
 
     async function makeFile() {
-      const query = { parentType: 'folder', parentId: folder, name: `${secret} ${++made}.png`, size: png.length };
+      const query = { parentType: 'folder', parentId: folder, name: `${secret} ${++fileCount}.png`, size: png.length };
       return admin.ok('POST', '/file', { query, body: png });
     }
 
@@ -191,9 +191,9 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       sending: Sending,
     ): Promise<Pick<Answer, 'status' | 'headers' | 'bytes'>> {
       const headers = { ...(token !== null && { 'Girder-Token': token }) };
-      const { status, headers: found, body } = await fetch(`${url}/api/v1${path}?${queryOf(sending)}`, { headers });
+      const { status, headers: responseHeaders, body } = await fetch(`${url}/api/v1${path}?${queryOf(sending)}`, { headers });
       await body?.cancel();
-      return { status, headers: found, bytes: Buffer.alloc(0) };
+      return { status, headers: responseHeaders, bytes: Buffer.alloc(0) };
     }
 
     async function send(

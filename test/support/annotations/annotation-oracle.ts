@@ -31,10 +31,10 @@ const objectId: Rule = (value) => text(value) && (value as string).length === 24
 const coordinate = list(number, 3, 3);
 
 /** Whether a text between 0 and 1 is a decimal number: digits, or digits (or none), a point and digits. */
-function isOpacity(said: string): boolean {
-  const [whole = '', decimals, ...more] = said.split('.');
-  if (more.length > 0 || (decimals === undefined ? !digits(whole) : !digits(decimals))) return false;
-  return (whole === '' || whole === '0' || whole === '1') && Number(said) <= 1;
+function isOpacity(text: string): boolean {
+  const [integerPart = '', decimals, ...more] = text.split('.');
+  if (more.length > 0 || (decimals === undefined ? !digits(integerPart) : !digits(decimals))) return false;
+  return (integerPart === '' || integerPart === '0' || integerPart === '1') && Number(text) <= 1;
 }
 
 /** 2.4 */

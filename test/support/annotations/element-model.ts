@@ -60,9 +60,9 @@ export function selectNaively(
   let box: BoundingBox | null = null;
   for (const element of matching.slice(query.offset)) {
     if (!budget.isOpen) break;
-    const own = boundingBox(element);
-    budget.take(own.details);
-    box = unionBox(box, own);
+    const elementBox = boundingBox(element);
+    budget.take(elementBox.details);
+    box = unionBox(box, elementBox);
     chosen.push(element);
   }
   return { elements: chosen, budget, box };

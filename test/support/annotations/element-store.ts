@@ -36,5 +36,5 @@ export async function startElementStore() {
 
 /** The elements that a write stored, once it is committed. */
 export async function commitWrite<Given>(write: ElementWrite<Given> | Promise<ElementWrite<Given>>): Promise<Given> {
-  return (await write).commit((given) => Promise.resolve(given));
+  return (await write).commit((reference) => Promise.resolve(reference));
 }

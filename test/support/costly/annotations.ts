@@ -35,8 +35,8 @@ function drawn(elements: string): Send {
 function mergedInto(members: string): Send {
   return async ({ slide }, send) => {
     const id = '0123456789abcdef01234567';
-    const made = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","id":"${id}","center":[1,2,0]}`));
-    const path = `/annotation/${String(made.body._id)}/elements/${id}`;
+    const answer = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","id":"${id}","center":[1,2,0]}`));
+    const path = `/annotation/${String(answer.body._id)}/elements/${id}`;
     return send('PATCH', path, { body: `{"user":{${members}}}`, headers: json });
   };
 }
@@ -112,8 +112,8 @@ export const costlyAnnotations: readonly CostlyRow[] = [
         { length: 100_000 },
         (_, i) => `{"type":"point","center":[${i % 999},${i % 777},0],"label":{"value":"${(i * 7919) % 99991}"}}`,
       );
-      const made = await send('POST', '/annotation', annotationOf(slide, points.join()));
-      return send('GET', `/annotation/${String(made.body._id)}`, { query: { sort: 'label.value', limit: 0 } });
+      const answer = await send('POST', '/annotation', annotationOf(slide, points.join()));
+      return send('GET', `/annotation/${String(answer.body._id)}`, { query: { sort: 'label.value', limit: 0 } });
     },
   ],
   [
@@ -191,9 +191,9 @@ export const costlyAnnotations: readonly CostlyRow[] = [
     200,
     async ({ slide }, send) => {
       const ids = Array.from({ length: 300_000 }, (_, i) => `"${(i * 7919 + 1).toString(16).padStart(24, '0')}"`);
-      const made = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","center":[1,2,0]}`));
+      const answer = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","center":[1,2,0]}`));
       const body = `{"remove":[${ids.join()}]}`;
-      return send('PATCH', `/annotation/${String(made.body._id)}/elements`, { body, headers: json });
+      return send('PATCH', `/annotation/${String(answer.body._id)}/elements`, { body, headers: json });
     },
   ],
   ['members of an element without end', 400, mergedInto(Array.from({ length: 600_000 }, (_, i) => `"k${i}":1`).join())],

@@ -30,10 +30,10 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
     let dataDirectory: string;
     let admin: Client;
     let place: Subjects;
-    const known: Record<string, Counts> = {};
+    const recordedCounts: Record<string, Counts> = {};
     const counted: Record<string, Counts> = {};
     beforeAll(async () => {
-      Object.assign(known, JSON.parse(await readFile(countsFile, 'utf8')));
+      Object.assign(recordedCounts, JSON.parse(await readFile(countsFile, 'utf8')));
       database = await startTestDatabase();
       dataDirectory = await mkdtemp(join(tmpdir(), 'costly-'));
       server = await startWatchedServer({ programs: inject('programs'), databaseUri: database.uri, dataDirectory });
@@ -47,21 +47,24 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       await database?.stop();
       if (dataDirectory !== undefined) await rm(dataDirectory, { recursive: true, force: true });
       if (!isCounting) return;
-      const all = Object.entries({ ...(JSON.parse(await readFile(countsFile, 'utf8')) as typeof known), ...counted });
+      const allCounts = Object.entries({
+        ...(JSON.parse(await readFile(countsFile, 'utf8')) as typeof recordedCounts),
+        ...counted,
+      });
       await writeFile(
         countsFile,
-        `${JSON.stringify(Object.fromEntries(all.toSorted(([one], [other]) => (one < other ? -1 : 1))), null, 2)}\n`,
+        `${JSON.stringify(Object.fromEntries(allCounts.toSorted(([one], [other]) => (one < other ? -1 : 1))), null, 2)}\n`,
       );
     });
 
-    it.each([...rows])('%s', async (what, status, send) => {
+    it.each([...rows])('%s', async (title, status, send) => {
       await server.work();
       const answer = await send(place, (method, path, sending) => admin.send(method, path, sending));
       const { stretches: _time, ...counts } = await server.work();
       expect(answer.status).toBe(status);
-      counted[what] = counts;
+      counted[title] = counts;
       if (isCounting) return;
-      const { looks, toThreads, commands } = known[what]!;
+      const { looks, toThreads, commands } = recordedCounts[title]!;
       if (looks >= fewLooks) expect(counts.looks).toBeGreaterThanOrEqual(looks * 0.8);
       if (toThreads > 1) expect(counts.toThreads).toBeGreaterThan(0);
       // These include polls by the server itself, and there are more of them if a busy machine takes longer. Bytes are not compared,

@@ -115,7 +115,7 @@ export const costlyTexts: readonly CostlyRow[] = [
         ['/resource/search', { q: 'item', types: '["item"]', limit: 0 }],
         [`/iiif/folder/${folderId}/collection.json`, {}],
       ];
-      for (const [path, asked] of lists) if (answer.status === 200) answer = await send('GET', path, { query: asked });
+      for (const [path, query] of lists) if (answer.status === 200) answer = await send('GET', path, { query });
       return answer;
     },
   ],

@@ -38,11 +38,11 @@ function ask(
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        const found = new Headers();
+        const headers = new Headers();
         for (const [name, values] of Object.entries(response.headersDistinct)) {
-          for (const value of values ?? []) found.append(name, value);
+          for (const value of values ?? []) headers.append(name, value);
         }
-        resolve({ status: response.statusCode!, headers: found, bytes: Buffer.concat(chunks) });
+        resolve({ status: response.statusCode!, headers, bytes: Buffer.concat(chunks) });
       });
     });
     // A server that has answered need not read the rest of a body.

@@ -1,6 +1,6 @@
 /** The body of a response, of errors only with the members that the established implementation also has. */
 export function recordedBody<Body>({ status, body }: { status: number; body: Body }): Body {
   if (status < 400 || typeof body !== 'object' || body === null) return body;
-  const { code: _code, level: _level, ...known } = body as Record<string, unknown>;
-  return known as Body;
+  const { code: _code, level: _level, ...recordedMembers } = body as Record<string, unknown>;
+  return recordedMembers as Body;
 }

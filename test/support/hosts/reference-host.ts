@@ -42,15 +42,15 @@ export async function startHost({ checksAnswers = false, ...options }: HostOptio
   const database = await startTestDatabase();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
   const sweeps = new Set(['Sweep:Done', 'Host:Swept']);
-  const given = options.logger;
+  const ownLogger = options.logger;
   const logger: HostLogger = {
-    debug: (...entry) => given?.debug(...entry),
+    debug: (...entry) => ownLogger?.debug(...entry),
     info(...entry) {
       sweeps.delete(entry[1]);
-      given?.info(...entry);
+      ownLogger?.info(...entry);
     },
-    warn: (...entry) => given?.warn(...entry),
-    error: (...entry) => given?.error(...entry),
+    warn: (...entry) => ownLogger?.warn(...entry),
+    error: (...entry) => ownLogger?.error(...entry),
   };
   const host = await createReferenceHost({
     mongoUri: `${database.uri}${database.uri.includes('?') ? '&' : '?'}${patience}`,

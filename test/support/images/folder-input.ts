@@ -18,9 +18,9 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
   const opened = new Map<string, number>();
   const inputs: MemoryInput[] = [];
   const fileAt = (path: string): MemoryInput => {
-    const made = memoryInput(files[path]!, path);
-    inputs.push(made);
-    return made;
+    const input = memoryInput(files[path]!, path);
+    inputs.push(input);
+    return input;
   };
   const inputAt = (path: string, chain: readonly string[]): SourceInput => ({ ...fileAt(path), folder: () => folderFor(chain) });
   const folderFor = (chain: readonly string[]): SourceFolder => ({

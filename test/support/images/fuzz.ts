@@ -111,16 +111,16 @@ export async function fuzz(
   { count, seed = Number(process.env.FUZZ_SEED ?? 20_261_121) }: { count: number; seed?: number },
 ): Promise<{ files: number; readable: number }> {
   const rejections: unknown[] = [];
-  const note = (reason: unknown): void => void rejections.push(reason);
-  process.on('unhandledRejection', note);
+  const recordRejection = (reason: unknown): void => void rejections.push(reason);
+  process.on('unhandledRejection', recordRejection);
   const { rss } = process.memoryUsage();
   const cases = casesOf(count, 1 / 4) * times;
   let files = 0;
   let readable = 0;
   try {
     for (const [kind, { file, name, ...mutation }] of kinds) {
-      const whole = await exercise(definition, file, name);
-      expect(whole.opened, `${kind} itself opens`).toBe(true);
+      const unchanged = await exercise(definition, file, name);
+      expect(unchanged.opened, `${kind} itself opens`).toBe(true);
       const next = random(seed ^ kind.length);
       for (let index = 0; index < cases; index++) {
         const mutated = mutate(file, next, mutation);
@@ -144,7 +144,7 @@ export async function fuzz(
       expect(process.memoryUsage().rss - rss, `memory after ${kind}`).toBeLessThan(memoryLimit);
     }
   } finally {
-    process.off('unhandledRejection', note);
+    process.off('unhandledRejection', recordRejection);
   }
   expect(rejections).toEqual([]);
   return { files, readable };

@@ -186,12 +186,12 @@ async function multi(raster: Raster): Promise<TileSource> {
 
 /** A raster as CZI, DICOM, JPEG 2000 and Zarr, if these formats support it, and as an image made of two others. */
 export async function otherSources(raster: Raster): Promise<[string, TileSource][]> {
-  const made: [string, TileSource | null][] = [
+  const sources: [string, TileSource | null][] = [
     ['CZI', await czi(raster)],
     ['DICOM', await dicom(raster)],
     ['JPEG 2000', await jpeg2000(raster)],
     ['Zarr', await zarr(raster)],
     ['two images', await multi(raster)],
   ];
-  return made.filter((each): each is [string, TileSource] => each[1] !== null);
+  return sources.filter((each): each is [string, TileSource] => each[1] !== null);
 }

@@ -9,7 +9,7 @@ export const points = (count: number, lineWidth: number) => Array.from({ length:
 const annotate = (client: Client, item: string, json: unknown) =>
   client.ok('POST', '/annotation', { query: { itemId: item }, json });
 const annotated = async (client: Client, place: Place) => {
-  place.made = String((await annotate(client, place.item, { name: 'a', elements: points(elementCount, 1) }))._id);
+  place.prepared = String((await annotate(client, place.item, { name: 'a', elements: points(elementCount, 1) }))._id);
 };
 export const listed = (client: Client, item: string) =>
   client.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } }) as unknown as Promise<Json[]>;
@@ -29,9 +29,9 @@ export const annotationWrites: Record<string, PluginWrite> = {
     steps: ['elements:begun', 'elements:inserted', 'elements:stored', 'annotation:inserted', 'elements:released'],
     act: (client, { item }) => annotate(client, item, { name: 'a', elements: points(elementCount, 1) }),
     async check(client, { item }, step) {
-      const made = await listed(client, item);
-      expect(made).toHaveLength(['annotation:inserted', 'elements:released'].includes(step) ? 1 : 0);
-      for (const { _id } of made) expect(await shape(client, _id)).toEqual([elementCount, 1]);
+      const annotations = await listed(client, item);
+      expect(annotations).toHaveLength(['annotation:inserted', 'elements:released'].includes(step) ? 1 : 0);
+      for (const { _id } of annotations) expect(await shape(client, _id)).toEqual([elementCount, 1]);
     },
   },
   'a list of annotations': {
@@ -39,9 +39,9 @@ export const annotationWrites: Record<string, PluginWrite> = {
     act: (client, { item }) =>
       client.ok('POST', `/annotation/item/${item}`, { json: ['a', 'b', 'c'].map((name) => ({ name, elements: points(20, 1) })) }),
     async check(client, { item }, step) {
-      const made = await listed(client, item);
-      expect(made).toHaveLength(step === 'annotation:inserted' ? 0 : 3);
-      for (const { _id } of made) expect(await shape(client, _id)).toEqual([20, 1]);
+      const annotations = await listed(client, item);
+      expect(annotations).toHaveLength(step === 'annotation:inserted' ? 0 : 3);
+      for (const { _id } of annotations) expect(await shape(client, _id)).toEqual([20, 1]);
     },
   },
   'added elements': {
@@ -54,54 +54,54 @@ export const annotationWrites: Record<string, PluginWrite> = {
       'elements:released',
     ],
     prepare: annotated,
-    act: (client, { made }) => client.ok('POST', `/annotation/${made}/elements`, { json: points(50, 1) }),
-    async check(client, { made }, step) {
+    act: (client, { prepared }) => client.ok('POST', `/annotation/${prepared}/elements`, { json: points(50, 1) }),
+    async check(client, { prepared }, step) {
       const count = elementCount + (isReplaced(step) ? 50 : 0);
-      expect(await shape(client, made)).toEqual([count, 1]);
-      await client.ok('POST', `/annotation/${made}/elements`, { json: points(1, 1) });
-      expect(await shape(client, made)).toEqual([count + 1, 1]);
+      expect(await shape(client, prepared)).toEqual([count, 1]);
+      await client.ok('POST', `/annotation/${prepared}/elements`, { json: points(1, 1) });
+      expect(await shape(client, prepared)).toEqual([count + 1, 1]);
     },
   },
   'several edits that are written together': {
     steps: ['annotation:replaced#2', 'annotation:between-kept'],
     prepare: annotated,
     // The first change is written alone, and the others wait for it.
-    act: (client, { made }) =>
-      Promise.all([1, 2, 3, 4, 5, 6].map(() => client.ok('POST', `/annotation/${made}/elements`, { json: points(10, 1) }))),
-    async check(client, { made }) {
-      const [count] = await shape(client, made);
+    act: (client, { prepared }) =>
+      Promise.all([1, 2, 3, 4, 5, 6].map(() => client.ok('POST', `/annotation/${prepared}/elements`, { json: points(10, 1) }))),
+    async check(client, { prepared }) {
+      const [count] = await shape(client, prepared);
       expect([20, 30, 40, 50, 60]).toContain(count - elementCount);
-      const history = (await client.ok('GET', `/annotation/${made}/history`)) as unknown as Json[];
-      for (const { _version } of history) await client.ok('GET', `/annotation/${made}/history/${String(_version)}`);
+      const history = (await client.ok('GET', `/annotation/${prepared}/history`)) as unknown as Json[];
+      for (const { _version } of history) await client.ok('GET', `/annotation/${prepared}/history/${String(_version)}`);
     },
   },
   'a replaced annotation': {
     steps: ['annotation:kept', 'annotation:replaced'],
     prepare: annotated,
-    act: (client, { made }) => client.ok('PUT', `/annotation/${made}`, { json: { name: 'b', elements: points(60, 2) } }),
-    async check(client, { made }, step) {
-      expect(await shape(client, made)).toEqual(isReplaced(step) ? [60, 2] : [elementCount, 1]);
+    act: (client, { prepared }) => client.ok('PUT', `/annotation/${prepared}`, { json: { name: 'b', elements: points(60, 2) } }),
+    async check(client, { prepared }, step) {
+      expect(await shape(client, prepared)).toEqual(isReplaced(step) ? [60, 2] : [elementCount, 1]);
     },
   },
   'a restored version': {
     steps: ['elements:leased', 'annotation:replaced'],
     async prepare(client, place) {
       await annotated(client, place);
-      await client.ok('PUT', `/annotation/${place.made}`, { json: { name: 'b', elements: points(60, 2) } });
+      await client.ok('PUT', `/annotation/${place.prepared}`, { json: { name: 'b', elements: points(60, 2) } });
     },
-    act: (client, { made }) => client.ok('PUT', `/annotation/${made}/history/revert`),
-    async check(client, { made }, step) {
-      expect(await shape(client, made)).toEqual(isReplaced(step) ? [elementCount, 1] : [60, 2]);
+    act: (client, { prepared }) => client.ok('PUT', `/annotation/${prepared}/history/revert`),
+    async check(client, { prepared }, step) {
+      expect(await shape(client, prepared)).toEqual(isReplaced(step) ? [elementCount, 1] : [60, 2]);
     },
   },
   'a copy': {
     steps: ['elements:leased', 'annotation:inserted'],
     prepare: annotated,
-    act: (client, { made, item }) => client.ok('POST', `/annotation/${made}/copy`, { query: { itemId: item } }),
+    act: (client, { prepared, item }) => client.ok('POST', `/annotation/${prepared}/copy`, { query: { itemId: item } }),
     async check(client, { item }, step) {
-      const made = await listed(client, item);
-      expect(made).toHaveLength(step === 'annotation:inserted' ? 2 : 1);
-      for (const { _id } of made) expect(await shape(client, _id)).toEqual([elementCount, 1]);
+      const annotations = await listed(client, item);
+      expect(annotations).toHaveLength(step === 'annotation:inserted' ? 2 : 1);
+      for (const { _id } of annotations) expect(await shape(client, _id)).toEqual([elementCount, 1]);
     },
   },
   'access lists of the annotations of a folder': {
@@ -131,11 +131,11 @@ export const annotationWrites: Record<string, PluginWrite> = {
     steps: ['density:blocks-stored'],
     // All requests go to one process, because other processes would count the densities as soon as they are idle.
     async act(client, place) {
-      place.made = String((await annotate(client, place.item, { name: 'many', elements: points(3000, 1) }))._id);
-      await client.ok('GET', `/annotation/${place.made}/tiles/zxy/0/0/0`);
+      place.prepared = String((await annotate(client, place.item, { name: 'many', elements: points(3000, 1) }))._id);
+      await client.ok('GET', `/annotation/${place.prepared}/tiles/zxy/0/0/0`);
     },
-    async check(client, { made }) {
-      expect((await client.send('GET', `/annotation/${made}/tiles/zxy/0/0/0`)).status).toBe(200);
+    async check(client, { prepared }) {
+      expect((await client.send('GET', `/annotation/${prepared}/tiles/zxy/0/0/0`)).status).toBe(200);
     },
   },
 };
@@ -156,16 +156,16 @@ export const finalWrites: Record<string, PluginWrite> = {
       'elements-sweep:ended',
     ],
     prepare: annotated,
-    act: (client, { made }) => client.ok('DELETE', `/annotation/${made}`),
-    async check(client, { made }) {
-      expect((await client.send('GET', `/annotation/${made}`)).status).toBe(404);
+    act: (client, { prepared }) => client.ok('DELETE', `/annotation/${prepared}`),
+    async check(client, { prepared }) {
+      expect((await client.send('GET', `/annotation/${prepared}`)).status).toBe(404);
     },
   },
   'a replacement of all elements': {
     steps: ['annotation:replaced'],
     prepare: annotated,
-    act: (client, { made }) => client.ok('PUT', `/annotation/${made}`, { json: { name: 'b', elements: points(60, 2) } }),
-    check: (client, { made }) => shapeIsOneOf(client, made, [60, 2]),
+    act: (client, { prepared }) => client.ok('PUT', `/annotation/${prepared}`, { json: { name: 'b', elements: points(60, 2) } }),
+    check: (client, { prepared }) => shapeIsOneOf(client, prepared, [60, 2]),
   },
 };
 
@@ -212,8 +212,8 @@ export const annotationUploads: Record<string, PluginWrite> = {
     act: (client, { item }) => uploadAnnotations(client, item, points(elementCount, 1)),
     async check(client, place) {
       await isRead(client, place);
-      const [made] = await listed(client, place.item);
-      expect(await shape(client, made!._id)).toEqual([elementCount, 1]);
+      const [annotation] = await listed(client, place.item);
+      expect(await shape(client, annotation!._id)).toEqual([elementCount, 1]);
       await onlyImage(client, place);
     },
   },
@@ -223,11 +223,12 @@ export const annotationUploads: Record<string, PluginWrite> = {
       const reference = JSON.stringify({ identifier, itemId: place.item });
       const { length: size } = twoAnnotations;
       const query = { parentType: 'item', parentId: place.item, name: 'a.json', size, reference };
-      place.made = String((await client.ok('POST', '/file', { query }))._id);
+      place.prepared = String((await client.ok('POST', '/file', { query }))._id);
     },
-    act: (client, { made }) => client.ok('POST', '/file/chunk', { query: { uploadId: made, offset: 0 }, body: twoAnnotations }),
+    act: (client, { prepared }) =>
+      client.ok('POST', '/file/chunk', { query: { uploadId: prepared, offset: 0 }, body: twoAnnotations }),
     async check(client, place) {
-      const query = { uploadId: place.made };
+      const query = { uploadId: place.prepared };
       const { status, body } = await client.send('GET', '/file/offset', { query });
       // It is complete, unless the file has been read and removed by now.
       if (status === 200) {
@@ -236,9 +237,9 @@ export const annotationUploads: Record<string, PluginWrite> = {
       }
       await onlyImage(client, place);
       await until('the job has ended', async () => {
-        const own = await jobsFor(client, place.item);
-        expect(own).toHaveLength(1);
-        return own[0]!.status === 3;
+        const jobs = await jobsFor(client, place.item);
+        expect(jobs).toHaveLength(1);
+        return jobs[0]!.status === 3;
       });
       expect(await listed(client, place.item)).toHaveLength(2);
       expect((await client.send('GET', '/file/offset', { query })).status).toBe(400);

@@ -16,13 +16,13 @@ export const dicomWrites: Record<string, PluginWrite> = {
       const [small, large] = await levels;
       place.item = await uploadItem(client, place.folder, 'small.dcm', small);
       const query = { parentType: 'folder', parentId: place.folder, name: 'large.dcm', size: large.length };
-      place.made = String((await client.ok('POST', '/file', { query }))._id);
+      place.prepared = String((await client.ok('POST', '/file', { query }))._id);
     },
-    act: async (client, { made }) =>
-      client.ok('POST', '/file/chunk', { query: { uploadId: made, offset: 0 }, body: (await levels)[1] }),
-    async check(client, { folder, item, made }) {
-      const known = await client.send('GET', '/file/offset', { query: { uploadId: made } });
-      if (known.status === 200) await client.ok('POST', '/file/completion', { query: { uploadId: made } });
+    act: async (client, { prepared }) =>
+      client.ok('POST', '/file/chunk', { query: { uploadId: prepared, offset: 0 }, body: (await levels)[1] }),
+    async check(client, { folder, item, prepared }) {
+      const upload = await client.send('GET', '/file/offset', { query: { uploadId: prepared } });
+      if (upload.status === 200) await client.ok('POST', '/file/completion', { query: { uploadId: prepared } });
       const items = async () => (await client.ok('GET', '/item', { query: { folderId: folder } })) as unknown as Json[];
       await until('it is one item', async () => (await items()).length === 1);
       expect((await items())[0]!._id).toBe(item);
@@ -32,9 +32,9 @@ export const dicomWrites: Record<string, PluginWrite> = {
       expect(await Promise.all(bytes)).toEqual([small, large].toSorted((a, b) => a.length - b.length));
       await until('the join has stopped', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'));
       expect(await client.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
-      const whole = small.length + large.length;
-      await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole);
-      await until('so has the folder', async () => (await client.ok('GET', `/folder/${folder}`)).size === whole);
+      const size = small.length + large.length;
+      await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === size);
+      await until('so has the folder', async () => (await client.ok('GET', `/folder/${folder}`)).size === size);
     },
   },
 };

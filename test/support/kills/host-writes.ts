@@ -46,9 +46,9 @@ const trashed = (folder: string) => ({ query: { resources: JSON.stringify({ fold
 
 /** Sends the rest of an upload, as a client does that has lost its connection. First asks what has arrived. */
 async function resume(client: Client, uploadId: string, body: Buffer): Promise<void> {
-  const known = await client.send('GET', '/file/offset', { query: { uploadId } });
-  if (known.status === 400) return;
-  const offset = Number(known.body.offset);
+  const upload = await client.send('GET', '/file/offset', { query: { uploadId } });
+  if (upload.status === 400) return;
+  const offset = Number(upload.body.offset);
   const answer =
     offset === body.length
       ? await client.send('POST', '/file/completion', { query: { uploadId } })
@@ -137,8 +137,8 @@ export const hostWrites: Record<string, Write> = {
     act: (client, { folder, body }) => upload(client, { parentType: 'folder', parentId: folder, name: 'f.bin' }, body),
     async check(client, { folder, body }) {
       // No client knows the upload, so what was not published is removed.
-      const found = await contents(client, folder);
-      expect([[], [['f.bin', body]]]).toContainEqual(found);
+      const files = await contents(client, folder);
+      expect([[], [['f.bin', body]]]).toContainEqual(files);
       await upload(client, { parentType: 'folder', parentId: folder, name: 'again.bin' }, body);
     },
   },
@@ -347,8 +347,8 @@ export const hostWrites: Record<string, Write> = {
     },
     async check(client, { folder, ids }) {
       const anonymous = new Client(client.url, null, null);
-      const seen = [folder, ids.top!, ids.inner!].map((each) => status(anonymous, `/folder/${each}`));
-      expect(await Promise.all(seen)).toEqual([200, 200, 200]);
+      const statuses = [folder, ids.top!, ids.inner!].map((each) => status(anonymous, `/folder/${each}`));
+      expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
     },
   },
   'a registration': {

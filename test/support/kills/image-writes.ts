@@ -5,7 +5,8 @@ import { until } from '../run/until.js';
 import { filesOf, markerOf, type Json, type Place, type PluginWrite } from './plugin-writes.js';
 
 const key = '{"height":16,"width":16}';
-const kept = async (client: Client, { item }: Place): Promise<unknown[]> => client.ok('GET', `/item/${item}/tiles/thumbnails`);
+const keptThumbnails = async (client: Client, { item }: Place): Promise<unknown[]> =>
+  client.ok('GET', `/item/${item}/tiles/thumbnails`);
 const configuration = (client: Client, { folder }: Place, text: string) =>
   client.send('PUT', `/folder/${folder}/yaml_config/a.yaml`, { body: text });
 const configured = (client: Client, { folder }: Place) => client.ok('GET', `/folder/${folder}/yaml_config/a.yaml`);
@@ -28,7 +29,7 @@ export const imageWrites: Record<string, PluginWrite> = {
     async check(client, place) {
       const { status } = await client.send('GET', `/item/${place.item}/tiles/thumbnail`, { query: { width: 100 } });
       expect(status).toBe(200);
-      expect(await kept(client, place)).toHaveLength(1);
+      expect(await keptThumbnails(client, place)).toHaveLength(1);
     },
   },
   'a thumbnail that a client sends': {
@@ -36,7 +37,7 @@ export const imageWrites: Record<string, PluginWrite> = {
     prepare: (client, { item }) => client.ok('POST', `/item/${item}/tiles/thumbnails`, { query: { key }, body: 'old' }),
     act: (client, { item }) => client.ok('POST', `/item/${item}/tiles/thumbnails`, { query: { key }, body: 'new' }),
     async check(client, place) {
-      const [newest] = await kept(client, place);
+      const [newest] = await keptThumbnails(client, place);
       const { bytes } = await client.send('GET', `/file/${String((newest as Json)._id)}/download`);
       expect(bytes.toString()).toBe('new');
     },
@@ -94,9 +95,9 @@ const untilConverted = (client: Client, { item }: Place, isThere: () => Promise<
     const jobs = (await client.ok('GET', '/job/all', {
       query: { types: '["large_image_tiff"]', limit: 0 },
     })) as unknown as Json[];
-    const own = jobs.filter(({ kwargs }) => (kwargs as Json).itemId === item);
-    const told = await Promise.all(own.map(({ _id }) => client.ok('GET', `/job/${String(_id)}`)));
-    throw new Error(JSON.stringify(told.map(({ status, log }) => ({ status, log }))));
+    const jobsOfItem = jobs.filter(({ kwargs }) => (kwargs as Json).itemId === item);
+    const records = await Promise.all(jobsOfItem.map(({ _id }) => client.ok('GET', `/job/${String(_id)}`)));
+    throw new Error(JSON.stringify(records.map(({ status, log }) => ({ status, log }))));
   });
 const convert = (client: Client, { item }: Place) => client.ok('POST', `/item/${item}/tiles`, { query: { force: true } });
 const isImageless = async (client: Client, { item }: Place) => {

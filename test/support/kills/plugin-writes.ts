@@ -8,7 +8,7 @@ export interface Place {
   folder: string;
   item: string;
   /** Id of the prepared document. */
-  made: string;
+  prepared: string;
 }
 
 /** A write of the plugin. */
@@ -26,7 +26,7 @@ let places = 0;
 /** Makes a folder with an image in it. */
 export async function newPlace(client: Client, image: Buffer): Promise<Place> {
   const folder = await client.create('/folder', { parentType: 'user', parentId: client.id!, name: `place ${++places}` });
-  return { folder, item: await uploadItem(client, folder, 'image.tif', image), made: '' };
+  return { folder, item: await uploadItem(client, folder, 'image.tif', image), prepared: '' };
 }
 
 export const filesOf = async (client: Client, item: string) =>

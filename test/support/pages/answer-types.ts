@@ -193,6 +193,6 @@ export async function answerTypes({ paths, components }: Description): Promise<s
   };
   const document = { openapi: '3.1.0', info: { title: 'answers', version: '1' }, paths: {}, components: { schemas } };
   const code = astToString(await openapiTS(namedOnly(document) as never));
-  const [made] = /^export interface components \{$[^]*?^\}$/m.exec(code) ?? [];
-  return `${heading}${made}\n`;
+  const [declared] = /^export interface components \{$[^]*?^\}$/m.exec(code) ?? [];
+  return `${heading}${declared}\n`;
 }

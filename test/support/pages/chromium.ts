@@ -8,8 +8,8 @@ export function chromiumPath(): string | null {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
   const names = ['chromium', 'chromium-browser', 'google-chrome'];
   const candidates = named ? [named] : folders.flatMap((folder) => names.map((name) => join(folder, name)));
-  const found = candidates.find(isExecutable);
-  if (found !== undefined) return found;
+  const executable = candidates.find(isExecutable);
+  if (executable !== undefined) return executable;
   const where = named ? `CHROMIUM_PATH is ${named}, which is no program` : `none of ${names.join(', ')} is on PATH`;
   console.warn(`skipped: a browser is needed, and ${where}; install chromium or set CHROMIUM_PATH`);
   return null;

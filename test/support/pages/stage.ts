@@ -23,11 +23,11 @@ export function stageOf(page: Page) {
 }
 
 /** Reports the errors of a page: those of its scripts, and those that the browser shows in the console. */
-export function onErrors(page: Page, tell: (text: string) => void) {
+export function onErrors(page: Page, report: (text: string) => void) {
   page.on('console', (message) => {
-    if (message.type() === 'error') tell(message.text());
+    if (message.type() === 'error') report(message.text());
   });
-  page.on('pageerror', (error) => tell(error.message));
+  page.on('pageerror', (error) => report(error.message));
 }
 
 /** Signs in with the password that the test host gives users. */

@@ -28,12 +28,12 @@ export async function violationsOf(page: Page, { within, kinds }: ViolationOptio
 
 /** The problems that axe finds in light and dark at 1200 pixels, and at 390. */
 export async function violationsInLooks(page: Page, options: ViolationOptions = {}): Promise<string[]> {
-  const found: string[] = [];
+  const violations: string[] = [];
   for (const [width, colorScheme] of looks) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
     const wrong = await violationsOf(page, options);
-    found.push(...wrong.map((line) => `${width} ${colorScheme} ${line}`));
+    violations.push(...wrong.map((line) => `${width} ${colorScheme} ${line}`));
   }
-  return found;
+  return violations;
 }

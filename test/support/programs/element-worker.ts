@@ -20,10 +20,10 @@ for (;;) {
   });
   let current = first.elements;
   for (let version = 2; version < 5; version += 1) {
-    const known: string[] = [];
-    for await (const { element } of store.scan(current)) known.push(element.id!);
-    const put = elementsOf(version, [...known.slice(0, -1), undefined, undefined]);
-    const changing = await store.change(current, { put, remove: known.slice(-1) });
+    const ids: string[] = [];
+    for await (const { element } of store.scan(current)) ids.push(element.id!);
+    const put = elementsOf(version, [...ids.slice(0, -1), undefined, undefined]);
+    const changing = await store.change(current, { put, remove: ids.slice(-1) });
     current = await changing.commit(async ({ stored }) => {
       const changed = await documents.findOneAndUpdate(
         { _id: first._id, version: version - 1 },

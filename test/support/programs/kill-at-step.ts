@@ -8,8 +8,8 @@ import { appendFileSync } from 'node:fs';
  *   STEPS_FILE=path                each step is written there, a line each.
  */
 const [expected, times = '1'] = (process.env.KILL_AT_STEP ?? '').split('#');
-let seen = 0;
+let count = 0;
 subscribe('express-large-image:step', (name) => {
   if (process.env.STEPS_FILE !== undefined) appendFileSync(process.env.STEPS_FILE, `${String(name)}\n`);
-  if (name === expected && ++seen === Number(times)) process.kill(process.pid, 'SIGKILL');
+  if (name === expected && ++count === Number(times)) process.kill(process.pid, 'SIGKILL');
 });

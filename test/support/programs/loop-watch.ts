@@ -26,10 +26,10 @@ if (isMainThread && process.send !== undefined && process.env.WATCH_LOOP === '1'
   delete process.env.WATCH_LOOP;
   const counts = { looks: 0, toThreads: 0, commands: 0 };
   const loop = watchLoop();
-  const now = performance.now.bind(performance);
+  const realNow = performance.now.bind(performance);
   performance.now = () => {
     counts.looks += 1;
-    return now();
+    return realNow();
   };
   for (const sender of [MessagePort.prototype, Worker.prototype]) {
     const send = sender.postMessage as (...words: unknown[]) => void;

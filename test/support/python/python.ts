@@ -7,10 +7,10 @@ const python = process.env.PYTHON ?? 'python3';
 /** Whether Python 3 is available, in runs with the group `writers`. If not, prints once why the referee tests are skipped. */
 export function hasPython(): boolean {
   if (!askedGroups().includes('writers')) return false;
-  const found = spawnSync(python, ['--version'], { encoding: 'utf8' });
-  if (found.status === 0) return true;
+  const result = spawnSync(python, ['--version'], { encoding: 'utf8' });
+  if (result.status === 0) return true;
   console.warn(
-    `skipped: ${python} cannot be run (${found.error?.message ?? found.stderr}); set PYTHON to compare with Python's own parsers`,
+    `skipped: ${python} cannot be run (${result.error?.message ?? result.stderr}); set PYTHON to compare with Python's own parsers`,
   );
   return false;
 }

@@ -66,13 +66,13 @@ async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise
  * tests import.
  */
 export async function buildTestPrograms(): Promise<BuiltPrograms> {
-  const own = (await readdir(join(root, 'test', 'support', 'programs'))).map((file) => `test/support/programs/${file}`);
+  const programs = (await readdir(join(root, 'test', 'support', 'programs'))).map((file) => `test/support/programs/${file}`);
   const parts = ['core/database/leases/process-name', 'core/temporary-files', 'reference-host/database/start-database'];
   const sources = ['cli/cli', 'reference-host/start/main', 'reference-host/start/data-lock', ...parts].map(
     (path) => `src/${path}.ts`,
   );
   const built = await buildInto(
-    Object.fromEntries([...own, ...sources].map((path) => [basename(path, '.ts'), join(root, path)])),
+    Object.fromEntries([...programs, ...sources].map((path) => [basename(path, '.ts'), join(root, path)])),
   );
   await symlink(join(root, 'src/reference-host/database/MemoryDatabase.java'), join(built.folder, 'MemoryDatabase.java'));
   await writeViewer(join(built.folder, 'viewer'));

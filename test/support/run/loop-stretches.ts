@@ -22,18 +22,18 @@ export function watchLoop(): { take(): LoopStretches; stop(): void } {
       : Number(buffer.toString('latin1', 0, readSync(schedule, buffer, 0, 128, 0)).split(' ', 1)[0]) / 1e6;
   let longest: LoopStretches = { wall: 0, cpu: 0 };
   let before = { wall: clock(), cpu: cpuMs() };
-  const look = (): void => {
+  const measure = (): void => {
     const now = { wall: clock(), cpu: cpuMs() };
     longest = { wall: Math.max(longest.wall, now.wall - before.wall), cpu: Math.max(longest.cpu, now.cpu - before.cpu) };
     before = now;
   };
-  const timer = setInterval(look, 1).unref();
+  const timer = setInterval(measure, 1).unref();
   return {
     take() {
-      look();
-      const taken = longest;
+      measure();
+      const result = longest;
       longest = { wall: 0, cpu: 0 };
-      return taken;
+      return result;
     },
     stop() {
       clearInterval(timer);

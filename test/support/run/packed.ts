@@ -118,7 +118,7 @@ export async function packAndInstall({ needsTypes = true } = {}): Promise<Instal
     });
   const optional = Object.keys(peerDependenciesMeta);
   const required = Object.keys(peerDependencies).filter((name) => !optional.includes(name));
-  const made = {
+  const installation = {
     work,
     packed,
     optional,
@@ -131,7 +131,7 @@ export async function packAndInstall({ needsTypes = true } = {}): Promise<Instal
     const text = String(error);
     if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/.test(text)) throw error;
     console.warn('skipped: installing the package, the registry of npm cannot be reached');
-    return { ...made, alone: null };
+    return { ...installation, alone: null };
   }
-  return { ...made, alone: await lookAtInstallation(work) };
+  return { ...installation, alone: await lookAtInstallation(work) };
 }

@@ -19,10 +19,10 @@ export default class SecondTries implements Reporter {
     if (test.diagnostic()?.flaky !== true) return;
     const name = `${test.module.relativeModuleId} > ${test.fullName}`;
     const error = test.result().errors?.[0];
-    const known = this.#known[name];
-    const isExcused = known !== undefined && new Date().toISOString().slice(0, 10) <= known.until;
+    const entry = this.#known[name];
+    const isExcused = entry !== undefined && new Date().toISOString().slice(0, 10) <= entry.until;
     if (!isExcused) process.exitCode = 1;
-    const excuse = isExcused ? `known until ${known.until}: ${known.reason}` : 'This fails the run.';
+    const excuse = isExcused ? `known until ${entry.until}: ${entry.reason}` : 'This fails the run.';
     this.#lines.push(`${name}\n  ${excuse}\n  ${error?.stack ?? error?.message ?? 'no error is known'}`);
   }
 

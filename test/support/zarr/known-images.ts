@@ -93,8 +93,8 @@ function tiff(
       const samples = spread(dtype, width * height * bands);
       // Averages lose the colors of transparent pixels.
       if (bands === 4) for (let alpha = 3; alpha < samples.length; alpha += 4) samples[alpha] = Math.max(1, samples[alpha]!);
-      const known = { dtype, width, height, bands, planes: { '0/0/0': samples } };
-      return { bytes: writeTiff([directoryOf(known, samples, tile)]), known };
+      const image = { dtype, width, height, bands, planes: { '0/0/0': samples } };
+      return { bytes: writeTiff([directoryOf(image, samples, tile)]), known: image };
     },
   };
 }
@@ -208,7 +208,7 @@ const jpeg2000: KnownFile = {
     const data = new Uint8Array(pattern(600, 300, 3));
     const bytes = jp2Of(await writeJpeg2000({ data, width: 600, height: 300, components: 3 }));
     // Its coarser levels are the resolutions of the wavelet.
-    const known = {
+    const image = {
       dtype: 'uint8',
       width: 600,
       height: 300,
@@ -216,7 +216,7 @@ const jpeg2000: KnownFile = {
       planes: { '0/0/0': data },
       hasStoredLevels: true,
     } as const;
-    return { bytes, known };
+    return { bytes, known: image };
   },
 };
 

@@ -36,8 +36,8 @@ async function openStore(client: Client, item: string, at: 'zarr' | 'zarr2', bel
  * One band of a level, computed as for pictures: the average of the covered pixels, in which colors are weighted by their
  * opacity.
  */
-function reduced(known: KnownImage, samples: Samples, band: number, level: number): Samples {
-  const { width, height, bands, dtype, nearest = false } = known;
+function reduced(image: KnownImage, samples: Samples, band: number, level: number): Samples {
+  const { width, height, bands, dtype, nearest = false } = image;
   const step = 2 ** level;
   const [columns, rows] = [Math.ceil(width / step), Math.ceil(height / step)];
   const out = new sampleArrays[dtype](columns * rows);
@@ -69,9 +69,9 @@ function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   expect(actual.length).toBe(expected.length);
   let difference = 0;
   for (let index = 0; index < expected.length; index += 1) {
-    const [found, expectedValue] = [actual[index]!, expected[index]!];
+    const [actualValue, expectedValue] = [actual[index]!, expected[index]!];
     // NaN is equal to itself here.
-    if (!Object.is(found, expectedValue)) difference = Math.max(difference, Math.abs(found - expectedValue));
+    if (!Object.is(actualValue, expectedValue)) difference = Math.max(difference, Math.abs(actualValue - expectedValue));
   }
   return difference;
 }
@@ -80,26 +80,26 @@ function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
 export async function expectServed(
   client: Client,
   item: string,
-  known: KnownImage,
+  image: KnownImage,
   { at = 'zarr', below = '' }: { at?: 'zarr' | 'zarr2'; below?: string } = {},
 ): Promise<void> {
   const { group, ome } = await openStore(client, item, at, below);
   const [multiscale] = ome.multiscales;
   const axes = multiscale!.axes.map(({ name }) => name);
-  const { dtype, bands, width, height, tolerance = 0, hasStoredLevels = false } = known;
+  const { dtype, bands, width, height, tolerance = 0, hasStoredLevels = false } = image;
   for (const [level, { path }] of multiscale!.datasets.entries()) {
     const array = await zarrita.open(group.resolve(path), { kind: 'array' });
     expect(array.dtype).toBe(dtype);
     const size = [height, width].map((side) => Math.ceil(side / 2 ** level));
     expect(array.shape.slice(-2)).toEqual(size);
     if (hasStoredLevels && level > 0) continue;
-    for (const [plane, samples] of Object.entries(known.planes)) {
+    for (const [plane, samples] of Object.entries(image.planes)) {
       const [t, c, z] = plane.split('/').map(Number) as [number, number, number];
       for (let band = 0; band < bands; band += 1) {
         const place: Record<string, number | null> = { t, c: c * bands + band, z, y: null, x: null };
         const selection = axes.map((axis) => place[axis]!);
         const { data } = (await zarrita.get(array, selection)) as { data: Samples };
-        const expected = reduced(known, samples, band, level);
+        const expected = reduced(image, samples, band, level);
         // The last digit of sums of floats, and of colors times opacity, depends on the order of addition.
         const rounding = level === 0 ? 0 : dtype.startsWith('float') ? 1e-3 : bands % 2 === 0 ? 1 : 0;
         const difference = worst(data, expected);
