@@ -93,7 +93,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     const [types, corners, stored] = await inPage<[string[], { x: number; y: number }[], { type: string }[]]>(`
       const layer = map.createLayer('annotation', { annotations: geo.listAnnotations() });
       layer.geojson(await (await get('/annotation/${annotation}/geojson')).json(), true, map.gcs());
-      // It reads them in turns of its own.
+      // geojs reads them in several turns of the event loop.
       while (layer.annotations().length < ${elements.length}) await new Promise((resolve) => setTimeout(resolve, 20));
       const all = layer.annotations();
       const sent = layer.geojson(undefined, undefined, map.gcs());

@@ -25,7 +25,7 @@ function webClient(): string | null {
     const folder = join(output.trim(), 'web', 'dist');
     if (existsSync(join(folder, 'index.html'))) return folder;
   } catch {
-    // The reason is printed below.
+    // Python or the package is missing, which is printed below.
   }
   console.warn("skipped: Girder's web client, the Python package girder is not installed (pip install --no-deps girder; PYTHON)");
   return null;

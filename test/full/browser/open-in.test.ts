@@ -42,7 +42,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     await started?.close();
   });
 
-  /** Makes a link on the page. @returns the address in the line for a program */
+  /** Makes a link on the page. @returns the address that is shown for a program */
   async function addressFor(program: string): Promise<string> {
     await page.goto('about:blank');
     await page.goto(`${started.url}/#item/${item}`);

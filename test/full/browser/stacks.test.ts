@@ -106,7 +106,7 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     const errors: string[] = [];
     page.on('pageerror', ({ message }) => errors.push(message));
     await open();
-    // The overview follows a millisecond later, which takes longer here.
+    // The overview follows a millisecond later. This test delays it.
     await page.evaluate(`(() => {
       const { setTimeout } = window;
       window.late = 0;

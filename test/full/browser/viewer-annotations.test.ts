@@ -81,7 +81,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     return opened;
   }
 
-  /** Width of the stage: that of the window without the panel. */
+  /** Width of the stage: the width of the window without the panel. */
   let stageWidth: number | null = null;
 
   /** Reopens the slide with its center in the center of the stage, at a zoom. */
@@ -554,7 +554,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       const style = { rotation: 0, fillColor: color, lineColor: color };
       return { type: 'rectangle', center: [x, 512, 0], width, height: 100, ...style };
     };
-    // The first is below the second, which extends to where the view begins. There are so many others that not all are loaded.
+    // The first shape is below the second, which extends to the left edge of the view. With this many others, not all are loaded.
     const many = Array.from({ length: 6000 }, (_, index) => box(3000 + (index % 1000), 1, '#0000ff'));
     const json = { name: 'Over one another', elements: [box(850, 60, '#ff0000'), box(700, 400, '#00ff00'), ...many] };
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
@@ -611,7 +611,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.locator('.annotation-row input[type=checkbox]').first().check();
     expect(page.url()).toContain('?at=700,600,300');
 
-    // Everything that is hidden at that moment stays hidden, in addition to what the address hides.
+    // Groups that are hidden at that moment stay hidden, in addition to those that the address hides.
     const id = await page.evaluate<string>(`(() => {
       const [, second] = document.querySelectorAll('.annotation-row input[type=checkbox]');
       second.click();
@@ -652,7 +652,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
         return `rgb(${channels.join(', ')})` === color;
       });
     }
-    // Another user adds a group meanwhile.
+    // Another user adds a group.
     const { _id: id } = await stored('Nuclei');
     const added = { type: 'point', center: [0, 0, 0], group: 'added', fillColor: '#12ab34', lineColor: '#12ab34' };
     await admin.ok('POST', `/annotation/${id}/elements`, { json: [added] });

@@ -329,7 +329,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
       for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: refuse });
     `);
     await signIn(page, testHost.url, 'anna');
-    // Nor does it keep the session: a page that is loaded again is signed out.
+    // The session is not stored either: a page that is loaded again is signed out.
     await page.evaluate(`location.hash = '#item/${slide}'`);
     await edit();
     await draw(-200);

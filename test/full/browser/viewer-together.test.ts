@@ -266,7 +266,8 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
     await until('it is in the address', () => part('with') === far && part('offset') !== null);
-    // In micrometers: their centers are at the same place. The view had nothing of the second image, so the whole first one is seen.
+    // In micrometers: both centers are at the same place. The view showed no part of the second image, so it now shows all of the
+    // first one.
     expect(
       part('offset')!
         .split(',')
@@ -285,7 +286,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
     await until('both are centered on each other', () => part('with') === far && part('offset') !== null);
     const centered = part('offset');
-    // The same is true for a view of a part that both have.
+    // The same is true for a view of a part that both images cover.
     await open(`?at=${size / 2 + 20},${size / 2 + 10},200`);
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();

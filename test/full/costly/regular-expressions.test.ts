@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 process.env.RECHECK_BACKEND = 'pure';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-/** Expressions that were shown to take linear time. Showing it takes up to seconds for each. */
+/** Expressions that were shown to take linear time. The proof takes up to several seconds for each. */
 const ledger = join(root, 'test/full/costly/linear-expressions.json');
 
 /** Regular expressions of the sources that may read an unlimited part of a text, and where they are. */

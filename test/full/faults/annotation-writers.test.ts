@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 /** How two simultaneous changes may end: both are kept, one is refused, or the last one wins. */
 interface Change {
   send(id: string): Promise<number>;
-  /** Whether an annotation shows its effect. */
+  /** Whether an annotation shows the effect of the change. */
   shows(annotation: Json): boolean;
 }
 
@@ -104,7 +104,7 @@ describe('changes by two writers at the same time', () => {
       for (const status of statuses) expect([200, 204, 404, 409]).toContain(status);
       const accepted = pair.filter((_, i) => statuses[i]! < 300);
       expect(accepted.length).toBeGreaterThan(0);
-      // An acknowledged change is in the current version or in one between, because one change came after the other.
+      // An acknowledged change is in the current version or the one before it, because one change came after the other.
       const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as { _version: number }[];
       const versions = await Promise.all(
         history.map(

@@ -28,7 +28,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
   const says = new EventEmitter();
   const [started, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
   const recovered: unknown[] = [];
-  // The journal asks of a life only these.
+  // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async (id: string) => id === 'mine' } as ProcessLife;
   const journal = new Journal({
     models,
@@ -51,7 +51,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
 });
 
 it('returns an unfinished copy before clients time out, and undoes it when it fails later', async () => {
-  // The journal asks of a life only these.
+  // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
@@ -77,7 +77,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
 });
 
 it('answers before clients time out while a write that can be resumed continues', async () => {
-  // The journal asks of a life only these.
+  // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);

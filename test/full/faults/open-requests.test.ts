@@ -8,7 +8,7 @@ import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
 
 interface Context {
-  /** Names of things that may no longer be read, and of those that were removed. */
+  /** Names of things that may no longer be read, and names of removed things. */
   withheld: Set<string>;
   gone: Set<string>;
   /** Requested names. */
@@ -182,7 +182,7 @@ async function endOfAnswer(path: string, takeAway: (token: string, name: string)
   await expect(head.resume().toArray()).rejects.toThrow();
 }
 
-/** The same for a body that is being sent, which ends by being refused. */
+/** The same for a request whose body is being sent. It ends with a refusal. */
 async function endOfBody(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
   const { token, name } = names();
   const { answered, pause, stop } = sendSlowly(`${path}/${name}`, token);

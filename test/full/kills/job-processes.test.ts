@@ -9,13 +9,13 @@ import { until } from '../../support/run/until.js';
 
 /** A lease that is longer than any test. */
 const noLeaseMs = 600_000;
-/** A lease, sweeps, Agenda's interval, and what a loaded machine adds. */
+/** Time for a lease, sweeps and Agenda's interval, on a busy machine. */
 const children: ChildProcess[] = [];
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 /** Creates and watches jobs, but does not run them. */
 let service: JobService;
 
-/** Its jobs are not taken from a silent process, unless there is a shorter lease. */
+/** Starts a process that runs jobs. By default, its lease never ends, so its jobs are not taken over while it is silent. */
 async function startWorker(lease = noLeaseMs): Promise<ChildProcess> {
   const child = spawn(process.execPath, [builtProgram('job-worker'), database.uri, String(lease)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -30,7 +30,7 @@ const writes: Record<string, PluginWrite> = {
   ...annotationUploads,
 };
 const permanentRemoval = 'the permanent removal of an annotation';
-/** Steps after the requests, by process: steps that are done one after the other need one process each. */
+/** Steps after the requests, a list for each process: steps that come one after the other need separate processes. */
 const laterRounds: [write: string, step: string][][] = [
   [
     ['a conversion', 'conversion:delivered'],
@@ -206,7 +206,7 @@ describe('leftovers of killed processes', () => {
     const victims = [
       await victimOf('a conversion', 'conversion:converted', 'a conversion that is left'),
       await victimOf('a new annotation', 'elements:stored', 'elements that are left'),
-      // Everything that it stored is in use, so a sweep finds nothing else to remove there.
+      // Everything that this write stored is in use, so a sweep removes nothing but its lease.
       await victimOf('a new annotation', 'annotation:inserted', 'a lease that is left'),
       await victimOf('a thumbnail', 'cached-file:claimed', 'a claim that is left'),
     ];

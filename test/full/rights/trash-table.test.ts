@@ -27,7 +27,7 @@ let hidden: Record<Hidden, string>;
 let dicomPath: string;
 let linkToken: string;
 
-/** Requests whose answers tell about the trash itself, or contain what happened before. */
+/** Requests whose answers are about the trash itself, or about earlier events. */
 const exceptions: Readonly<Record<string, string>> = {
   'GET /trash': 'lists the trash',
   'GET /job': 'the owner of a job sees its record, as for removed items',
@@ -160,7 +160,7 @@ describe('lists and counts', () => {
     const resources = { query: { resources: JSON.stringify({ folder: [hidden.folder] }) } };
     await admin.ok('POST', '/resource/trash', resources);
     const inTrash = await ask();
-    // Cached files are removed for images that are there, and come back with others.
+    // Cached files are only removed for images outside the trash; the others come back with their images.
     for (const path of ['thumbnails', 'associated_images', 'histograms']) {
       expect([path, (await admin.send('DELETE', `/large_image/${path}`)).body]).toEqual([path, 0]);
     }

@@ -58,7 +58,7 @@ async function call(url: string, method: string, path: string, headers: Record<s
   const response = await fetch(`${url}/api/v1${path}`, { method, headers });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  // Tests read the members that they expect, and fail if these are missing.
+  // The type is loose: tests read the members that they expect, and fail if these are missing.
   return JSON.parse(text) as never;
 }
 

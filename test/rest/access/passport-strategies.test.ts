@@ -81,7 +81,7 @@ describe('a host with Passport strategies', () => {
     const token = tokenOf('keeper', 3601);
     expect(await status(token)).toBe(200);
     const before = callCount;
-    // A verdict is renewed in the background when half of its time has passed: the clock stands still.
+    // The clock is stopped, because verdicts are renewed in the background when half of their time has passed.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     expect(new Set(await Promise.all(Array.from({ length: 20 }, () => status(token))))).toEqual(new Set([200]));
     clock.mockRestore();

@@ -67,7 +67,7 @@ describe('cached files of items', () => {
     });
     expect(await admin.ok('GET', `/item/${item}/files`)).toHaveLength(1);
     expect((await admin.ok('GET', `/item/${item}`)).size).toBe(image.length);
-    // The contents of the file are served: here they are replaced.
+    // The thumbnail is served from the file, so a replaced file shows.
     const { data } = await sharp({ create: { width: 3, height: 3, channels: 3, background: '#123' } })
       .png()
       .toBuffer({ resolveWithObject: true });
@@ -391,7 +391,7 @@ describe('cached files of items', () => {
     const scope = method === 'GET' ? 'core.data.read' : 'core.data.write';
     const others = ['core.data.read', 'core.data.write', 'core.data.own', 'core.user_info.read'].filter((name) => name !== scope);
     expect(await (await withScopes(others)).fails(method, path)).toMatchObject({ status: 401, ...body });
-    // Only the admission is tested; the request may still fail.
+    // With the scope, the request is allowed, even if it then fails for another reason.
     expect((await (await withScopes([scope])).send(method, path)).status).toBe(method === 'PUT' ? 400 : 200);
   });
 

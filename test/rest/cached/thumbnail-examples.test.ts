@@ -26,7 +26,7 @@ const examples = (noExamples === null ? readFileSync(file, 'utf8').trim().split(
 
 const itemCount = 2;
 
-/** The expected log of a job on our images. A specification makes all or none of the other thumbnails. */
+/** The expected log of a job on our images. Each specification creates either all thumbnails or none. */
 function expectedLog({ kwargs, log }: Example['body']['json']): string[] {
   const created = / created 0 /.test(log.at(-1)!) ? 0 : itemCount * kwargs.spec.length;
   const { concurrent = 0 } = kwargs;

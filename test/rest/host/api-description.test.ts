@@ -18,7 +18,7 @@ import { isFull, sampleOf } from '../../support/run/sample.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
-/** Whether a schema describes its values. A schema of any value must say so. */
+/** Whether a schema says what its values are. A schema that allows any value must have the description "Any JSON value.". */
 function tells(schema: Schema): boolean {
   if (componentName(schema) !== undefined || 'const' in schema || 'enum' in schema) return true;
   const either = schema.anyOf ?? schema.oneOf ?? schema.allOf;

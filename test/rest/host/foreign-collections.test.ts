@@ -235,7 +235,7 @@ describe('install', () => {
     await start();
   });
 
-  it('finds one such document among its own, the oldest or the newest', async () => {
+  it('finds a single document of another program among its own, the oldest or the newest', async () => {
     const { server, start } = await openServer();
     const installation = await start();
     await installation.settings.set('large_image.max_thumbnail_files', 3);

@@ -248,7 +248,7 @@ describe('files that are served in place', () => {
     expect((await stat(join(folder, '3.tiff'))).ino).toBe(exchanged.ino);
     for (const [index, sizeX] of [300, 400, 500].entries())
       expect(await admin.ok('GET', `/item/${ids[index]}/tiles`)).toMatchObject({ sizeX });
-    // If the last one replaces a file that is nowhere else, no item can follow its file.
+    // If a moved file replaces the only copy of another one, no item can follow its file.
     await rename(join(folder, '3.tiff'), join(folder, '4.tiff'));
     await rename(join(folder, '2.tiff'), join(folder, '3.tiff'));
     expect(await scan()).toEqual(counts({ files: 2, changed: 2, missing: 1 }));
@@ -356,7 +356,7 @@ describe('files that are served in place', () => {
     expect(together.opened.toSorted()).toEqual(names.toSorted());
     const imageItems = await context.models.item.find({ 'largeImage.sourceName': 'together' }, { _id: 1 }).lean();
     expect(imageItems).toHaveLength(names.length);
-    // Remaining work of earlier tests continues meanwhile.
+    // Other commands are left over from earlier tests.
     const commands = allCommands.filter(({ words }) => imageItems.some(({ _id }) => words.includes(_id.toHexString())));
     expect(commands.filter(({ method }) => method === 'bulkWrite')).toHaveLength(1);
     // Nothing is read again.

@@ -13,7 +13,7 @@ import { until } from '../../support/run/until.js';
 async function noise(width: number, height: number): Promise<Buffer> {
   const samples = new Uint8Array(width * height * 3);
   const random = randomBytes(2 * samples.length);
-  // The sum of two random numbers compresses as badly as that of many.
+  // The sum of two random numbers compresses as badly as the sum of many.
   for (let i = 0; i < samples.length; i += 1) samples[i] = 64 + (random[2 * i]! & 63) + (random[2 * i + 1]! & 63);
   return sharp(samples, { raw: { width, height, channels: 3 } })
     .png({ compressionLevel: 1 })
@@ -203,7 +203,7 @@ describe('large images by conversion', () => {
     ),
   )('stop when they are %s, and leave nothing behind', async (_how, stop, status) => {
     const item = await plainItem('large.png', noisy);
-    // A level that takes much longer than this test waits.
+    // At this compression level, the conversion takes much longer than this test.
     const query = { force: true, localJob: true, compression: 'zstd', level: 14 };
     const { _id } = await admin.ok('POST', `/item/${item}/tiles`, { query });
     await until('it is converting', async () => Number(((await job(_id)).progress as { current?: number })?.current) >= 1);
@@ -222,7 +222,7 @@ describe('large images by conversion', () => {
 
   it('restore items when they are removed as incomplete, running or queued', async () => {
     const ownFolder = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
-    // Takes much longer than the requests that follow.
+    // Converting this image takes much longer than the requests that follow.
     const large = await noise(2500, 2500);
     const items = [await upload('one.png', large, ownFolder), await upload('two.png', large, ownFolder)];
     const had = [await marker(items[0]!), await marker(items[1]!)];

@@ -79,7 +79,7 @@ describe('a slide whose files are uploaded one by one', () => {
       expect(files.map((file) => (file as { name: string }).name).toSorted()).toEqual(['large.dcm', 'small.dcm']);
       const bytes = files.reduce((sum: number, file) => sum + (file as { size: number }).size, 0);
       expect((await admin.ok('GET', `/item/${small}`)).size).toBe(bytes);
-      // Files of another study or folder, and earlier files, stay separate.
+      // Files of another study, files in another folder, and files from before the setting stay separate.
       expect(await admin.ok('GET', `/item/${apart}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
       const elsewhere = await uploadItem(admin, await newFolder(admin, 'Elsewhere'), 'large.dcm', await level(1, 50));
       expect(await admin.ok('GET', `/item/${elsewhere}/files`)).toHaveLength(1);

@@ -260,8 +260,8 @@ describe('IIIF', () => {
       passed: string[];
       failed: Record<string, { level: number; message: string }>;
     };
-    // Level 3 stands for tests that no level requires. The specification (4.2) has `!w,h` of a larger box give the region as it
-    // is.
+    // Level 3 means tests that no level requires. By the specification (4.2), `!w,h` with a larger box returns the region at its
+    // own size.
     const needed = Object.entries(failed).filter(([, { level }]) => level <= 2);
     expect(needed.map(([name]) => name)).toEqual(['size_noup']);
     expect(passed).toEqual(

@@ -135,7 +135,7 @@ describe('an image that combines others', () => {
       status: 4,
       log: expect.arrayContaining([expect.stringContaining('Read access denied for 1 of')]),
     });
-    // The item itself may be read, because it does not name anything hidden.
+    // The item itself can be read, because it names nothing that is hidden.
     expect((await reader.send('GET', `/item/${item}`)).status).toBe(200);
     const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
     await admin.ok('PUT', `/folder/${below}/access`, { query: { access: JSON.stringify(grant) } });
@@ -268,7 +268,7 @@ describe('an image that combines others', () => {
     const patterns = ['^secret', '^guessed'];
     const byPattern = await Promise.all(patterns.map((pathPattern, i) => outcome({ path: 'below', pathPattern }, 20 + i)));
     expect(new Set(byPattern).size, byPattern.join('\n')).toBe(1);
-    // They are also not visible afterwards, when it can no longer be opened.
+    // The names are also hidden later, when the image can no longer be opened.
     const item = await upload(shared, 'named.json', Buffer.from(JSON.stringify({ sources: [{ path: `girder://${picture}` }] })));
     expect((await facts(item, reader)).status).toBe(403);
     await admin.ok('DELETE', `/item/${picture}/tiles`);
@@ -355,7 +355,7 @@ describe('an image that is a folder', () => {
     await upload(below, '0.1', new Uint8Array(64 * 64).fill(33));
     expect(await pixel(70)).toMatchObject({ value: [33] });
 
-    // As files of one item whose names are paths from the folder.
+    // The same files in one item, with their paths from the folder as names.
     const single = await admin.create('/item', { folderId: await newFolder(admin, 'One item'), name: 'image.zarr' });
     const part = (name: string, body: Uint8Array) =>
       admin.ok('POST', '/file', { query: { parentType: 'item', parentId: single, name, size: body.length }, body });

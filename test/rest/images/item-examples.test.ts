@@ -113,7 +113,7 @@ describe.skipIf(missing !== null)(`recorded responses about items${missing === n
   });
 
   it.each(['hist.svs.0', 'hist.ome.12'])('%s counts the same values when pixels are mixed as Girder does', async (name) => {
-    // By default, nothing is scaled before it is counted, so the results are those of the stored samples.
+    // By default, samples are not scaled before they are counted, so the results describe the stored samples.
     const { answer, body } = await replay(name, { resample: '1' });
     const bands = answer.body as unknown as Record<'mean' | 'stdev' | 'samples' | 'bins' | 'min' | 'max', number>[];
     for (const [i, band] of bands.entries()) {

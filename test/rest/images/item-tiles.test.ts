@@ -113,7 +113,7 @@ describe('tiles of an item', () => {
       mongoose.set('debug', false);
       return collections;
     };
-    // Background tasks use the database now and then, to renew caches and to look for jobs. If tiles used it, each tile would.
+    // Background tasks use the database now and then, to renew caches and to look for jobs. If tiles used it, each of them would.
     // Tiles are requested one at a time, because on a busy machine background tasks run during any five of them.
     await until('a tile that asks nothing', async () => {
       const collections = await collectionsUsedBy(async () => expect((await admin.send('GET', path)).status).toBe(200));

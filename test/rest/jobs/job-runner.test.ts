@@ -253,7 +253,7 @@ describe('an outage of the database that outlasts a lease', () => {
     through.hostname = '127.0.0.1';
     through.port = String(way.port);
     const worker = await openJobService(through.href);
-    // A second service sweeps like the worker, and sees the same gap in its signs of life.
+    // A second service sweeps like the worker, and also sees the gap in the worker's signs of life.
     const watcher = await openJobService(through.href);
     try {
       watcher.runner.define(endless());

@@ -11,7 +11,7 @@ let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
 let model: LeaseModel;
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
-/** A lease service like that of another process on the same database. */
+/** A second lease service on the same database, as another process has one. */
 const another = (leaseMs?: number) => new Leases({ model, logger, ...(leaseMs !== undefined && { leaseMs }) });
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ it('a lease runs work of the same name one at a time, across processes', async (
 });
 
 it('a lease is taken over from a silent process, whose work then stays hidden', async () => {
-  // The lease is renewed every 30 s, so it is silent for a process that waits only 1 ms.
+  // The lease is renewed every 30 s, so a process that waits only 1 ms regards it as silent.
   const slow = (await another(120_000).take('a picture', { subject: 'item' }))!;
   const fast = (await another(1).take('a picture', { subject: 'item' }))!;
   expect(fast).not.toBeNull();

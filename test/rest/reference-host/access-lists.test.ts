@@ -114,7 +114,7 @@ describe('access lists', () => {
       const { requests } = await other.ok('GET', `/group/${filled}/access`);
       expect(requests).toEqual([expect.objectContaining({ login: 'owner' })]);
       const models = read.mock.contexts.map((query) => (query as unknown as { model: { modelName: string } }).model.modelName);
-      // One query is for the requests, one for the members.
+      // One query reads the users who request membership, the other reads the members.
       expect(models.filter((name) => name === 'user')).toHaveLength(2);
     } finally {
       read.mockRestore();

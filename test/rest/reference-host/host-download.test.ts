@@ -213,7 +213,7 @@ describe('an archive whose reader disconnects', () => {
     const content = await server.host.context.models.file.findById(file._id).lean<FileDocument>();
     const end = { archive: () => {}, reached: false };
     async function* entries(): AsyncGenerator<ZipEntry> {
-      // After everything that runs until the system opens the file.
+      // Ends the archive just after the system was asked to open the file.
       process.nextTick(() => end.archive());
       try {
         yield { path: 'late', date: new Date(), content: content! };

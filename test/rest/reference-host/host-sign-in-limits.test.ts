@@ -124,7 +124,7 @@ describe('wrong passwords', () => {
     expect(await statuses(8, () => signIn('known', 'wrong', fresh()))).toEqual({ 401: 5, 429: 3 });
     expect((await signIn('known', 'known.password', fresh())).status).toBe(429);
     expect((await signIn('known', 'known.password', home)).status).toBe(200);
-    // Guesses in the usual network count only for that network.
+    // In the user's usual network, only guesses from that network count.
     expect(await statuses(8, () => signIn('known', 'wrong', home))).toEqual({ 401: 8 });
   });
 

@@ -150,7 +150,7 @@ describe('notifications', () => {
       signal: abort.signal,
     });
     expect(response.headers.get('content-type')).toContain('text/event-stream');
-    // A second directive is for middlewares that compress, which would delay events.
+    // The second directive keeps middlewares from compressing the stream, which would delay events.
     expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
     let text = '';
     const reading = (async () => {
@@ -209,7 +209,7 @@ describe('notifications', () => {
       const queryCount = looks();
       await until('nothing new was found twice more', () => looks() >= queryCount + 2);
       expect(asksFor(admin.id)).toBe(0);
-      // The stream asks when it is woken, and once more after the messages that it found.
+      // The stream queries when it is woken, and once more after it has sent the new messages.
       expect(asksFor(hearer.id)).toBe(4);
     } finally {
       finds.mockRestore();

@@ -47,7 +47,7 @@ it('lets a user in before all others, and tells strangers to wait, while 40 gues
       before.push((guesses[401] ?? 0) - hashed);
     }
   });
-  // The user does not wait for all who guess, who send hundreds of requests meanwhile.
+  // The user does not wait for the guessers, who send hundreds of requests.
   expect(Math.max(...before)).toBeLessThan(2 * guessers.length);
   expect(Object.keys(guesses).filter((status) => !['401', '429', '503'].includes(status))).toEqual([]);
   expect(guesses[401]).toBeGreaterThan(0);

@@ -369,7 +369,7 @@ describe('searches', () => {
     await trash({ [type]: [id] });
     expect(await search('wombat')).toEqual({ items: [], folders: [], resources: [] });
     if (type === 'folder') expect(await search(word)).toEqual({ items: [], folders: [], resources: [] });
-    // Meanwhile another folder takes its name.
+    // Another entry takes its name before it is restored.
     const other =
       type === 'item'
         ? await admin.create('/item', { folderId: folder, name: `wombat ${type}.png` })
@@ -436,7 +436,7 @@ describe('putting a folder with many items into the trash', () => {
     expect((await listed()).map(({ _id }) => _id)).not.toContain(several[0]);
   });
 
-  it('needs as many commands to be emptied as a folder with few, and shows the remaining entries meanwhile', async () => {
+  it('needs no more commands to be emptied than a folder with few items, and shows the remaining entries until it is empty', async () => {
     const { context } = server.host;
     const filled = async (images: number) => {
       const folder = await newFolder();
@@ -453,7 +453,7 @@ describe('putting a folder with many items into the trash', () => {
     });
     const forMany = await commandsOf(() => empty({ folder: [many.folder] }));
     shown();
-    // The list that this test reads takes some itself.
+    // This test itself reads the list while the trash is emptied, which takes a few commands.
     expect(forMany - commands).toBeLessThan(15);
     expect(entry).toMatchObject({ isRemoving: true, items: 18 });
     expect((await listed()).map(({ _id }) => _id)).not.toContain(many.folder);

@@ -46,7 +46,7 @@ describe('the API for web clients, beyond images', () => {
     expect(await admin.fails('GET', `/item/${plain}/next_image`)).toMatchObject({ status: 404, message: 'Id is not an image' });
   });
 
-  it('steps through the images in the order of the folder, or in that of the request', async () => {
+  it('steps through the images in the order of the folder, or in the order of the request', async () => {
     const [b, a, c] = images as [string, string, string];
     for (const [id, scanned] of [
       [b, 1],
@@ -107,7 +107,7 @@ describe('the API for web clients, beyond images', () => {
         .split('\n')
         .slice(2)
         .flatMap((row) => {
-          // A call without a method has that of the previous call.
+          // A call without a method has the method of the previous call.
           let method = '';
           return [...row.split('|')[1]!.matchAll(/`(?:([A-Z]+) )?([^`]+)`/g)].map(([, verb, path]) => {
             method = verb ?? method;

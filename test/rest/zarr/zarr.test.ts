@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type Answer, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
-// Tests read members of documents, and fail if these are missing.
+// The type is loose: tests read members of documents, and fail if these are missing.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
 

@@ -78,9 +78,9 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       },
     };
 
-    /** Things that have not been changed yet. */
+    /** Subjects that no request has changed yet. */
     const unchanged: { item?: string; job?: string; annotation?: { annotation: string; version: string } } = {};
-    /** Whether the item has other annotations than that one. */
+    /** Whether the item has annotations other than this one. */
     let isCrowded = false;
     const subjectsFor = async (user: string | null, pattern: string): Promise<Subjects> => {
       if (isCrowded && !pattern.startsWith('/annotation/:id')) forgetItem();

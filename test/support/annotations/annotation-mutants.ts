@@ -8,7 +8,7 @@ export interface Mutant {
   element: Json;
 }
 
-/** Values of every kind, and those at the edges of what members allow. */
+/** Values of every kind, and values at the limits of what members allow. */
 const valueTable = `
 null, true, false, "true", "", " ", "a", {}, [], [null], [[]], [{}]
 0, -0, 1, 2, 3, 16, 17, -1, 0.5, 1.0000001, -0.0000001, 1e-300, 1e300, 9007199254740992, "1", "1.5"

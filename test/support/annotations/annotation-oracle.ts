@@ -1,6 +1,6 @@
 /**
  * A second implementation of the rules of annotation documents, written only from the tables in the description of the format. It
- * shares nothing with the sources. Each rule is a sentence of a table.
+ * shares nothing with the sources. Each rule restates one sentence of a table.
  */
 type Json = Record<string, unknown>;
 type Rule = (value: unknown) => boolean;

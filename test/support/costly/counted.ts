@@ -13,7 +13,7 @@ type Counts = Omit<ServerWork, 'stretches'>;
 
 /** The work of the server for each request when it was last counted: `COUNT_WORK=1 npm run test:full -- costly --no-file-parallelism` counts it again. */
 const countsFile = new URL('counts.json', import.meta.url);
-/** Below this number, most looks at the clock come from the server's own tasks. */
+/** Below this number, most checks of the clock come from the server's own tasks. */
 const fewLooks = 10_000;
 const isCounting = process.env.COUNT_WORK === '1';
 

@@ -5,7 +5,7 @@ import { withDatabaseName } from '../../../src/reference-host/database/uri.js';
 import type {} from '../run/global-setup.js';
 
 /**
- * A new, empty database on the server of this run: that of `MONGODB_URI`, or one started as by `npm start`. `stop` drops it:
+ * A new, empty database on the server of this run: the server of `MONGODB_URI`, or one started as by `npm start`. `stop` drops it:
  * close your own connections first.
  */
 export async function startTestDatabase(): Promise<{ uri: string; stop: () => Promise<void> }> {

@@ -89,7 +89,7 @@ async function exercise(
   return { stray: input.strayReads, readers: input.openReaders(), opened };
 }
 
-/** How many times as many files are opened as a test asks for: `FUZZ_TIMES=20 npx vitest run FILE` looks longer. */
+/** Factor for the number of files that tests open: `FUZZ_TIMES=20 npx vitest run FILE` searches longer. */
 const times = Number(process.env.FUZZ_TIMES ?? 1);
 
 /** A kind of file that is mutated. */
@@ -103,7 +103,7 @@ export interface FuzzKind extends Mutation {
  * Opens thousands of mutated files. There may be no crash, hang, read outside the file, open reader, unlimited memory or
  * unhandled rejection, and only errors for the caller.
  *
- * @param options `count` files of each kind; `seed`, which the environment variable FUZZ_SEED sets, to look elsewhere.
+ * @param options `count` files of each kind; `seed`, which the environment variable FUZZ_SEED sets, to try other mutations.
  */
 export async function fuzz(
   definition: TileSourceDefinition,

@@ -44,7 +44,7 @@ export async function contents(client: Client, folder: string): Promise<[string,
 
 const trashed = (folder: string) => ({ query: { resources: JSON.stringify({ folder: [folder] }) } });
 
-/** Sends the rest of an upload, as a client does that has lost its connection. First asks what has arrived. */
+/** Sends the rest of an upload, as clients do after losing their connection. First asks how much has arrived. */
 async function resume(client: Client, uploadId: string, body: Buffer): Promise<void> {
   const upload = await client.send('GET', '/file/offset', { query: { uploadId } });
   if (upload.status === 400) return;

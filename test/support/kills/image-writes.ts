@@ -12,7 +12,7 @@ const configuration = (client: Client, { folder }: Place, text: string) =>
 const configured = (client: Client, { folder }: Place) => client.ok('GET', `/folder/${folder}/yaml_config/a.yaml`);
 const configurationItems = async (client: Client, { folder }: Place) =>
   (await client.ok('GET', '/item', { query: { folderId: folder, name: 'a.yaml' } })) as unknown as { _id: string }[];
-/** The folder accepts the next configuration at once, and then has one item with one file. */
+/** Checks that the folder accepts the next configuration at once, and then has one item with one file. */
 const takesTheNext = async (client: Client, place: Place) => {
   expect((await configuration(client, place, 'last: 1\n')).status).toBe(200);
   expect(await configured(client, place)).toEqual({ last: 1 });

@@ -6,7 +6,7 @@ import { watchLoop, type LoopStretches } from '../run/loop-stretches.js';
 
 /** The work of a server since it was last asked. */
 export interface ServerWork {
-  /** How often work on the event loop has looked at the clock, which it does to let other work run. */
+  /** How often work on the event loop has checked the clock, to decide whether to let other work run. */
   looks: number;
   /** Messages to threads. */
   toThreads: number;

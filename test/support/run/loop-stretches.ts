@@ -8,7 +8,7 @@ export interface LoopStretches {
   cpu: number;
 }
 
-/** The original clock, for when a test counts how often others look at it. */
+/** The original clock, because tests may replace the clock to count how often it is read. */
 const clock = performance.now.bind(performance);
 
 /** Measures how long the event loop of this process goes without a turn. */

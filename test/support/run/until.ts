@@ -20,7 +20,7 @@ export async function until<T>(
       last = error;
     }
     if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${what}`, { cause: last });
-    // The pause grows with the time of a check, so that many checks leave a busy machine time to do what they wait for.
+    // The pause grows with the time of a check, so that checks leave a busy machine time for the work that they wait for.
     const pauseMs = Math.max(50, 2 * (Date.now() - askedAt));
     await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, 1000)));
   }

@@ -13,7 +13,7 @@ export interface KnownImage {
   bands: number;
   /** The interleaved samples of each plane, by its `t/c/z`. */
   planes: Readonly<Record<string, Samples>>;
-  /** Whether coarser levels keep the nearest pixel, as those of palettes do. */
+  /** Whether coarser levels keep the nearest pixel, as images with palettes do. */
   nearest?: boolean;
   /** Largest allowed difference from the served samples: more than 0 if two programs decode a lossy file. */
   tolerance?: number;

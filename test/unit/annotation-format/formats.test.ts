@@ -80,7 +80,7 @@ describe('export', () => {
       [5, 6, 7],
     ];
     const line: AnnotationElement = { type: 'polyline', points, closed: true };
-    // The key also occurs in `user`, before and after that of the element, and in a text.
+    // The key also occurs in `user`, before and after the element's own key, and in a text.
     const odd = [{ user: { points: [[8]] }, ...line }, { ...line, user: { points: [[8, 9]], text: '"points":[[1]]' } }, line];
     for (const elements of [odd, [line], [{ ...line, closed: false }], [{ ...line, holes: [points] }]]) {
       expect(copied(elements)).toBe(written(elements));

@@ -27,7 +27,7 @@ function refusal(document: unknown): string | null {
   }
 }
 
-/** Verdicts that differ from those of the tables. */
+/** Verdicts that differ from the verdicts of the tables. */
 class Comparison {
   readonly differences: string[] = [];
   accepted = 0;

@@ -45,7 +45,7 @@ const cases: [string, string, string][] = [
   ['the section of Girder for comments', '[__comment__]\nb = "1"\n', "[__comment__]\nb = '1'\n\n"],
 ];
 
-/** This limit is far above the time on an idle machine, and far below that of work that is not linear. */
+/** This limit is far above the time on an idle machine, and far below the time of work that is not linear. */
 
 describe('formatConfig', () => {
   it.each(cases)('formats %s', (_, text, expected) => {

@@ -86,7 +86,7 @@ describe('readSettings', () => {
     expect(settings).toEqual(defaultSettings(32 * gibibyte));
   });
 
-  it('reports an unusable environment value and keeps that of the file', () => {
+  it('reports an unusable environment value and keeps the value of the file', () => {
     const { settings, problems } = read('[large_image]\ncache_tilesource_maximum = 7\n', {
       LARGE_IMAGE_CACHE_TILESOURCE_MAXIMUM: 'many',
     });

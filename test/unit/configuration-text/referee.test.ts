@@ -249,7 +249,7 @@ describe.skipIf(!hasPython())('with the Python standard library as referee', () 
     expect(differing.slice(0, 10)).toEqual([]);
   });
 
-  it('finds a file valid exactly when Python reads it, with the line of the parser', () => {
+  it('accepts exactly the files that Python reads, and reports the same line as its parser', () => {
     const texts = sample(configText);
     const answers = askPython(
       './config-referee.py',

@@ -44,7 +44,7 @@ describe('a cache of short-lived answers', () => {
     await vi.advanceTimersByTimeAsync(900);
     await first;
     await vi.advanceTimersByTimeAsync(99);
-    // The value is being renewed by a call that fails.
+    // A call that renews the value is running, and will fail.
     expect(cache.get('a', () => Promise.reject(new Error('away')))).toEqual({ number: 1 });
     await vi.advanceTimersByTimeAsync(1);
     await expect(cache.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away');

@@ -23,7 +23,7 @@ describe('the name of a process', () => {
     expect([hasEnded(name), hasEnded(`${name}:a lease of it`)]).toEqual([true, true]);
   });
 
-  it('says nothing about this process, those of other machines, and other texts', () => {
+  it('says nothing about this process, processes of other machines, and other texts', () => {
     const [, pid, time] = processName().split('-');
     for (const text of [
       processName(),
@@ -37,7 +37,7 @@ describe('the name of a process', () => {
     }
   });
 
-  it.runIf(process.platform === 'linux')('is not that of a later process of the same number', () => {
+  it.runIf(process.platform === 'linux')('differs from the name of a later process with the same number', () => {
     const [space, pid, time] = processName().split('-');
     expect(hasEnded(`${space}-${pid}-${Number(time) - 1}`)).toBe(true);
   });

@@ -19,7 +19,7 @@ async function read(...args: Parameters<typeof bytesOf>): Promise<Buffer> {
 
 describe('a DICOM file that is generated while it is sent', () => {
   const length = 2 ** 24 + 1;
-  /** More than 4 GiB of frames, each filled with its number. */
+  /** More than 4 GiB of frames, each filled with its frame number. */
   const large = {
     ...parts,
     syntax: transferSyntaxes.jpeg,

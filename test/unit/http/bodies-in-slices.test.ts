@@ -5,7 +5,7 @@ import { addFormParameters, dropRest, type HttpRequest } from '../../../src/http
 
 const pieces = 300_000;
 
-/** A request whose pieces have all arrived when it begins to flow. */
+/** A request that already has all its pieces when reading begins. */
 function request(type: string, head: string, tail: string): HttpRequest {
   const body = new Readable({ read: () => undefined, highWaterMark: 2 ** 30 });
   const push = body.push.bind(body);

@@ -4,7 +4,7 @@ import { BusyError } from '../../../src/index.js';
 import { networkOf } from '../../../src/reference-host/accounts/sign-in/network-of.js';
 import { PasswordHasher } from '../../../src/reference-host/accounts/sign-in/passwords.js';
 
-/** Starts many hashes and counts those that are computed. */
+/** Starts this many hashes, and counts how many have been computed. */
 function startHashes(hasher: PasswordHasher, size: number) {
   const state = { made: 0, all: Promise.resolve() as Promise<unknown> };
   const hashes = Array.from({ length: size }, async () => {

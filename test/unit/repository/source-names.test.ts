@@ -12,7 +12,7 @@ const textOf = (file: string) => readFileSync(join(src, file), 'utf8');
 
 /** Files that may use the files of a tile source. */
 const mayImport = [
-  // The lists of the sources, and of what they run in threads.
+  // The lists of the sources, and of their code that runs in threads.
   'tilesource/registry/',
   // Conversions read files with libvips and write TIFF.
   'tilesource/convert/',

@@ -125,7 +125,7 @@ const forms: Record<string, JpegForm> = {
   'YCbCr 4:2:0': { color: 'yCbCr', sampling: [2, 2] },
 };
 
-/** Samples as libvips reads them, which has colors of gray unless it is told not to. */
+/** Samples as libvips reads them. Without a color space, it would return gray as colors. */
 async function libvips(file: string | Uint8Array, page: number, bands: number): Promise<Buffer> {
   return sharp(file, { page })
     .toColourspace(bands === 1 ? 'b-w' : 'srgb')

@@ -243,7 +243,7 @@ describe('regions', () => {
     expect(() => regionBox(bare, { left: 1, units: 'mm' })).toThrow('Value Error: No mm_x or mm_y to use for units');
     const magnified = { left: 7, units: 'mag_pixels' };
     expect(() => regionBox(bare, magnified, { magnification: 10 })).toThrow('Value Error: No magnification to use for units');
-    // Without a scale, pixels are those of the image, even if it has no magnification.
+    // Without a scale, `mag_pixels` are pixels of the image, even if it has no magnification.
     expect(regionBox(bare, magnified)).toMatchObject({ left: 7 });
   });
 

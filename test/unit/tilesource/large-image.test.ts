@@ -301,7 +301,7 @@ describe('regions', () => {
       [139, 59],
     ] as const)
       expect(scaled.at(x, y)).toBe(Math.fround(value(x * 5 + 2, y * 5 + 2)));
-    // Colors, and what is filled up with a color, are bytes.
+    // Colored pictures, and pictures with a fill color, have bytes.
     const shown = await sharp(await collect(await image.region({ encoding: 'TILED', style: '{"min":0,"max":1}' }))).metadata();
     const filled = await sharp(
       await collect(await image.region({ encoding: 'TILED', width: 100, height: 100, fill: '#f00' })),

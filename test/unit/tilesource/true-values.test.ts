@@ -43,7 +43,7 @@ function averagedPyramid(raster: Raster): { source: TileSource; read: { level: n
   return { source: pyramid, read };
 }
 
-/** A file that has only two values, in a fine pattern; their averages are other values. */
+/** A file that has only two values, in a fine pattern, so that averages have other values. */
 const checkered = (side: number, dtype: Raster['dtype'] = 'uint8') =>
   paint({ width: side, height: side, bands: 1, dtype }, (x, y) => ((x + y) % 2 === 0 ? 64 : 192));
 

@@ -35,7 +35,7 @@ it('needs more ahead when the view moves, and the same on each side when it rest
   expect(region.right - unmoved.right).toBeGreaterThan(600);
   expect([region.left, region.bottom]).toEqual([unmoved.left, unmoved.bottom]);
   expect(region.top).toBeLessThan(unmoved.top - 100);
-  // After a short drag at the same speed, only some more.
+  // After a short drag at the same speed, only a little more is fetched.
   const drag = moved(new Reach(), 100, 0, 2);
   expect(drag.soon.right - drag.around.right).toBeLessThan(150);
 });
@@ -44,7 +44,7 @@ it('fetches adjacent regions at any speed, and has no speed after a rest or zoom
   const reach = new Reach();
   const { region, left } = moved(reach, 5000, 0);
   expect(region.right).toBeLessThan(left + 1000 + 1500);
-  // Reported twice at the same moment, its speed stays the same.
+  // A view that is reported twice at the same moment keeps its speed.
   expect(reach.update(view(left, 0)).region).toEqual(region);
   vi.advanceTimersByTime(50);
   const zoomed = view(left + 5000, 0, 500);

@@ -147,7 +147,7 @@ describe('formats of annotations', () => {
     const back = await at.annotate(answer.body);
     expect(elementsOf(back)).toEqual(elementsOf(annotation));
 
-    // A changed part is a separate feature; one of the features keeps the id.
+    // A part that was changed becomes a separate feature. One of the features keeps the id.
     const [, first, second] = elementsOf(annotation);
     const operation = { op: 'replace', path: `elements/id:${String(second!.id)}/lineColor`, value: 'rgb(9, 9, 9)' };
     await at.admin.ok('PATCH', `/annotation/${annotation._id}`, { json: [operation] });

@@ -12,9 +12,9 @@ function minimal({ access }: Host): Partial<Host> {
 
 describe('annotations on a host without access lists, flags, users and groups', () => {
   let at: InstalledSpecimens;
-  /** In an open cabinet of `keeper`, where `editor` may write. */
+  /** A specimen in an open cabinet of `keeper`, where `editor` may write. */
   let open: string;
-  /** In a closed one. */
+  /** A specimen in a closed cabinet. */
   let closed: string;
   beforeAll(async () => {
     at = await startSpecimens(minimal);

@@ -6,7 +6,7 @@ import { fullElements } from '../../../unit/annotation-format/samples.js';
 import { isFull } from '../../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
-/** Each mutant of this distance is sent. It has no common factor with the number of routes. */
+/** One of this many mutants is sent. The number has no common factor with the number of routes, so every route is used. */
 const step = isFull ? 149 : 307;
 
 describe('every route that takes elements', () => {

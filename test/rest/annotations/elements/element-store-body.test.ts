@@ -27,7 +27,7 @@ function stored(): Promise<number[]> {
   return Promise.all(names.map((name) => connection.collection(name).countDocuments({})));
 }
 
-/** A body in chunks of so many bytes, as a slow network brings them. */
+/** A body in chunks of this many bytes, as they arrive over a slow network. */
 async function* inChunks(body: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let start = 0; start < body.length; start += size) yield await Promise.resolve(body.subarray(start, start + size));
 }

@@ -23,7 +23,7 @@ interface Cell {
 const side = 4096;
 const step = 64;
 const perSide = side / step;
-/** Levels of tiles. On the finest ones shapes are drawn; on the others they are summed, on the first of these for each tile. */
+/** Levels of tiles. `drawn` and `drawnSmaller` show shapes; the others show sums, which `counted` computes for each tile. */
 const levels = { drawn: 4, drawnSmaller: 3, counted: 2, overview: 1, coarsest: 0 };
 const scaleOf = (z: number) => 2 ** (levels.drawn - z);
 

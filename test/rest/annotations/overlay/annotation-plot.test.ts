@@ -77,7 +77,7 @@ describe('the route for plot data', () => {
       'item.description',
       'item.id',
       'item.name',
-      // Those with several values come first.
+      // Columns with several values come first.
       'annotation.id',
       'annotation.name',
       'annotation.description',

@@ -17,7 +17,7 @@ const png = await sharp({ create: { width: side, height: side, channels: 3, back
 const { icc } = await sharp(png).metadata();
 const { data: stored } = await sharp(png).keepIccProfile().raw().toBuffer({ resolveWithObject: true });
 
-/** A bitmap of 32 bits with a header of version 5: header, pixels, what follows, then the profile. */
+/** A bitmap of 32 bits with a header of version 5: header, pixels, the mask, then the profile. */
 function bitmap({ mask, profile, place }: { mask: Buffer; profile: Buffer; place?: number }): Buffer {
   const header = Buffer.alloc(124);
   header.writeUInt32LE(124, 0);

@@ -107,7 +107,7 @@ describe('a picture of several tiles of which one is corrupt', () => {
         const hatched = first.filter((sample) => sample === 64 || sample === 192).length;
         if (holes === 0) expect(hatched).toBe(0);
         else expect(hatched / first.length).toBeGreaterThan(1 / 18);
-        // One of sixteen tiles, or of four; at the border of a hole pixels may be mixed.
+        // The hole is one of sixteen tiles, or one of four. Pixels at its border may be mixed.
         expect(hatched / first.length).toBeLessThan(0.3);
       }
       if (holes > 0) {

@@ -51,7 +51,7 @@ describe('samples that use only some bits of their type', () => {
     const copy = convertSamples(raster, mapping);
     const [shown, copied] = [displayByte(dtype, white), displayByte(mapping.dtype)];
     const differing = [...copy.data].filter((sample, x) => copied(sample) !== shown(raster.data[x]!));
-    // Eight bits of fewer bits, and all of fractions, are rounded instead of cut off.
+    // Fewer than eight bits that become eight, and fractions, are rounded instead of cut off.
     expect(differing.length).toBeLessThanOrEqual(mapping.dtype === 'uint8' ? width : bits > 16 ? width / 100 : 0);
     expect(differing.every((sample) => Number.isInteger(sample))).toBe(true);
     expect([
@@ -76,7 +76,7 @@ describe('white', () => {
     ['of the image', '<ComponentBitCount>10</ComponentBitCount>', 1023],
     ['of all bits where the file says nothing', '', 65_535],
     ['of all bits where it says 16', '<ComponentBitCount>16</ComponentBitCount>', 65_535],
-  ])('is that of the bits that a CZI states, %s', async (_, image, white) => {
+  ])('follows the number of bits that a CZI states, %s', async (_, image, white) => {
     const data = Buffer.alloc(8);
     [0, white, Math.ceil(white / 2), 0].forEach((sample, at) => data.writeUInt16LE(sample, at * 2));
     const block = { axes: { C: 0 }, left: 0, top: 0, storedWidth: 4, storedHeight: 1, pixelType: 1, compression: 0, data };
@@ -89,7 +89,7 @@ describe('white', () => {
     await source.close();
   });
 
-  it('of associated images is that of their bits', async () => {
+  it('of associated images follows their number of bits', async () => {
     const samples = paint({ width: 3, height: 1, bands: 1, dtype: 'uint16' }, (x) => [0, 1023, 512][x]!);
     const { source } = rasterSource(samples, { tileWidth: 3, tileHeight: 1 });
     const associated = { ...source, readAssociatedImage: async () => ({ raster: samples, white: 1023 }) };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SourceCache } from '../../../../src/features/caches/source-cache.js';
 
-/** Something that can be opened and closed, and knows whether it is. */
+/** A stand-in for an image, which records whether it is closed. */
 class Handle {
   isOpen = true;
   closings = 0;
@@ -33,7 +33,7 @@ function makeCache(limits: { maxEntries?: number; maxBytes?: number } = {}) {
   return { cache, open, opened, touch, closeErrors };
 }
 
-/** A promise and what settles it. */
+/** A promise with the functions that settle it. */
 function deferred<T>() {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;

@@ -243,7 +243,7 @@ describe.skipIf(fixtures === null)('GeoTIFF written by rasterio', () => {
 describe('the map', () => {
   const [dark, bright] = [40, 220];
   const world = 2 * Math.PI * 6_378_137;
-  /** The position of a step from dark to bright in a line, from the sum of how far its samples are from bright. */
+  /** The position of a step from dark to bright along a line, in samples, to a fraction of a sample. */
   const stepAt = (samples: ArrayLike<number>) =>
     Array.from(samples).reduce((sum, value) => sum + (bright - value) / (bright - dark), 0);
 
@@ -326,7 +326,7 @@ describe('the map', () => {
       const { source } = projectToWebMercator(original.source);
       const tile = await source.readTile({ level: 0, x: 0, y: 0, frame: 0 });
       const alpha = (x: number, y: number) => displayByte(dtype)(tile.data[(y * 256 + x) * 2 + 1]!);
-      // The image begins in the middle of the map, each of its pixels being six of the tile wide.
+      // The image begins in the middle of the map, and each of its pixels is six pixels of the tile wide.
       expect([alpha(100, 100), alpha(135, 140), alpha(160, 140)]).toEqual([0, 0, 255]);
     },
   );

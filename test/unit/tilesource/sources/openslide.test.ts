@@ -92,7 +92,7 @@ describe('processes of OpenSlide', () => {
     const processes = new SlideProcesses();
     const open = { kind: 'open', path: real ?? '' } as const;
     expect((await processes.ask(open)).levels.length).toBeGreaterThan(0);
-    // A region that is too large for memory ends the process or fails. The next request is still answered.
+    // A region that is too large for memory fails, or ends the process. The next request is still answered.
     const region = { kind: 'region', path: real ?? '', left: 0, top: 0, level: 0, width: 2 ** 20, height: 2 ** 20 } as const;
     await expect(processes.ask(region)).rejects.toThrow(TileSourceError);
     expect((await processes.ask(open)).levels.length).toBeGreaterThan(0);

@@ -37,7 +37,7 @@ describe('files that belong to a slide', () => {
     ['s.vms', { 's.vms': vms, 'b.jpg': '' }, ['a.jpg', 'map.jpg']],
     ['m.mrxs', { 'm.mrxs': '' }, ['m/Slidedat.ini']],
     ['m.mrxs', { 'm.mrxs': '', 'm/Slidedat.ini': slidedat, 'm/Data0000.dat': '' }, ['m/Index.dat', 'm/Data0001.dat']],
-    // A name is that of a file in the folder, whatever path precedes it.
+    // Only the last part of a path counts: it names a file in the folder.
     ['s.vms', { 's.vms': 'ImageFile=/etc/passwd\nMapFile=..\\..\\map.jpg' }, ['passwd', 'map.jpg']],
   ])('are named when they are missing: %s', async (name, files, missing) => {
     const error = (await refusal(name, files as Record<string, string>)) as MissingPartsError;

@@ -69,7 +69,7 @@ describe('automatic contrast', () => {
     }
   });
 
-  it('of samples that are nearly all 0 is that of the others', async () => {
+  it('of samples that are nearly all 0 is computed from the others', async () => {
     for (const dtype of [...integers, 'float32', 'float64'] as const) {
       const spots = line(dtype, 100_000, (at) => (at % 2000 === 0 ? 1 + ((at / 2000) % 50) : 0));
       expect(await rangeOf(spots)).toEqual([0, 50]);
@@ -101,7 +101,7 @@ describe('automatic contrast', () => {
           .sort();
         const rank = Math.floor(share * sorted.length);
         const near = Math.floor(rank * (1 - 1 / 128));
-        // Samples that are nearly all equal have another range.
+        // If nearly all samples are equal, the range follows another rule.
         if (sorted.length === 0 || sorted[rank] === sorted.at(-1 - rank)) return;
         const [min, max] = await rangeOf(raster, { share });
         expect([sorted[near]! <= min, min <= sorted[rank]!, sorted.at(-1 - rank)! <= max, max <= sorted.at(-1 - near)!]).toEqual([

@@ -170,7 +170,7 @@ describe('styles of every type of sample', () => {
     ]);
   });
 
-  it('the type of values is the one that the style asks for', async () => {
+  it('values have the type that the style requests', async () => {
     const image = openLargeImage(rasterSource(paint({ width: 9, height: 9, bands: 1, dtype: 'uint16' }, () => 128)).source);
     const value = async (dtype?: string) =>
       (await image.pixel({ style: style({ min: 0, max: 256, palette: ['#000', '#fff'], ...(dtype && { dtype }) }) })).value?.[0];

@@ -105,7 +105,7 @@ describe('styles, compared with the rule for each pixel', () => {
           for (let pixel = first; pixel < first + 40; pixel += 1) {
             const expected = expectedPixel(style, raster, pixel);
             const shown = [...full.data.subarray(pixel * 4, pixel * 4 + 4)];
-            // Half a thousandth for the rounding of single precision before the fraction is cut off.
+            // Allows for half a thousandth, by which single precision may round before the fraction is cut off.
             shown.forEach((value, channel) => {
               expect([Math.floor(expected[channel]! + 5e-4), Math.floor(expected[channel]! - 5e-4)]).toContain(value);
             });

@@ -209,7 +209,7 @@ describe('styles', () => {
     ['uint16', 0, 0],
     ['int16', -5, 127],
     ['float32', 0.5, 127],
-    // There is no other number within 1 of it, and no histogram can be made of it alone.
+    // At this size, no other float is within 1, and a range without width has no histogram.
     ['float32', 1e38, 127],
   ] as const)('shows %s samples that are all %d in the middle between zero and twice that', async (dtype, value, expected) => {
     const flat = paint({ width: 100, height: 10, bands: 1, dtype }, () => value);
@@ -218,7 +218,7 @@ describe('styles', () => {
     expect((await styled(flat, style)).at(50)[0]).toBe(expected);
     if (value !== 1e38) expect((await styled(nearly, { min: 'min:0.01', max: 'max:0.01' })).at(50)[0]).toBe(expected);
     expect((await styled(flat, { min: 'min', max: 'max' })).at(50)[0]).toBe(0);
-    // The other bound is the same if one of them is a number.
+    // If one bound is a number, the other bound is still the same.
     const [least, most] = [value - Math.abs(value), value + Math.abs(value)];
     if (least === most) return;
     expect((await styled(flat, { min: 'min:0.001', max: most })).at(50)[0]).toBe(expected);
