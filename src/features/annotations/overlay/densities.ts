@@ -18,7 +18,7 @@ import { LRUCache } from 'lru-cache';
 import { atMost } from '../../../core/concurrency/lru-options.js';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
-/** Densities of annotations with fewer elements are not stored, because counting them again is as quick. */
+/** Densities of annotations with fewer elements than this are not stored, because counting them again is as quick. */
 export const countedAlways = 2048;
 
 /** Maximum number of summaries of windows in memory. */
@@ -52,9 +52,9 @@ export class AnnotationDensities {
   });
   /** Counts of annotations whose densities are not stored, by content. */
   readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxSummaries));
-  readonly #underWay = new Map<string, Promise<DensitySummary>>();
+  readonly #running = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
-  readonly #making = new WorkQueue({ name: 'densities', running: 1 });
+  readonly #queue = new WorkQueue({ name: 'densities', running: 1 });
   /** Elements by family whose densities should be made when nothing has been written for a while. */
   readonly #planned = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
@@ -63,8 +63,8 @@ export class AnnotationDensities {
   constructor(private readonly options: AnnotationDensitiesOptions) {}
 
   /**
-   * Makes missing densities in the background, when nothing has been written to any annotation for a while. Of many consecutive writes only
-   * the last one causes work.
+   * Makes missing densities in the background, when nothing has been written to any annotation for a while. After many consecutive
+   * writes, only the densities of the last version are made.
    */
   prepare(stored: StoredElements): void {
     if (stored.count < countedAlways || this.#closed) return;
@@ -88,12 +88,12 @@ export class AnnotationDensities {
           if (this.#closed) return;
           if (this.#summaries.has(window.id)) continue;
           if (this.options.store.idleMs < quietMs) return this.#schedule();
-          await this.#made(stored, window);
+          await this.#summaryOf(stored, window);
         }
       } catch (err) {
         if (!this.#closed) this.options.logger.warn({ err, family }, 'Annotation:Density:Failed');
       }
-      // The entry stays if the annotation was written again meanwhile.
+      // The entry stays if the annotation was written again while this loop waited.
       if (this.#planned.get(family) === stored) this.#planned.delete(family);
     }
   }
@@ -101,46 +101,46 @@ export class AnnotationDensities {
   /**
    * The summaries of all windows, in their order. Missing ones are made.
    *
-   * @throws LargeImageError `unavailable` if that takes longer than a request should wait. The work continues then.
+   * @throws LargeImageError `unavailable` if making them takes longer than a request should wait. The work then continues.
    */
   async summaries(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensitySummary[]> {
     const summaries = this.#allSummaries(stored);
     let timer: NodeJS.Timeout | undefined;
-    const impatience = new Promise<never>((_resolve, reject) => {
+    const timeout = new Promise<never>((_resolve, reject) => {
       const message = 'The overlay of this annotation is being prepared. Try again in a moment.';
       timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
     });
     try {
-      return await orAborted(Promise.race([summaries, impatience]), options.signal);
+      return await orAborted(Promise.race([summaries, timeout]), options.signal);
     } finally {
       clearTimeout(timer);
     }
   }
 
   async #readSummaries(stored: StoredElements): Promise<void> {
-    const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#summaries.has(id));
-    if (unknown.length > 0)
-      for (const summary of await this.options.model.summaries(unknown)) this.#summaries.set(summary.window, summary);
+    const missingIds = stored.windows.map(({ id }) => id).filter((id) => !this.#summaries.has(id));
+    if (missingIds.length > 0)
+      for (const summary of await this.options.model.summaries(missingIds)) this.#summaries.set(summary.window, summary);
   }
 
   async #allSummaries(stored: StoredElements): Promise<DensitySummary[]> {
     await this.#readSummaries(stored);
-    return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#made(stored, window)));
+    return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#summaryOf(stored, window)));
   }
 
-  #made(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
-    let making = this.#underWay.get(window.id);
-    if (making === undefined) {
-      making = this.#making.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
-      this.#underWay.set(window.id, making);
+  #summaryOf(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
+    let running = this.#running.get(window.id);
+    if (running === undefined) {
+      running = this.#queue.run(() => this.#make(stored, window)).finally(() => this.#running.delete(window.id));
+      this.#running.set(window.id, running);
     }
-    return making;
+    return running;
   }
 
   async #make(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // A window as separate stored elements, which the store reads like any others.
-    const alone: StoredElements = {
+    // The window alone is read like the stored elements of an annotation.
+    const windowAlone: StoredElements = {
       ...stored,
       count: window.count,
       detailsCount: window.detailsCount,
@@ -148,7 +148,7 @@ export class AnnotationDensities {
       windows: [window],
     };
     const packs: PackMarks[] = [];
-    for await (const marks of store.marks(alone)) {
+    for await (const marks of store.marks(windowAlone)) {
       packs.push(marks);
       if (isSliceOver()) await nextSlice();
     }
@@ -160,7 +160,7 @@ export class AnnotationDensities {
     return summary;
   }
 
-  /** The gain that makes a level look right; see {@link defaultGain}. */
+  /** The default factor for densities of a level; see {@link defaultGain}. */
   async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
     if (stored.count >= countedAlways) {
       const summaries = await this.summaries(stored, options);
@@ -177,7 +177,7 @@ export class AnnotationDensities {
     if (stored.count < countedAlways) return (await this.#countSmall(stored, options)).groups;
     const counter = new GroupColorCounter();
     for (const { groups } of await this.summaries(stored, options)) counter.addAll(groups);
-    return counter.counted;
+    return counter.counts;
   }
 
   async #countSmall(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
@@ -190,7 +190,7 @@ export class AnnotationDensities {
       colors.add(marks);
     }
     const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
-    const counted = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counted };
+    const counted = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counts };
     this.#small.set(stored.content, counted);
     return counted;
   }
@@ -200,9 +200,9 @@ export class AnnotationDensities {
     const blocks = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
     const missing = addresses.filter((address) => blocks.get(blockId(address)) === undefined);
     if (missing.length > 0) {
-      const found = new Map((await this.options.model.blocks(missing)).map((block) => [blockId(block), block]));
+      const storedBlocks = new Map((await this.options.model.blocks(missing)).map((block) => [blockId(block), block]));
       for (const id of missing.map(blockId)) {
-        const block = found.get(id) ?? null;
+        const block = storedBlocks.get(id) ?? null;
         blocks.set(id, block);
         this.#blocks.set(id, { block, bytes: block?.tiles.reduce((sum, tile) => sum + tile.length, 0) ?? 0 });
       }
@@ -221,7 +221,7 @@ export class AnnotationDensities {
     for (const family of families ?? (await this.options.model.families())) {
       removed += await this.options.model.keepOnly(family, async () => {
         const windows = new Set<string>();
-        for await (const { windows: listed } of elementsOf(family)) for (const { id } of listed) windows.add(id);
+        for await (const { windows: storedWindows } of elementsOf(family)) for (const { id } of storedWindows) windows.add(id);
         return windows;
       });
     }
@@ -236,6 +236,6 @@ export class AnnotationDensities {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await Promise.allSettled(this.#underWay.values());
+    await Promise.allSettled(this.#running.values());
   }
 }

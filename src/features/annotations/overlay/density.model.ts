@@ -5,7 +5,7 @@ import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** Facts about the densities of a window, without its tiles. */
+/** The densities of a window without their tiles. */
 export interface DensitySummary extends Omit<CountedWindow, 'blocks'> {
   /** Id of the window. */
   window: string;
@@ -40,7 +40,7 @@ interface StoredBlock {
 }
 
 /** Number of documents in one write or query. */
-const batch = 100;
+const documentsPerBatch = 100;
 
 /** Bytes of the documents in one write. */
 const batchBytes = 4 * 1024 * 1024;
@@ -76,10 +76,12 @@ export class AnnotationDensityModel {
   /** The summaries of these windows that exist. */
   async summaries(windows: readonly string[]): Promise<DensitySummary[]> {
     const summaries: DensitySummary[] = [];
-    for (let start = 0; start < windows.length; start += batch) {
-      const ids = windows.slice(start, start + batch);
-      const found = (await this.#documents.find({ _id: { $in: ids }, groups: { $exists: true } }).toArray()) as StoredSummary[];
-      for (const { _id, family, levels, classes, groups, crowds } of found) {
+    for (let start = 0; start < windows.length; start += documentsPerBatch) {
+      const ids = windows.slice(start, start + documentsPerBatch);
+      const documents = (await this.#documents
+        .find({ _id: { $in: ids }, groups: { $exists: true } })
+        .toArray()) as StoredSummary[];
+      for (const { _id, family, levels, classes, groups, crowds } of documents) {
         const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
         summaries.push({
           window: _id,
@@ -102,9 +104,11 @@ export class AnnotationDensityModel {
     const byId = new Map(addresses.map((address) => [blockId(address), address]));
     const ids = [...byId.keys()];
     const blocks: DensityBlock[] = [];
-    for (let start = 0; start < ids.length; start += batch) {
-      const found = (await this.#documents.find({ _id: { $in: ids.slice(start, start + batch) } }).toArray()) as StoredBlock[];
-      for (const { _id, lengths, data } of found) {
+    for (let start = 0; start < ids.length; start += documentsPerBatch) {
+      const documents = (await this.#documents
+        .find({ _id: { $in: ids.slice(start, start + documentsPerBatch) } })
+        .toArray()) as StoredBlock[];
+      for (const { _id, lengths, data } of documents) {
         // The bytes are copied, because they are part of a message with many blocks, which a cached block would keep in memory.
         const bytes = Uint8Array.from(data instanceof Uint8Array ? data : data.buffer);
         let end = 0;
@@ -129,7 +133,7 @@ export class AnnotationDensityModel {
       const id = blockId({ ...block, window: summary.window });
       pending.push({ _id: id, family: summary.family, lengths: block.tiles.map((tile) => tile.length), data });
       bytes += data.length;
-      if (pending.length >= batch || bytes >= batchBytes) await flush();
+      if (pending.length >= documentsPerBatch || bytes >= batchBytes) await flush();
     }
     await flush();
     step('density:blocks-stored');
@@ -165,20 +169,20 @@ export class AnnotationDensityModel {
   /**
    * Removes the densities of a family except those of some windows. @returns the number of removed documents.
    *
-   * @param windowsNow gives the ids of the windows to keep. It is called after the documents are listed, so that densities made meanwhile stay.
+   * @param windowsNow gives the ids of the windows to keep. It is called after the documents are listed, so that newer densities stay.
    */
   async keepOnly(family: string, windowsNow: () => Promise<ReadonlySet<string>>): Promise<number> {
-    const listed = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
+    const documents = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
     const windows = await windowsNow();
-    const unreferenced = listed.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
-    // Summaries are removed first: a window without its summary has no densities, but one without some blocks would have wrong ones.
+    const unreferenced = documents.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
+    // Summaries are removed first: without its summary, a window counts as having no densities, but without some blocks its densities would be wrong.
     unreferenced.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
-    for (let start = 0; start < unreferenced.length; start += batch) {
-      await this.#documents.deleteMany({ _id: { $in: unreferenced.slice(start, start + batch) } });
+    for (let start = 0; start < unreferenced.length; start += documentsPerBatch) {
+      await this.#documents.deleteMany({ _id: { $in: unreferenced.slice(start, start + documentsPerBatch) } });
     }
     return unreferenced.length;
   }
 }
 
-/** Stands for `undefined` (several groups) in JSON, where groups are texts or null. */
+/** Represents `undefined` (several groups) in JSON, where groups are texts or null. */
 const mixedGroups = 0;

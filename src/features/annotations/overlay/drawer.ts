@@ -11,11 +11,11 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** Maximum number of drawings that wait for a thread. A request has one drawing at a time, and requests wait in a queue before. */
+/** Maximum number of drawings that wait for a thread. Few wait, because requests have waited in a queue and have one drawing at a time. */
 const waiting = 64;
 
-/** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below estimate that time. */
-const onLoop = 8;
+/** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below serve to estimate the time. */
+const maxLoopMs = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
@@ -23,11 +23,11 @@ const densityBytesPerMs = 40_000;
  * Densities that take about this many milliseconds are added up on the event loop, in slices, because starting a thread takes
  * longer.
  */
-const densitiesInSlices = 64;
+const maxDensityLoopMs = 64;
 /** Maximum number of elements that are counted on the event loop. */
-const countedOnLoop = 1000;
+const maxLoopElements = 1000;
 
-/** The amount of work of a drawing. */
+/** Amounts from which the time for a drawing is estimated. */
 export interface DrawingCost {
   /** Bytes of the texts of elements. */
   textBytes: number;
@@ -48,43 +48,43 @@ export class Drawer {
 
   /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
-    if (isQuick(drawing, cost, densitiesInSlices)) return paintInSlices(drawing, signal);
-    return this.#threads.run('paint', drawing, { what: drawn, signal });
+    if (isQuick(drawing, cost, maxDensityLoopMs)) return paintInSlices(drawing, signal);
+    return this.#threads.run('paint', drawing, { what: subject, signal });
   }
 
   /** Like {@link Drawer.paint}, see {@link rgbaOf}. */
   async paintRgba(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
-    if (isQuick(drawing, cost, densitiesInSlices)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
-    return this.#threads.run('paintRgba', drawing, { what: drawn, signal });
+    if (isQuick(drawing, cost, maxDensityLoopMs)) return rgbaOf(drawing.view, await paintInSlices(drawing, signal));
+    return this.#threads.run('paintRgba', drawing, { what: subject, signal });
   }
 
   /** See {@link makeVectorTile}. @throws as {@link Drawer.paint}. */
   async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
-    if (isQuick(drawing, cost, onLoop)) return makeVectorTile(drawing);
-    return this.#threads.run('makeVectorTile', drawing, { what: drawn, signal });
+    if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
+    return this.#threads.run('makeVectorTile', drawing, { what: subject, signal });
   }
 
   /** See {@link countWindow}. @throws as {@link Drawer.paint}. */
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
-    return count <= countedOnLoop ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: drawn });
+    return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: subject });
   }
 
   /** See {@link countSums}. @throws as {@link Drawer.paint}. */
   async countSums(input: SumsInput, cells: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
     const task = { input, ...cells };
-    return count <= countedOnLoop ? countSums(task) : this.#threads.run('countSums', task, { what: drawn, signal });
+    return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { what: subject, signal });
   }
 
   /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
   async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
-    await this.#threads.run('addToGrids', { input, grids }, { what: drawn, signal });
+    await this.#threads.run('addToGrids', { input, grids }, { what: subject, signal });
   }
 
   /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
   completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<DensityCrowd[]> {
-    return this.#threads.run('completeSums', pyramid, { what: drawn, signal });
+    return this.#threads.run('completeSums', pyramid, { what: subject, signal });
   }
 
   /** Stops the threads. */
@@ -93,7 +93,7 @@ export class Drawer {
   }
 }
 
-const drawn = 'The annotation';
+const subject = 'The annotation';
 
 /** @param maxDensityMs milliseconds that densities may take. */
 function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, maxDensityMs: number): boolean {
@@ -104,5 +104,5 @@ function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: Draw
   const densityMs = densityBytes / densityBytesPerMs;
   const canvas = view.width * view.height;
   const ms = textBytes / textPerMs + (pixels + canvas) / pixelsPerMs;
-  return densityMs <= maxDensityMs && ms <= onLoop;
+  return densityMs <= maxDensityMs && ms <= maxLoopMs;
 }

@@ -18,14 +18,14 @@ import type { Coloring } from './coloring/coloring.js';
 import { countedAlways, type AnnotationDensities } from './densities.js';
 import type { Drawer, DrawingCost } from './drawer.js';
 
-/** Limits of a part of a drawing. Between parts a thread can do other work, and only one part is in memory. */
+/** Limits of a part of a drawing, in bytes and pixels. Only one part is in memory, and between parts a thread can do other work. */
 const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
-/** Largest sum of the pixels in the boxes of a picture's elements: altogether, and for each pixel of the picture. */
+/** Largest sum of the pixels in the boxes of a picture's elements: in total, and for each pixel of the picture. */
 const maxPixels = 4_000_000_000;
 const maxOverlap = 32_000;
 
-/** Levels between a pixel and a cell of the density in a vector tile, which is 8 × 8 pixels. */
+/** A cell of the density in a vector tile is 8 × 8 pixels, so its level is this much above the level of the pixels. */
 const vectorShrink = 3;
 
 /** Options of the appearance of a tile. */
@@ -44,7 +44,7 @@ const noColors: GroupColors = new Map();
 
 /** The windows of elements that a picture may show, by their number. */
 export function windowsIn(stored: StoredElements, view: View): number[] {
-  return [...stored.windows.keys()].filter((window) => meets(stored.windows[window]!.box, view));
+  return [...stored.windows.keys()].filter((window) => overlapsView(stored.windows[window]!.box, view));
 }
 
 /** Options of {@link AnnotationOverlay}. */
@@ -95,14 +95,14 @@ export class AnnotationOverlay {
     return this.options.drawer.paint(last.drawing, last.cost, options.signal);
   }
 
-  /** Draws all parts but the last, which is returned; `null` if there is nothing to draw. */
+  /** Draws all parts except the last, which is returned to be drawn; `null` if there is nothing to draw. */
   async #drawParts(
     stored: StoredElements,
     view: View,
     style: OverlayStyle,
     options: Options,
   ): Promise<{ drawing: PictureDrawing; cost: DrawingCost } | null> {
-    if (!meets(stored.box, view)) return null;
+    if (!overlapsView(stored.box, view)) return null;
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
     const { mode, groups, groupColors = noColors, coloring } = style;
@@ -112,26 +112,26 @@ export class AnnotationOverlay {
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
-    const maxPixelsHere = Math.min(maxPixels, maxOverlap * view.width * view.height);
+    const maxPixelsDrawn = Math.min(maxPixels, maxOverlap * view.width * view.height);
     const shared = { view, mode, groups, groupColors, level };
     const drawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
-    for await (const found of this.#elements(stored, view, options)) {
-      const color = coloring === undefined ? ownColor : coloring.colorAt(found.order);
+    for await (const element of this.#elements(stored, view, options)) {
+      const color = coloring === undefined ? ownColor : coloring.colorAt(element.order);
       if (color === null) continue;
       if (part.isFull) {
         pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
         densities = sums = null;
         pixelsDrawn += part.cost.pixels;
-        if (pixelsDrawn > maxPixelsHere && Number.isFinite(pixelsDrawn))
+        if (pixelsDrawn > maxPixelsDrawn && Number.isFinite(pixelsDrawn))
           throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
-      part.add(found, color);
+      part.add(element, color);
     }
     return { drawing: drawing(), cost: part.cost };
   }
 
-  /** Sums of colored or filtered shapes; `null` if they are not. */
+  /** Sums of colored or filtered shapes; `null` without a coloring. */
   async #sums(
     coloring: Coloring | undefined,
     window: CellWindow,
@@ -147,11 +147,11 @@ export class AnnotationOverlay {
     { window, gain }: { window: CellWindow; gain: number | undefined },
     options: Options,
   ): Promise<PictureDrawing['densities']> {
-    const [shown, tiles] = await Promise.all([
+    const [shownGain, tiles] = await Promise.all([
       gain ?? this.options.densities.gain(stored, window.level, options),
       this.#densities(stored, view, window.level, options),
     ]);
-    return { window, tiles, gain: shown };
+    return { window, tiles, gain: shownGain };
   }
 
   /** Makes a Mapbox vector tile, see {@link VectorTile}. If there are more than 20,000 elements, only the largest are included. */
@@ -162,7 +162,7 @@ export class AnnotationOverlay {
     options: Options = {},
   ): Promise<CachedTile> {
     const type = 'application/vnd.mapbox-vector-tile';
-    if (!meets(stored.box, view)) return { bytes: new VectorTile(view).encode(), type };
+    if (!overlapsView(stored.box, view)) return { bytes: new VectorTile(view).encode(), type };
     const level = levelOf(view);
     const { mode, groups, groupColors = noColors, coloring } = style;
     const cell = view.scale * 2 ** vectorShrink;
@@ -177,15 +177,15 @@ export class AnnotationOverlay {
     const pixels = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
     const sums = await this.#sums(coloring, pixels, { ...options, shrink: vectorShrink });
     const tiles = coloring === undefined ? await this.#densities(stored, view, level, options) : [];
-    let found: ElementText[] = [];
+    let elements: ElementText[] = [];
     const colorOf = ({ order }: ElementText) => (coloring === undefined ? ownColor : coloring.colorAt(order));
     for await (const element of this.#elements(stored, view, options)) {
       if (colorOf(element) === null) continue;
-      if (groups === undefined || groups.has(element.group)) found.push(element);
-      if (found.length === 2 * maxFeatures) found = largest(found);
+      if (groups === undefined || groups.has(element.group)) elements.push(element);
+      if (elements.length === 2 * maxFeatures) elements = largest(elements);
     }
     const part = new DrawingPart(view);
-    for (const element of largest(found).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
+    for (const element of largest(elements).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
     const densities = { window, tiles, gain: 1 };
     const drawing = { view, mode, groups, groupColors, level, densities, sums, elements: part.elements() };
     return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
@@ -199,8 +199,8 @@ export class AnnotationOverlay {
     if (Math.max(largestSize, pointSize) < minSize) return;
     const conditions = conditionsOf(view, drawnMargin);
     if (minSize > pointSize) conditions.push({ field: 'size', operator: '$gte', value: minSize });
-    for await (const found of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
-      if (found.box.size >= minSize || found.type === 'point') yield found;
+    for await (const element of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
+      if (element.box.size >= minSize || element.type === 'point') yield element;
   }
 
   /** The tiles of densities that overlap the view. */
@@ -225,7 +225,7 @@ export class AnnotationOverlay {
     const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of summaries.entries()) {
       // At this level, no element of the window is small enough to be counted, or the window is outside the view.
-      if (levels === null || viewLevel < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
+      if (levels === null || viewLevel < levels.finest || !overlapsView(stored.windows[i]!.box, view)) continue;
       const level = Math.min(viewLevel, levels.coarsest);
       const side = densityTile * blockTiles * 2 ** level;
       const { columns, rows } = partsOf(view, side);
@@ -248,8 +248,8 @@ export class AnnotationOverlay {
 const pointSize = pointDiameter * Math.SQRT2;
 
 /** The largest elements, up to the maximum number in a tile. */
-function largest(found: ElementText[]): ElementText[] {
-  return found.length > maxFeatures ? found.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : found;
+function largest(elements: ElementText[]): ElementText[] {
+  return elements.length > maxFeatures ? elements.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : elements;
 }
 
 /** A part of the elements of a drawing, which are drawn together. */
@@ -314,11 +314,11 @@ function conditionsOf(view: View, margin: number): BoxCondition[] {
   ];
 }
 
-function meets(box: BoundingBox | null, view: View): boolean {
+function overlapsView(box: BoundingBox | null, view: View): boolean {
   if (box === null) return false;
   const { left, top, right, bottom } = edgesOf(view);
-  const around = Math.max(drawnMargin * view.scale, pointDiameter);
-  return box.highx >= left - around && box.lowx < right + around && box.highy >= top - around && box.lowy < bottom + around;
+  const margin = Math.max(drawnMargin * view.scale, pointDiameter);
+  return box.highx >= left - margin && box.lowx < right + margin && box.highy >= top - margin && box.lowy < bottom + margin;
 }
 
 /** Columns and rows of the squares of this side that overlap the view. */

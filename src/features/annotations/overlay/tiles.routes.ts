@@ -30,9 +30,9 @@ function groupNames(description: string): Parameter<(string | null)[] | undefine
     ...text,
     absent: undefined,
     parse(value, name) {
-      const listed = text.parse(value, name) ?? [];
-      if (listed.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
-      return listed.map((entry) => {
+      const entries = text.parse(value, name) ?? [];
+      if (entries.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
+      return entries.map((entry) => {
         if (entry === null || typeof entry === 'string') return entry;
         throw new BadParameterError(`Parameter ${name} must be a JSON array of group names and null.`);
       });
@@ -246,5 +246,5 @@ const description = defineRoute({
   },
 });
 
-/** Annotations as tiles above the image. */
+/** Routes for annotations as tiles above the image. */
 export const annotationTileRoutes = [png, vector, description];

@@ -52,7 +52,6 @@ export interface AnnotationTileRequest {
 
 /** Response of `GET annotation/:id/tiles`. Sizes are in base-layer pixels. */
 export interface AnnotationTilesDescription extends PyramidShape {
-  /** Element count and version of the annotation. */
   elementCount: number;
   version: number;
   /** The groups with their most common color. */
@@ -115,11 +114,11 @@ export class AnnotationTiles {
     const { kind, level, x, y } = request;
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
     const hidden = new Set(request.without);
-    const named = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
+    const requestedGroups = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
     const groupColors = requestedGroupColors(request.coloring);
     const style: OverlayStyle = {
       mode: request.color ?? 'element',
-      groups: named && new Set(named.filter((name) => !hidden.has(name))),
+      groups: requestedGroups && new Set(requestedGroups.filter((name) => !hidden.has(name))),
       gain: request.gain,
       groupColors,
     };
@@ -144,10 +143,10 @@ export class AnnotationTiles {
     const prepare = async (signal: AbortSignal): Promise<OverlayStyle> => {
       if (coloring === null) return style;
       const coloringView = { ...coloringViewOf(shape), mode: style.mode, groupColors, groups: style.groups };
-      const opened = await this.options.colorings.open(elements, coloring, coloringView, signal);
-      if (opened.groupColors !== null) return { ...style, mode: 'group', groupColors: opened.groupColors };
-      await opened.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
-      return { ...style, coloring: opened };
+      const openedColoring = await this.options.colorings.open(elements, coloring, coloringView, signal);
+      if (openedColoring.groupColors !== null) return { ...style, mode: 'group', groupColors: openedColoring.groupColors };
+      await openedColoring.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
+      return { ...style, coloring: openedColoring };
     };
     const draw = async (prepared: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
       const tile = await (kind === 'png'
@@ -182,12 +181,12 @@ export class AnnotationTiles {
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = shape;
     const legend = async () => {
       const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groupColors: new Map(), groups: undefined };
-      const opened: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
-      return opened.legend(signal);
+      const openedColoring: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
+      return openedColoring.legend(signal);
     };
-    const shown = isColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
+    const coloringLegend = isColoring(coloring) ? await enqueueFor(this.#preparing, requester)(legend) : undefined;
     const { groups, count } = annotation.elements;
-    const counted = await overlay.groups(annotation.elements, { signal });
+    const colorsAndCounts = await overlay.groups(annotation.elements, { signal });
     return {
       sizeX,
       sizeY,
@@ -196,10 +195,10 @@ export class AnnotationTiles {
       levels,
       elementCount: count,
       version: annotation.version,
-      groups: groups.map((name) => ({ name, ...(counted.get(name) ?? { color: hexColor(defaultLineColor), count: 0 }) })),
+      groups: groups.map((name) => ({ name, ...(colorsAndCounts.get(name) ?? { color: hexColor(defaultLineColor), count: 0 }) })),
       densityBelow,
       vectorExtent,
-      ...(shown && { coloring: shown }),
+      ...(coloringLegend && { coloring: coloringLegend }),
     };
   }
 }

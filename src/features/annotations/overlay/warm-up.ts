@@ -53,7 +53,7 @@ export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promis
 }
 
 async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
-  const { stored, overlay } = madeUp();
+  const { stored, overlay } = artificialOverlay();
   const style = { mode: 'element', groups: undefined, gain: undefined } as const;
   for (let round = 0; round < rounds; round += 1) {
     signal.throwIfAborted();
@@ -69,13 +69,13 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
 }
 
 /** An overlay of artificial shapes in memory. */
-function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
-  const scanned = Array.from({ length: shapes }, (_, order): ElementText => {
+function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverlay } {
+  const elements = Array.from({ length: shapes }, (_, order): ElementText => {
     const element = polygon(order);
     const text = Buffer.from(JSON.stringify(element));
     return { type: element.type, group: null, text, box: boundingBox(element), order };
   });
-  const box = scanned.reduce<BoundingBox | null>((union, found) => unionBox(union, found.box), null)!;
+  const box = elements.reduce<BoundingBox | null>((union, element) => unionBox(union, element.box), null)!;
   const { details: detailsCount } = box;
   // The count is large enough that densities are stored.
   const count = countedAlways;
@@ -93,13 +93,13 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
   const store: Pick<ElementStore, 'texts' | 'marks' | 'idleMs'> = {
     idleMs: Infinity,
     async *texts(_stored, { conditions = [] } = {}) {
-      for (const found of scanned) if (matchesConditions(found.box, conditions)) yield found;
+      for (const element of elements) if (matchesConditions(element.box, conditions)) yield element;
     },
     async *marks() {},
   };
   const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const drawer = new Drawer();
-  const densities = new AnnotationDensities({ store, drawer, model: madeUpDensities(window.id), logger });
+  const densities = new AnnotationDensities({ store, drawer, model: artificialDensities(window.id), logger });
   return { stored, overlay: new AnnotationOverlay({ store, densities, drawer }) };
 }
 
@@ -116,7 +116,7 @@ function polygon(index: number): AnnotationElement {
 }
 
 /** Artificial densities for every level, which are the same in every tile. */
-function madeUpDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
+function artificialDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
   const cells = new DensityCells();
   // The keys belong to two classes.
   for (let i = 0; i < densityCells; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));

@@ -25,10 +25,10 @@ export function isColoring({ colorBy, filter, heat }: ColoringRequest): boolean 
 
 const defaultPalette = 'viridis';
 
-/** Colors between the ends of a range. */
+/** Number of colors of a palette, from one end of a range to the other. */
 const paletteSteps = 256;
 
-/** Categories that can be given a color. */
+/** Maximum number of categories whose colors a request can choose. */
 const maxColors = 1000;
 
 /** Equally spaced colors of a palette, as numbers. @throws BadParameterError */
@@ -43,11 +43,11 @@ export function paletteColors(name = defaultPalette): Int32Array {
 }
 
 /** Colors by category. @throws BadParameterError */
-export function categoryColors(listed: readonly unknown[] = []): Map<Cell, number> {
+export function categoryColors(pairs: readonly unknown[] = []): Map<Cell, number> {
   const problem = 'colors must be a JSON list of pairs of a category and a color, such as [["tumor", "#d62728"]].';
-  if (listed.length > maxColors) throw new BadParameterError(`colors: there are more than ${maxColors} pairs.`);
+  if (pairs.length > maxColors) throw new BadParameterError(`colors: there are more than ${maxColors} pairs.`);
   return new Map(
-    listed.map((pair): [Cell, number] => {
+    pairs.map((pair): [Cell, number] => {
       if (!Array.isArray(pair) || pair.length !== 2) throw new BadParameterError(problem);
       const [value, text] = pair as [unknown, unknown];
       const color = typeof text === 'string' ? tryParseColor(text) : null;
@@ -59,12 +59,12 @@ export function categoryColors(listed: readonly unknown[] = []): Map<Cell, numbe
   );
 }
 
-/** Colors by group, of colors by category. */
+/** Colors by group, if the categories are groups. */
 export function groupColorsOf(colors: ReadonlyMap<Cell, number>): GroupColors {
   return new Map(Array.from(colors, ([group, color]) => [group as string | null, splitColor(color)]));
 }
 
-/** The colors of groups in a request whose shapes keep their own colors otherwise. @throws BadParameterError */
+/** The colors that a request without `colorBy` chooses for groups. Other groups keep the colors of their shapes. @throws BadParameterError */
 export function requestedGroupColors({ colorBy, colors }: ColoringRequest = {}): GroupColors {
   return groupColorsOf(colorBy === undefined ? categoryColors(colors) : new Map());
 }

@@ -21,10 +21,10 @@ import { categoryColors, groupColorsOf, paletteColors, type ColoringRequest } fr
 import type { Colorings } from './colorings.js';
 import { finestLevel, type Extent, type Overview } from './overviews.js';
 
-/** The facts about the picture that a coloring needs. */
+/** The properties of the image and of the requested style that a coloring needs. */
 export interface ColoringView extends GroupStyle {
   extent: Extent;
-  /** Level of densities of the smallest picture of the image. */
+  /** Level of densities with the scale of the lowest resolution of the image. */
   coarsest: number;
   groups: GroupFilter;
 }
@@ -41,10 +41,10 @@ export interface ColoringLegend {
   categories: { value: Cell; color: string; count: number }[] | null;
 }
 
-/** Levels between a pixel and a cell of a heat map, which is 4 × 4 pixels. */
+/** A cell of a heat map is 4 × 4 pixels, so its level is this much above the level of the pixels. */
 const heatShrink = 2;
 
-/** Smallest range of the number of shapes in a heat map. */
+/** Minimum range of a heat map, in shapes per million pixels. */
 const minNumber = 1e-9;
 
 /** Values of the elements of a window, and the colors of its categories. */
@@ -99,8 +99,8 @@ export class Coloring {
       this.#base = limitsOfTable(table, this.#column.source)?.low ?? 0;
       this.#scale = { base: this.#base, ...rangeOf(table, this.#column, { low, high }), colors };
     }
-    const named = JSON.stringify([this.#column, this.#base, this.#filter]);
-    this.#name = createHash('sha256').update(named).digest('hex');
+    const nameParts = JSON.stringify([this.#column, this.#base, this.#filter]);
+    this.#name = createHash('sha256').update(nameParts).digest('hex');
   }
 
   get kind(): SumsKind {
@@ -108,8 +108,8 @@ export class Coloring {
   }
 
   /**
-   * The colors of groups, if elements are only colored by them. Then densities of the annotation are enough, which are stored;
-   * otherwise `null`.
+   * The colors of groups, if elements are colored by groups and not filtered; otherwise `null`. In this case, the stored densities of
+   * the annotation can be drawn in these colors.
    */
   get groupColors(): GroupColors | null {
     if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
@@ -120,7 +120,7 @@ export class Coloring {
     return { table: this.#table, filter, signal };
   }
 
-  /** @throws BadParameterError if the column has too many categories, in whichever part of the image. */
+  /** @throws BadParameterError if the column has too many categories in the whole annotation. */
   async check(signal: AbortSignal): Promise<void> {
     if (this.#column !== null && this.#scale === null)
       await this.colorings.categories(this.#question(signal, null), this.#column);
@@ -152,7 +152,7 @@ export class Coloring {
     return colorNumber(groupColor(value === null ? null : String(value)));
   }
 
-  /** The color of an element: `ownColor` if it keeps its own, `null` if it is not shown. Its window must have been prepared. */
+  /** The color number of an element: `ownColor` if it keeps its color, `null` if it is not shown. Its window must have been prepared. */
   colorAt(order: number): number | null {
     const window = Math.floor(order / windowPositions);
     const loaded = this.#values.get(window)!;
@@ -167,11 +167,11 @@ export class Coloring {
     return Number.isNaN(value) ? this.#colorOfCategory(null) : colors[value]!;
   }
 
-  /** The sums of the shapes that are too small to be drawn in a picture at this level, in these cells of it. */
+  /** The sums, in these cells, of the shapes that are too small to be drawn at their level. */
   async sums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
     const { kind } = this;
     const { level } = window;
-    const cells = shrunk(window, Math.max(shrink, kind === 'heat' ? heatShrink : 0));
+    const cells = coarserCells(window, Math.max(shrink, kind === 'heat' ? heatShrink : 0));
     const drawn = { kind, scale: this.#scale, isNumber: this.#request.heat === 'number' };
     if (this.#usesOverview(level)) {
       const overview = await this.#overview(signal);
@@ -179,7 +179,7 @@ export class Coloring {
       const gain = defaultGain([{ box: this.#stored.box!, crowds: overview.crowds }], level);
       return { ...drawn, cells: croppedSums(kind, grid, cells), gain };
     }
-    const fine = spread(cells, level);
+    const fine = finerCells(cells, level);
     const side = 2 ** level;
     const conditions: BoxCondition[] = [
       { field: 'highx', operator: '$gte', value: (fine.column - 1) * side - pointRadius },
@@ -187,14 +187,14 @@ export class Coloring {
       { field: 'highy', operator: '$gte', value: (fine.row - 1) * side - pointRadius },
       { field: 'lowy', operator: '$lt', value: (fine.row + fine.height + 1) * side + pointRadius },
     ];
-    const packs = await this.#valued(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
+    const packs = await this.#withValues(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
     const { mode, groupColors, groups } = this.#view;
     const input = { packs, kind, mode, groupColors, groups };
-    const [counted, gain] = await Promise.all([
+    const [sums, gain] = await Promise.all([
       this.colorings.options.drawer.countSums(input, { fine, cells }, signal),
       this.colorings.options.densities.gain(this.#stored, level, { signal }),
     ]);
-    return { ...drawn, cells: counted, gain };
+    return { ...drawn, cells: sums, gain };
   }
 
   #usesOverview(level: number): boolean {
@@ -209,17 +209,17 @@ export class Coloring {
     const { content } = this.#stored;
     const key = JSON.stringify([content, extent, kind, mode, shown, this.#name, colors]);
     const marks = async (window: number, until: AbortSignal) => {
-      const alone = this.#stored.windows[window]!;
-      const { count, detailsCount, box } = alone;
-      const stored: StoredElements = { ...this.#stored, count, detailsCount, box, windows: [alone] };
+      const storedWindow = this.#stored.windows[window]!;
+      const { count, detailsCount, box } = storedWindow;
+      const stored: StoredElements = { ...this.#stored, count, detailsCount, box, windows: [storedWindow] };
       const packs = await this.colorings.marks(stored, { signal: until });
-      return this.#valued(packs, until, window);
+      return this.#withValues(packs, until, window);
     };
     return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groupColors, groups, marks }, signal);
   }
 
-  /** @param only the window of all packs, if they do not name it. */
-  async #valued(packs: readonly PackMarks[], signal: AbortSignal, only?: number): Promise<ValuedMarks[]> {
+  /** Adds values and colors to marks. @param only the window of all packs, if their summaries do not name it. */
+  async #withValues(packs: readonly PackMarks[], signal: AbortSignal, only?: number): Promise<ValuedMarks[]> {
     const valued: ValuedMarks[] = [];
     const windows = new Map<number, WindowColors>();
     const isColored = this.#column !== null && this.kind === 'colors';
@@ -263,8 +263,8 @@ export class Coloring {
       const categories = Array.from(counts, ([value, count]) => ({ value, color: hexOf(this.#colorOfCategory(value)), count }));
       return { count: categories.reduce((sum, { count }) => sum + count, 0), columns, scale, categories };
     }
-    const counted = await this.colorings.options.tables.summarize(this.#question(signal), [], null);
-    return { count: counted.reduce((sum, { count }) => sum + count, 0), columns, scale, categories: null };
+    const summary = await this.colorings.options.tables.summarize(this.#question(signal), [], null);
+    return { count: summary.reduce((sum, { count }) => sum + count, 0), columns, scale, categories: null };
   }
 }
 
@@ -282,7 +282,7 @@ function requireColors(column: TableColumn): TableColumn {
 }
 
 /** The cells of a coarser level that contain a rectangle. */
-function shrunk({ level, column, row, width, height }: CellWindow, shrink: number): CellWindow {
+function coarserCells({ level, column, row, width, height }: CellWindow, shrink: number): CellWindow {
   const [left, top] = [column >> shrink, row >> shrink];
   return {
     level: level + shrink,
@@ -294,7 +294,7 @@ function shrunk({ level, column, row, width, height }: CellWindow, shrink: numbe
 }
 
 /** The same rectangle in cells of a finer level. */
-function spread({ level, column, row, width, height }: CellWindow, finer: number): CellWindow {
+function finerCells({ level, column, row, width, height }: CellWindow, finer: number): CellWindow {
   const times = 2 ** (level - finer);
   return { level: finer, column: column * times, row: row * times, width: width * times, height: height * times };
 }

@@ -17,7 +17,7 @@ import { Overviews } from './overviews.js';
 
 /** Memory for values of windows in bytes. */
 const maxValueBytes = 64 * 1024 * 1024;
-/** Numbers of open tables, and of lists of categories in memory. */
+/** Maximum numbers of open tables and of lists of categories in memory. */
 const [maxTables, maxLists] = [16, 100];
 
 /** Options of {@link Colorings}. */
@@ -42,7 +42,7 @@ export class Colorings {
     this.overviews = new Overviews(options.drawer);
   }
 
-  /** @throws BadParameterError for columns, ranges, palettes and filters that the table does not have. */
+  /** @throws BadParameterError for columns that the table does not have, and for invalid ranges, palettes and filters. */
   async open(stored: StoredElements, request: ColoringRequest, view: ColoringView, signal: AbortSignal): Promise<Coloring> {
     let table = this.#tables.get(stored.content);
     if (table === undefined) {
@@ -65,9 +65,9 @@ export class Colorings {
     const cached = this.#values.get(key);
     if (cached !== undefined) return cached;
     const load = async (signal: AbortSignal) => {
-      const found = await this.options.tables.values({ ...question, signal }, { window, column, base });
-      this.#values.set(key, found);
-      return found;
+      const values = await this.options.tables.values({ ...question, signal }, { window, column, base });
+      this.#values.set(key, values);
+      return values;
     };
     return this.#loading.join(key, load, question.signal);
   }
@@ -77,13 +77,13 @@ export class Colorings {
     const key = JSON.stringify([question.table.content, by, question.filter]);
     const cached = this.#categories.get(key);
     if (cached !== undefined) return cached;
-    const found = await this.options.tables.summarize(question, [], by);
-    const counts = new Map(found.map(({ value, count }) => [value, count]));
+    const summary = await this.options.tables.summarize(question, [], by);
+    const counts = new Map(summary.map(({ value, count }) => [value, count]));
     this.#categories.set(key, counts);
     return counts;
   }
 
-  /** Boxes and appearances of elements. The event loop is free in between. */
+  /** Boxes and appearances of elements. Reading lets other work run in between. */
   async marks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
     const packs: PackMarks[] = [];
     for await (const marks of this.options.store.marks(stored, options)) {

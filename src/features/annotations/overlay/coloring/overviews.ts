@@ -10,7 +10,7 @@ import type { Drawer } from '../drawer.js';
 
 /** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
 const maxBytes = 128 * 1024 * 1024;
-/** Limits of the number of cells of the finest level. It has as many as there are elements. */
+/** Limits of the number of cells of the finest level. Between these limits, there are as many cells as elements. */
 const [minCells, maxCells] = [2 ** 18, 2 ** 22];
 /** Width of the margin around the box of all elements, which the discs of points may cover. */
 const margin = pointDiameter / 2;
@@ -22,7 +22,7 @@ export interface Overview {
   crowds: readonly DensityCrowd[];
 }
 
-/** The part of the image that has elements. */
+/** The size of the image in base-layer pixels. */
 export interface Extent {
   sizeX: number;
   sizeY: number;
@@ -58,13 +58,13 @@ function areaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
   };
 }
 
-/** Overviews of colored or filtered elements for the levels at which tiles have many. They are made in threads, and only kept in memory. */
+/** Overviews of colored or filtered elements, for levels at which tiles have many elements. They are made in threads, and only cached in memory. */
 export class Overviews {
   readonly #overviews = new LRUCache<string, Overview>({
     maxSize: maxBytes,
     sizeCalculation: ({ grids }) => grids.reduce((sum, { sums }) => sum + sums.byteLength, 1024),
   });
-  readonly #making = new SharedWork<Overview>();
+  readonly #sharedWork = new SharedWork<Overview>();
   /** One at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'overviews of annotations', running: 1, waiting: 100 });
 
@@ -75,7 +75,7 @@ export class Overviews {
     if (cached !== undefined) return cached;
     const make = (sharedSignal: AbortSignal) =>
       this.#queue.run(() => this.#make(request, sharedSignal), { signal: sharedSignal });
-    return this.#making.join(request.key, make, signal);
+    return this.#sharedWork.join(request.key, make, signal);
   }
 
   async #make(

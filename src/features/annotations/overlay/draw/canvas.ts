@@ -17,15 +17,15 @@ export interface View {
 /** Vertices closer than this to the last drawn one are skipped, in pixels. */
 const minStep = 0.05;
 
-/** Corners of lines with at least this width in pixels are rounded. On thinner lines the gap is invisible. */
+/** Lines with at least this width in pixels have rounded corners. On thinner lines, the gap at a corner is invisible. */
 const roundFrom = 2;
 
 /** Number of vertices of the disc that rounds a corner. */
 const roundVertices = 12;
 
 /**
- * A transparent picture on which shapes are drawn one over the other. Its pixels are row by row red, green and blue (0 to 255), multiplied by the
- * alpha, and the alpha (0 to 1).
+ * A transparent picture on which shapes are drawn one over the other. Its pixels are stored row by row, with four numbers each: red,
+ * green and blue (0 to 255), multiplied by the alpha, and the alpha (0 to 1).
  */
 export class Canvas {
   readonly view: View;
@@ -61,7 +61,7 @@ export class Canvas {
     this.#finish('even-odd', color);
   }
 
-  /** Draws lines. The width is in pixels of the picture. Crossings of the lines are not darker. */
+  /** Draws lines. The width is in pixels of the picture. Where lines cross, the color is not darker. */
   stroke(strokes: readonly Stroke[], width: number, color: PaintColor): void {
     const half = width / 2;
     const lines = strokes.map(({ points }) => points);
@@ -81,12 +81,12 @@ export class Canvas {
       const x = (point[0] - left) / scale;
       const y = (point[1] - top) / scale;
       if (i < points.length - 1 && Math.abs(x - fromX) < minStep && Math.abs(y - fromY) < minStep) continue;
-      const seen =
+      const isVisible =
         Math.max(fromX, x) + half > 0 &&
         Math.min(fromX, x) - half < width &&
         Math.max(fromY, y) + half > 0 &&
         Math.min(fromY, y) - half < height;
-      if (seen) this.#segment(fromX, fromY, x, y, half, closed || i < points.length - 1);
+      if (isVisible) this.#segment(fromX, fromY, x, y, half, closed || i < points.length - 1);
       fromX = x;
       fromY = y;
     }
@@ -145,11 +145,11 @@ export class Canvas {
       for (let i = 0; i < length; i += 1, at += 4) {
         const opacity = shares[i]! * alpha;
         if (opacity === 0) continue;
-        const rest = 1 - opacity;
-        pixels[at] = pixels[at]! * rest + red * opacity;
-        pixels[at + 1] = pixels[at + 1]! * rest + green * opacity;
-        pixels[at + 2] = pixels[at + 2]! * rest + blue * opacity;
-        pixels[at + 3] = pixels[at + 3]! * rest + opacity;
+        const transparency = 1 - opacity;
+        pixels[at] = pixels[at]! * transparency + red * opacity;
+        pixels[at + 1] = pixels[at + 1]! * transparency + green * opacity;
+        pixels[at + 2] = pixels[at + 2]! * transparency + blue * opacity;
+        pixels[at + 3] = pixels[at + 3]! * transparency + opacity;
       }
     });
   }
@@ -158,11 +158,11 @@ export class Canvas {
   blend(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
     const at = (row * this.view.width + column) * 4;
     const { pixels } = this;
-    const rest = 1 - alpha;
-    pixels[at] = pixels[at]! * rest + red * alpha;
-    pixels[at + 1] = pixels[at + 1]! * rest + green * alpha;
-    pixels[at + 2] = pixels[at + 2]! * rest + blue * alpha;
-    pixels[at + 3] = pixels[at + 3]! * rest + alpha;
+    const transparency = 1 - alpha;
+    pixels[at] = pixels[at]! * transparency + red * alpha;
+    pixels[at + 1] = pixels[at + 1]! * transparency + green * alpha;
+    pixels[at + 2] = pixels[at + 2]! * transparency + blue * alpha;
+    pixels[at + 3] = pixels[at + 3]! * transparency + alpha;
   }
 
   /** The pixels as red, green, blue and alpha from 0 to 255, not premultiplied, as PNG needs them. */

@@ -9,17 +9,17 @@ const transparent: PaintColor = [0, 0, 0, 0];
 export const defaultLineColor: PaintColor = [0, 0, 0, 1];
 export const defaultLineWidth = 2;
 
-/** Maximum number of parsed colors in memory. Annotations use few colors for many elements; beyond this the map is cleared. */
+/** Maximum number of parsed colors in memory, after which the map is cleared. Annotations use few colors for many elements. */
 const maxParsed = 10_000;
-const parsed = new Map<string, PaintColor>();
+const parsedColors = new Map<string, PaintColor>();
 
 /** Parses a validated color of an annotation. Channels above 255 are clipped; a text that is not a color is transparent. */
 export function paintColor(text: string): PaintColor {
-  const cached = parsed.get(text);
+  const cached = parsedColors.get(text);
   if (cached !== undefined) return cached;
   const color = parse(text);
-  if (parsed.size >= maxParsed) parsed.clear();
-  parsed.set(text, color);
+  if (parsedColors.size >= maxParsed) parsedColors.clear();
+  parsedColors.set(text, color);
   return color;
 }
 
@@ -50,7 +50,7 @@ export function hexColor([red, green, blue]: readonly [red: number, green: numbe
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Colors for groups that are easy to distinguish: those of Okabe and Ito, which color-blind people can distinguish, and more. */
+/** Colors for groups that are easy to distinguish: the palette of Okabe and Ito, which color-blind people can distinguish, and more. */
 const groupPalette = [
   '#e69f00',
   '#56b4e9',
@@ -71,7 +71,7 @@ const ungrouped = paintColor('#808080');
 
 /**
  * The color of a group, if shapes are colored by group. It depends only on the name, so that a group has the same color in every
- * annotation, whatever other groups there are. `null` is the color of elements without a group.
+ * annotation, regardless of other groups. The group `null` is for elements without a group.
  */
 export function groupColor(group: string | null): PaintColor {
   if (group === null) return ungrouped;

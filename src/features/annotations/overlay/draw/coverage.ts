@@ -10,13 +10,13 @@ const limit = 2 ** 26;
 /** Smallest share of a pixel that counts as covered. Smaller ones are rounding errors. */
 const negligible = 2 ** -20;
 
-function cut(value: number): number {
+function clampCoordinate(value: number): number {
   return value > limit ? limit : value < -limit ? -limit : value;
 }
 
 /**
- * Computes the exact coverage of pixels by polygons. Every edge adds its signed area to the pixels that it crosses; a running sum along each
- * row then is the winding number times the covered share of each pixel. Coordinates are in pixels of the raster.
+ * Computes the exact coverage of pixels by polygons. Every edge adds its signed area to the pixels that it crosses. A running sum along
+ * each row then gives, for each pixel, the winding number times the covered share. Coordinates are in pixels of the raster.
  */
 export class Coverage {
   #sums = new Float32Array(0);
@@ -33,10 +33,10 @@ export class Coverage {
    * @returns false if the box is outside the raster; then nothing must be drawn.
    */
   begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
-    const left = Math.max(0, Math.floor(cut(box.left)));
-    const top = Math.max(0, Math.floor(cut(box.top)));
-    const width = Math.min(raster.width, Math.ceil(cut(box.right))) - left;
-    const height = Math.min(raster.height, Math.ceil(cut(box.bottom))) - top;
+    const left = Math.max(0, Math.floor(clampCoordinate(box.left)));
+    const top = Math.max(0, Math.floor(clampCoordinate(box.top)));
+    const width = Math.min(raster.width, Math.ceil(clampCoordinate(box.right))) - left;
+    const height = Math.min(raster.height, Math.ceil(clampCoordinate(box.bottom))) - top;
     if (!(width > 0 && height > 0)) return false;
     this.#left = left;
     this.#top = top;
@@ -53,10 +53,10 @@ export class Coverage {
 
   /** Adds an edge of a closed outline. */
   edge(fromX: number, fromY: number, toX: number, toY: number): void {
-    let x0 = cut(fromX) - this.#left;
-    let y0 = cut(fromY) - this.#top;
-    let x1 = cut(toX) - this.#left;
-    let y1 = cut(toY) - this.#top;
+    let x0 = clampCoordinate(fromX) - this.#left;
+    let y0 = clampCoordinate(fromY) - this.#top;
+    let x1 = clampCoordinate(toX) - this.#left;
+    let y1 = clampCoordinate(toY) - this.#top;
     if (y0 === y1) return;
     let direction = 1;
     if (y0 > y1) {
@@ -73,23 +73,23 @@ export class Coverage {
       x1 = x0 + (this.#height - y0) * slope;
       y1 = this.#height;
     }
-    this.#clipped(x0, y0, x1, y1, slope, direction);
+    this.#addClipped(x0, y0, x1, y1, slope, direction);
   }
 
   /** Clips an edge to the columns of the box. A part left of the box acts like one along its left border; a part right of it has no effect. */
-  #clipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
+  #addClipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
     const width = this.#width;
     if (x0 >= width && x1 >= width) return;
-    if (x0 <= 0 && x1 <= 0) return this.#inside(0, y0, 0, y1, 0, direction);
-    if (x0 >= 0 && x1 >= 0 && x0 <= width && x1 <= width) return this.#inside(x0, y0, x1, y1, slope, direction);
+    if (x0 <= 0 && x1 <= 0) return this.#addInside(0, y0, 0, y1, 0, direction);
+    if (x0 >= 0 && x1 >= 0 && x0 <= width && x1 <= width) return this.#addInside(x0, y0, x1, y1, slope, direction);
     // The edge crosses a border, so its parts before and after it are added separately.
     const border = x0 < 0 || x1 < 0 ? 0 : width;
     const y = Math.min(y1, Math.max(y0, y0 + (border - x0) / slope));
-    if (y > y0) this.#clipped(x0, y0, border, y, slope, direction);
-    if (y < y1) this.#clipped(border, y, x1, y1, slope, direction);
+    if (y > y0) this.#addClipped(x0, y0, border, y, slope, direction);
+    if (y < y1) this.#addClipped(border, y, x1, y1, slope, direction);
   }
 
-  #inside(x0: number, y0: number, _x1: number, y1: number, slope: number, direction: number): void {
+  #addInside(x0: number, y0: number, _x1: number, y1: number, slope: number, direction: number): void {
     const sums = this.#sums;
     const lastRow = Math.min(this.#height, Math.ceil(y1));
     let x = x0;
@@ -117,10 +117,10 @@ export class Coverage {
     }
     // The edge rises equally in each column that it crosses completely, and half of such a column is to the right of the edge.
     const perColumn = 1 / (high - low);
-    const begin = 1 - (low - first);
-    const firstArea = 0.5 * perColumn * begin * begin;
-    const rest = high - end + 1;
-    const lastArea = 0.5 * perColumn * rest * rest;
+    const firstWidth = 1 - (low - first);
+    const firstArea = 0.5 * perColumn * firstWidth * firstWidth;
+    const lastWidth = high - end + 1;
+    const lastArea = 0.5 * perColumn * lastWidth * lastWidth;
     sums[at]! += signed * firstArea;
     if (end === first + 2) {
       sums[at + 1]! += signed * (1 - firstArea - lastArea);
@@ -128,8 +128,8 @@ export class Coverage {
       const second = perColumn * (1.5 - (low - first));
       sums[at + 1]! += signed * (second - firstArea);
       for (let column = first + 2; column < end - 1; column += 1) sums[start + column]! += signed * perColumn;
-      const before = second + (end - first - 3) * perColumn;
-      sums[start + end - 1]! += signed * (1 - before - lastArea);
+      const sumBefore = second + (end - first - 3) * perColumn;
+      sums[start + end - 1]! += signed * (1 - sumBefore - lastArea);
     }
     sums[start + end]! += signed * lastArea;
   }

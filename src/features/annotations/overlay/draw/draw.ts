@@ -13,8 +13,8 @@ const minLineWidth = 1;
 export const drawnMargin = 32;
 
 /**
- * Draws an element. Outlines are filled by the even-odd rule. The width of lines is that of the element in base-layer pixels, and at least
- * one pixel of the picture. Labels, fill patterns, images and pixelmaps are not drawn; the client does that.
+ * Draws an element. Outlines are filled by the even-odd rule. Lines are as wide as the element says, in base-layer pixels, but at least
+ * one pixel of the picture. Labels, fill patterns, images and pixelmaps are not drawn here; the client draws them.
  */
 export function drawElement(canvas: Canvas, element: AnnotationElement, color: ShapeColor): void {
   if (element.type === 'heatmap') drawHeatmap(canvas, element);

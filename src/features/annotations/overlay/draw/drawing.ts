@@ -16,7 +16,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 export interface DrawnTexts {
   text: Uint8Array;
   ends: Uint32Array;
-  /** Color of each, see `ownColor`; `null`: all have their own colors. */
+  /** Color number of each element, see `ownColor`; `null` if all have their own colors. */
   colors: Int32Array | null;
 }
 
@@ -32,7 +32,7 @@ interface Drawing {
   elements: DrawnTexts;
   /** Densities that are drawn below the elements. */
   densities: { window: CellWindow; tiles: readonly DensityTile[]; gain: number } | null;
-  /** The same, if shapes are colored by their values or filtered. */
+  /** Sums that are drawn instead of densities, if shapes are colored by their values or filtered. */
   sums: DrawnSums | null;
 }
 
@@ -57,8 +57,8 @@ function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElemen
     start = end;
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
     if (firstDensityLevel(drawnSize(element)) <= level) continue;
-    const chosen = colors?.[i] ?? ownColor;
-    const color = chosen === ownColor ? colorOfGroup(element.group ?? null, drawing) : splitColor(chosen);
+    const valueColor = colors?.[i] ?? ownColor;
+    const color = valueColor === ownColor ? colorOfGroup(element.group ?? null, drawing) : splitColor(valueColor);
     yield { element, color };
   }
 }

@@ -1,7 +1,7 @@
 import type { PackMarks } from '../../elements/element-store.js';
 import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintColor } from './colors.js';
 
-/** Number of elements of a group that appear in a color (`#rrggbb`). `null`: elements without a group. */
+/** Number of elements of a group that appear in a color (`#rrggbb`). The group is `null` for elements without a group. */
 export type GroupColor = [group: string | null, color: string, count: number];
 
 /** Counts elements by group and by the color in which they appear: the line color, or the fill color if there is no line color. */
@@ -12,7 +12,7 @@ export class GroupColorCounter {
     const counts = new Uint32Array(appearances.length);
     for (const index of appearanceIndices) counts[index]! += 1;
     for (const [i, appearance] of appearances.entries())
-      if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(seenColor(appearance)), counts[i]!]]);
+      if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(visibleColor(appearance)), counts[i]!]]);
   }
 
   addAll(counted: Iterable<GroupColor>): void {
@@ -22,12 +22,12 @@ export class GroupColorCounter {
     }
   }
 
-  get counted(): GroupColor[] {
+  get counts(): GroupColor[] {
     return [...this.#counts.values()];
   }
 }
 
-function seenColor({ lineColor, lineWidth, fillColor }: PackMarks['appearances'][number]): PaintColor {
+function visibleColor({ lineColor, lineWidth, fillColor }: PackMarks['appearances'][number]): PaintColor {
   const line = lineColor === null ? null : paintColor(lineColor);
   if (line !== null && line[3] > 0 && (lineWidth ?? defaultLineWidth) > 0) return line;
   return fillColor === null ? (line ?? defaultLineColor) : paintColor(fillColor);

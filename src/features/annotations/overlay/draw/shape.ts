@@ -24,7 +24,7 @@ export interface Shape {
 /** Diameter in base-layer pixels of the disc that represents a point. */
 export const pointDiameter = 8;
 
-/** Length of an arrow's head in line widths, and its smallest length in base-layer pixels. */
+/** Length of an arrow's head: `widths` in widths of its line, and at least `min` in base-layer pixels. */
 const arrowHead = { widths: 4, min: 12 };
 
 /** Maximum number of lines of a grid that are drawn along each side. */
@@ -41,8 +41,8 @@ function isFilled(element: OutlinedElement): boolean {
 }
 
 /**
- * The diagonal of an element's box in base-layer pixels, which decides whether the element is drawn or counted in a density. For a point it is
- * that of the disc that represents it.
+ * The diagonal of an element's box in base-layer pixels, which decides whether the element is drawn or counted in a density. For a point,
+ * the box of the disc that represents it.
  */
 export function drawnSize(element: AnnotationElement): number {
   return element.type === 'point' ? pointDiameter * Math.SQRT2 : boundingBox(element).size;
@@ -93,12 +93,12 @@ function gridShape(element: RectangleGridElement): Shape {
     a[1] + (b[1] - a[1]) * share,
     a[2],
   ];
-  const lines = (count: number, ends: (share: number) => [Coordinate, Coordinate]) => {
-    const drawn = Math.min(count, maxGridLines);
-    for (let i = 1; i < drawn; i += 1) strokes.push({ points: ends(i / drawn), closed: false });
+  const addLines = (count: number, ends: (share: number) => [Coordinate, Coordinate]) => {
+    const drawnCount = Math.min(count, maxGridLines);
+    for (let i = 1; i < drawnCount; i += 1) strokes.push({ points: ends(i / drawnCount), closed: false });
   };
-  lines(element.widthSubdivisions, (share) => [between(leftTop, rightTop, share), between(leftBottom, rightBottom, share)]);
-  lines(element.heightSubdivisions, (share) => [between(leftTop, leftBottom, share), between(rightTop, rightBottom, share)]);
+  addLines(element.widthSubdivisions, (share) => [between(leftTop, rightTop, share), between(leftBottom, rightBottom, share)]);
+  addLines(element.heightSubdivisions, (share) => [between(leftTop, leftBottom, share), between(rightTop, rightBottom, share)]);
   return { rings: [corners], strokes };
 }
 
@@ -116,7 +116,7 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
   return { rings: [], strokes: [shaft, { points: [at(1), head, at(-1)], closed: false }] };
 }
 
-/** Whether shapes have their own colors or those of their groups. */
+/** Whether shapes have their own colors or the colors of their groups. */
 export type ColorMode = 'element' | 'group';
 
 /** Colors and line width of a shape; `null` for a fill or line that is not drawn. */
@@ -136,7 +136,7 @@ export type GroupColors = ReadonlyMap<string | null, ShapeColor>;
 /** How shapes are colored by their groups. */
 export interface GroupStyle {
   mode: ColorMode;
-  /** Chosen colors. Other groups have the color of their name, or their shapes keep their own, depending on `mode`. */
+  /** Chosen colors. Shapes of other groups have the color of the group's name or their own colors, depending on `mode`. */
   groupColors: GroupColors;
 }
 

@@ -130,22 +130,22 @@ function drawGaussians(
   const margin = 3 * reach;
   const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
   const sums = new Float32Array(fullWidth * fullHeight);
-  let found = false;
+  let isAnyInside = false;
   for (let i = 0; i < count; i += 1) {
     const [x, y, , value] = pointAt(i);
     const column = Math.floor((x - left) / scale) + margin;
     const row = Math.floor((y - top) / scale) + margin;
     if (!(column >= 0 && column < fullWidth && row >= 0 && row < fullHeight)) continue;
     sums[row * fullWidth + column]! += value;
-    found = true;
+    isAnyInside = true;
   }
-  if (!found) return;
+  if (!isAnyInside) return;
   const spare = new Float32Array(sums.length);
   for (let pass = 0; pass < 3; pass += 1) {
     meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
     meanAlong(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
   }
-  // The factor by which the center of a single point gets its own value.
+  // With this factor, the center of a single point has exactly the value of the point.
   const side = 2 * reach + 1;
   const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {

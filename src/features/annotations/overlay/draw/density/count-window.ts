@@ -34,7 +34,7 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
     counter.add(marks);
     colors.add(marks);
   }
-  const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counted, crowds: [], blocks: [] };
+  const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counts, crowds: [], blocks: [] };
   for (const level of counter.pyramid()) {
     counted.crowds.push(crowdOf(level, counter.classes));
     counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };

@@ -3,14 +3,14 @@ import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from 
 import { Coverage } from '../coverage.js';
 import { pointDiameter } from '../shape.js';
 
-/** Number of columns and rows of cells. Cells beyond it are left out. */
+/** Number of columns and rows of cells. Cells beyond them are left out. */
 const lastCell = 2 ** 26;
 
 /** Cosines and sines of the eight vertices of an octagon. */
 const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
 
 /** Radius of an octagon with the same area as a disc of radius 1. */
-const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
+const octagonRadius = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
 
 /** The shape as which an element is counted. */
 export type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
@@ -63,7 +63,7 @@ interface CountedBox {
   highY: number;
 }
 
-/** The box of the element at an index. For a point it is that of the disc that represents it. */
+/** The box of the element at an index. The box of a point is the box of the disc that represents it. */
 export function countedBox(kind: CountedKind, boxes: Float64Array, index: number): CountedBox {
   const [lowX, lowY] = [boxes[4 * index]!, boxes[4 * index + 1]!];
   const [highX, highY] = [boxes[4 * index + 2]!, boxes[4 * index + 3]!];
@@ -109,12 +109,12 @@ export class CoveredCells {
       if (area > 0) add(false, Math.floor(x), Math.floor(y), area);
     } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.begin({ left, top, right, bottom }, this.#raster)) {
       if (kind === 'rectangle') this.#rectangle(left, top, right, bottom);
-      else this.#ellipse(x, y, halfX * octagon, halfY * octagon);
+      else this.#ellipse(x, y, halfX * octagonRadius, halfY * octagonRadius);
       this.#coverage.finish('union', (row, column, shares, length) => {
         for (let i = 0; i < length; i += 1) add(false, column + i, row, shares[i]!);
       });
     }
-    if (lineWidth > 0) line(kind, { x, y, halfX, halfY, width: lineWidth / cell }, add);
+    if (lineWidth > 0) addLine(kind, { x, y, halfX, halfY, width: lineWidth / cell }, add);
   }
 
   #rectangle(left: number, top: number, right: number, bottom: number): void {
@@ -134,7 +134,7 @@ export class CoveredCells {
 }
 
 /** Distributes the area of a line, length times width, equally over eight positions along it. */
-function line(
+function addLine(
   kind: CountedKind,
   { x, y, halfX, halfY, width }: { x: number; y: number; halfX: number; halfY: number; width: number },
   add: CellSink,

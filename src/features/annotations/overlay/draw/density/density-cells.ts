@@ -9,8 +9,8 @@ export interface ClassCells {
 }
 
 /**
- * Covered shares of the cells of one tile, by class. A key is class * 65 536 + row * 256 + column. Shares of the same key are added up. Sorted
- * arrays are used instead of a map, because windows have hundreds of thousands of cells, and every level is the sum of the finer one.
+ * Covered shares of the cells of one tile, by class. A key is class * 65,536 + row * 256 + column. Shares with the same key are added up.
+ * Sorted arrays are faster than a map: windows have hundreds of thousands of cells, and every level is the sum of the finer one.
  */
 export class DensityCells {
   #keys = new Uint32Array(16);
@@ -20,7 +20,7 @@ export class DensityCells {
   #settled = 0;
 
   add(key: number, share: number): void {
-    if (this.#length === this.#keys.length) this.#makeCapacity();
+    if (this.#length === this.#keys.length) this.#ensureCapacity();
     this.#keys[this.#length] = key;
     this.#shares[this.#length] = share;
     this.#length += 1;
@@ -65,7 +65,7 @@ export class DensityCells {
     for (let i = 0; i < keys.length; i += 1) this.add(keys[i]!, shares[i]!);
   }
 
-  /** Adds these cells to those of the next coarser level, which are twice as wide. @param offset position of this tile's first cell in the parent. */
+  /** Adds these cells to a tile of the next coarser level, whose cells are twice as wide. @param offset position of this tile's first cell in the parent. */
   halveInto(parent: DensityCells, offset: number): void {
     const { keys, shares } = this;
     for (let i = 0; i < keys.length; i += 1) {
@@ -75,7 +75,7 @@ export class DensityCells {
     }
   }
 
-  #makeCapacity(): void {
+  #ensureCapacity(): void {
     this.#settle();
     if (this.#length <= this.#keys.length / 2) return;
     const capacity = this.#keys.length * 2;
@@ -85,10 +85,10 @@ export class DensityCells {
     [this.#keys, this.#shares] = [keys, shares];
   }
 
-  /** Sorts the entries and adds up those with the same key. */
+  /** Sorts the entries, and adds up the shares of entries with the same key. */
   #settle(): void {
     if (this.#settled === this.#length) return;
-    const { keys, shares } = sorted(this.#keys, this.#shares, this.#length);
+    const { keys, shares } = sortByKey(this.#keys, this.#shares, this.#length);
     let last = -1;
     for (let i = 0; i < this.#length; i += 1) {
       if (last >= 0 && this.#keys[last] === keys[i]) this.#shares[last]! += shares[i]!;
@@ -113,18 +113,18 @@ const digits = 2 ** digitBits;
 const starts = new Uint32Array(digits);
 
 /** The first `length` entries sorted by key, with a stable radix sort, which is several times faster here than `sort`. */
-function sorted(keys: Uint32Array, shares: Float64Array, length: number): Entries {
+function sortByKey(keys: Uint32Array, shares: Float64Array, length: number): Entries {
   let from: Entries = { keys: keys.slice(0, length), shares: shares.slice(0, length) };
   let to: Entries = { keys: new Uint32Array(length), shares: new Float64Array(length) };
   for (let shift = 0; shift < 32; shift += digitBits) {
-    if (!order(from, to, shift)) continue;
+    if (!sortByDigit(from, to, shift)) continue;
     [from, to] = [to, from];
   }
   return from;
 }
 
 /** Sorts entries by one digit of their keys. @returns false if nothing was done, because all have the same digit. */
-function order(from: Entries, to: Entries, shift: number): boolean {
+function sortByDigit(from: Entries, to: Entries, shift: number): boolean {
   const { keys, shares } = from;
   starts.fill(0);
   for (let i = 0; i < keys.length; i += 1) starts[(keys[i]! >>> shift) & (digits - 1)]! += 1;

@@ -2,8 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { DensityCells } from './density-cells.js';
 
 /**
- * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller ones are dropped) to 2 ** 5. With 12 steps for each doubling each
- * share is exact within 3%, and sums of many are much more exact.
+ * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller shares are dropped) to 2 ** 5. With 12 steps for each
+ * doubling, the error of a share is at most 3%, and much less for sums of many shares.
  */
 const steps = 12;
 const lowestPower = -16;
@@ -16,33 +16,33 @@ function byteOf(share: number): number {
 /** Smallest buffer that zlib accepts, in bytes. */
 const minChunk = 64;
 
-/** Maximum number of bytes of a cell, one that is alone in its class: class, count and position three each, and its share. */
+/** Maximum number of bytes of a cell. A cell that is alone in its class takes three each for class, count and position, and one for its share. */
 const maxBytes = 10;
 
 /**
- * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares. Numbers
- * have a variable length of bytes, and the result is compressed.
+ * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares.
+ * Numbers are encoded in as few bytes as they need, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
   const bytes = new Uint8Array(cells.size * maxBytes);
   let end = 0;
-  const put = (value: number) => {
+  const writeNumber = (value: number) => {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
     bytes[end++] = value;
   };
   for (const { classIndex, positions, shares: cellShares } of cells.byClass()) {
-    const kept = new Uint8Array(positions.length);
+    const shareBytes = new Uint8Array(positions.length);
     let count = 0;
-    for (let i = 0; i < positions.length; i += 1) if ((kept[i] = byteOf(cellShares[i]!)) > 0) count += 1;
-    put(classIndex);
-    put(count);
+    for (let i = 0; i < positions.length; i += 1) if ((shareBytes[i] = byteOf(cellShares[i]!)) > 0) count += 1;
+    writeNumber(classIndex);
+    writeNumber(count);
     let before = 0;
     for (let i = 0; i < positions.length; i += 1) {
-      if (kept[i] === 0) continue;
-      put(positions[i]! - before);
+      if (shareBytes[i] === 0) continue;
+      writeNumber(positions[i]! - before);
       before = positions[i]!;
     }
-    for (const byte of kept) if (byte > 0) bytes[end++] = byte;
+    for (const byte of shareBytes) if (byte > 0) bytes[end++] = byte;
   }
   // Allocating the default buffer of 16 KiB takes longer than compressing.
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunk, end) });
@@ -55,7 +55,7 @@ export function decodeDensity(
 ): void {
   const bytes = inflateRawSync(packed);
   let at = 0;
-  const next = (): number => {
+  const readNumber = (): number => {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
       const byte = bytes[at++] ?? 0;
@@ -66,8 +66,8 @@ export function decodeDensity(
   let positions = new Uint16Array(0);
   let values = new Float64Array(0);
   while (at < bytes.length) {
-    const classIndex = next();
-    const count = next();
+    const classIndex = readNumber();
+    const count = readNumber();
     if (positions.length < count) {
       positions = new Uint16Array(count);
       values = new Float64Array(count);
@@ -77,7 +77,7 @@ export function decodeDensity(
       // Most differences take one byte.
       const byte = bytes[at] ?? 0;
       if (byte < 128) at += 1;
-      positions[i] = position += byte < 128 ? byte : next();
+      positions[i] = position += byte < 128 ? byte : readNumber();
     }
     for (let i = 0; i < count; i += 1) values[i] = shares[bytes[at++] ?? 0]!;
     visit(classIndex, positions, values, count);

@@ -6,7 +6,7 @@ export interface DensityCrowd {
   level: number;
   /** Sum over all cells of their weight: the covered share times the alpha of its color. */
   sum: number;
-  /** Sum of the squares of the weights. `squares / sum` is the mean weight of cells, weighted by the shapes in them. */
+  /** Sum of the squares of the weights. `squares / sum` is the mean weight of the cells, in which crowded cells count more. */
   squares: number;
 }
 
@@ -20,8 +20,8 @@ export interface CrowdedWindow {
 const defaultOpacity = 0.75;
 
 /**
- * Smallest and largest gain. With the smallest, a pixel that is covered to a quarter has an opacity of 63%. The largest keeps a single shape on
- * a slide from filling its pixel.
+ * Smallest and largest gain. With the smallest, a pixel of which shapes cover a quarter has an opacity of 63%. The largest keeps a
+ * single shape on a slide from filling its pixel.
  */
 const [minGain, maxGain] = [4, 4096];
 
@@ -45,31 +45,31 @@ export function crowdOf({ level, tiles }: DensityLevel, classes: readonly Densit
 }
 
 /**
- * The factor for densities of a level with which usual pixels are clearly visible and crowded ones still differ. It depends on the elements,
- * because from level to level the share of a pixel falls to a quarter if shapes are isolated, but not if they are side by side. It is the
- * same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
+ * The factor for densities of a level. It makes typical pixels clearly visible, while crowded pixels can still be told apart. It depends
+ * on the elements: from level to level, the covered share of a pixel falls to a quarter if shapes are isolated, but not if they are side
+ * by side. It is the same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
  */
 export function defaultGain(windows: readonly CrowdedWindow[], level: number): number {
-  let [seen, total] = [0, 0];
+  let [weightedShares, totalWeight] = [0, 0];
   for (const { box, crowds } of windows) {
-    const own = crowdAt(crowds, level);
-    if (own === null || own.sum === 0) continue;
-    let share = own.squares / own.sum;
+    const windowCrowd = crowdAt(crowds, level);
+    if (windowCrowd === null || windowCrowd.sum === 0) continue;
+    let share = windowCrowd.squares / windowCrowd.sum;
     for (const other of windows) {
       const crowd = other.box === box ? null : crowdAt(other.crowds, level);
       if (crowd !== null) share += (crowd.sum / areaOf(other.box, level)) * overlap(box, other.box);
     }
-    seen += share * own.sum;
-    total += own.sum;
+    weightedShares += share * windowCrowd.sum;
+    totalWeight += windowCrowd.sum;
   }
-  if (total === 0) return minGain;
-  return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (seen / total)));
+  if (totalWeight === 0) return minGain;
+  return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (weightedShares / totalWeight)));
 }
 
-/** The crowdedness of a level; for levels above the coarsest it is computed from that of the coarsest. */
+/** How crowded a level is. For levels above the coarsest one, this is computed from the coarsest. */
 function crowdAt(crowds: readonly DensityCrowd[], level: number): DensityCrowd | null {
-  const found = crowds.find((crowd) => crowd.level === level);
-  if (found !== undefined) return found;
+  const exact = crowds.find((crowd) => crowd.level === level);
+  if (exact !== undefined) return exact;
   const last = crowds.at(-1);
   if (last === undefined || last.level > level) return null;
   return { level, sum: last.sum / 4 ** (level - last.level), squares: last.squares / 4 ** (level - last.level) };

@@ -14,7 +14,7 @@ export interface CellWindow {
   height: number;
 }
 
-/** A tile of densities, as cells or encoded. Its level is that of the window or a finer one. */
+/** A tile of densities, as cells or encoded. Its level is the level of the window or a finer one. */
 export interface DensityTile {
   level: number;
   /** Position among the tiles of the level. */
@@ -29,7 +29,7 @@ type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => voi
 
 // These buffers are reused for every tile.
 const cells = new Uint32Array(densityTile * densityTile);
-const kept = new Float64Array(cells.length);
+const scaledShares = new Float64Array(cells.length);
 
 /** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
 function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
@@ -38,29 +38,29 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
   const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
   const part = 4 ** -shrink;
   const sinks = tile.classes.map(sinkOf);
-  const put = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
-    let inside = 0;
+  const sendVisible = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
+    let visibleCount = 0;
     for (let i = 0; i < count; i += 1) {
       const position = positions[i]!;
       const x = ((tileLeft + (position & 255)) >> shrink) - column;
       const y = ((tileTop + (position >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
-      cells[inside] = y * width + x;
-      kept[inside] = shares[i]! * part;
-      inside += 1;
+      cells[visibleCount] = y * width + x;
+      scaledShares[visibleCount] = shares[i]! * part;
+      visibleCount += 1;
     }
-    if (inside > 0) sink(cells, kept, inside);
+    if (visibleCount > 0) sink(cells, scaledShares, visibleCount);
   };
   if (tile.content instanceof Uint8Array) {
     decodeDensity(tile.content, (classIndex, positions, shares, count) => {
       const sink = sinks[classIndex];
-      if (sink) put(sink, positions, shares, count);
+      if (sink) sendVisible(sink, positions, shares, count);
     });
     return;
   }
   for (const { classIndex, positions, shares } of tile.content) {
     const sink = sinks[classIndex];
-    if (sink) put(sink, positions, shares, positions.length);
+    if (sink) sendVisible(sink, positions, shares, positions.length);
   }
 }
 
@@ -69,8 +69,8 @@ function isShown({ group }: DensityClass, groups: GroupFilter): boolean {
 }
 
 function shownColor({ group, color }: DensityClass, style: DensityStyle): PaintColor {
-  const chosen = group === undefined && style.mode === 'element' ? null : colorOfGroup(group ?? null, style);
-  return chosen === null ? color : [...chosen, color[3]];
+  const groupColor = group === undefined && style.mode === 'element' ? null : colorOfGroup(group ?? null, style);
+  return groupColor === null ? color : [...groupColor, color[3]];
 }
 
 /** The visible groups, and the colors of shapes. */
@@ -163,14 +163,14 @@ export class DensityPoints {
       const key = JSON.stringify([entry.group ?? null, color]);
       let sums = this.#sums.get(key);
       if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
-      const into = sums.cells;
+      const coverages = sums.cells;
       return (cells, shares, count) => {
-        for (let i = 0; i < count; i += 1) into.set(cells[i]!, (into.get(cells[i]!) ?? 0) + shares[i]!);
+        for (let i = 0; i < count; i += 1) coverages.set(cells[i]!, (coverages.get(cells[i]!) ?? 0) + shares[i]!);
       };
     });
   }
 
-  /** The cells that are not empty; if there are more than `limit`, those with the largest coverage. */
+  /** The cells that are not empty, at most `limit` of them: the cells with the largest coverage. */
   points(limit: number): DensityPoint[] {
     const { level, column, row, width } = this.#window;
     const side = 2 ** level;

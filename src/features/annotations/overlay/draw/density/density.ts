@@ -28,17 +28,17 @@ export interface DensityClass {
   color: PaintColor;
 }
 
-/** The key of a tile is row * this + column. */
-const tileRow = 2 ** 20;
+/** Number of tile keys for each row of tiles; see {@link tileKey}. */
+const keysPerRow = 2 ** 20;
 
 /** The key of a tile of a level. */
 export function tileKey(column: number, row: number): number {
-  return row * tileRow + column;
+  return row * keysPerRow + column;
 }
 
 /** Column and row of {@link tileKey}. */
 export function tileAddress(key: number): { column: number; row: number } {
-  return { column: key % tileRow, row: Math.floor(key / tileRow) };
+  return { column: key % keysPerRow, row: Math.floor(key / keysPerRow) };
 }
 
 /** Densities of a set of elements at one scale. */
@@ -66,8 +66,8 @@ export class DensityCounter {
   readonly #shapes = new CoveredCells();
 
   /**
-   * Counts the elements of a pack, each at the first level at which it is small enough. With `only`, counts just the elements that are small
-   * enough for that level, at that level.
+   * Counts each element of a pack at the first level at which it is small enough. With `only`, counts the elements that are small enough
+   * for that level, all at that level.
    */
   add(marks: PackMarks, only?: number): void {
     const paints = marks.appearances.map((appearance) => this.#paint(appearance));
@@ -120,19 +120,19 @@ export class DensityCounter {
   }
 
   /**
-   * All levels, from the finest with cells on. Each is the halved finer level plus the elements first counted there. The last level
-   * is the one at which everything is in one cell and no elements are added. Can be called only once.
+   * All levels, starting with the finest that has cells. Each level is the finer one at half its size, plus the elements first counted at
+   * this level. At the last level, everything is in one cell and no elements are added. Can be called only once.
    */
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
     for (let level = 0; level < densityLevels; level += 1) {
-      const entering = this.#levels[level];
-      if (entering !== undefined) merge(tiles, entering);
+      const firstCounted = this.#levels[level];
+      if (firstCounted !== undefined) merge(tiles, firstCounted);
       this.#levels[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
       const isLast = this.#levels.slice(level + 1).every((later) => later === undefined || later.size === 0);
       if (isLast && isOneCell(tiles)) return;
-      tiles = halved(tiles);
+      tiles = halve(tiles);
     }
   }
 }
@@ -170,7 +170,7 @@ function isOneCell(tiles: Map<number, DensityCells>): boolean {
 }
 
 /** The densities of the next coarser level. */
-function halved(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
+function halve(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
   for (const [at, cells] of tiles) {
     const { column, row } = tileAddress(at);

@@ -5,7 +5,7 @@ import { weightAt, type CellSums, type SumsKind } from './value-sums.js';
 
 /** The colors of values. */
 export interface ValueScale {
-  /** Was subtracted from the values, so that they need few digits. */
+  /** The number that was subtracted from the values, so that they need few digits. */
   base: number;
   low: number;
   high: number;
@@ -34,7 +34,7 @@ export const noneColor = colorNumber(groupColor(null));
 /** Color of a value from which the base has been subtracted. */
 export function colorOfValue({ base, low, high, colors }: ValueScale, value: number): number {
   if (Number.isNaN(value)) return noneColor;
-  // Halves are subtracted, because the difference of two large numbers could overflow.
+  // All terms are halved, because the difference of two large numbers could overflow.
   const share = ((value + base) / 2 - low / 2) / (high / 2 - low / 2);
   return colors[Math.round(Math.min(1, Math.max(0, share)) * (colors.length - 1))]!;
 }
@@ -45,19 +45,19 @@ function colorOfCell({ kind, cells: { sums, level }, scale, isNumber }: DrawnSum
     const weight = sums[at + 3]!;
     return [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, 1];
   }
-  const [valued, others] = [sums[at + 1]!, sums[at + 2]!];
+  const [withValue, withoutValue] = [sums[at + 1]!, sums[at + 2]!];
   if (kind === 'heat' && isNumber) {
-    return [...splitColor(colorOfValue({ ...scale, base: 0 }, ((valued + others) / 4 ** level) * 1e6)), 1];
+    return [...splitColor(colorOfValue({ ...scale, base: 0 }, ((withValue + withoutValue) / 4 ** level) * 1e6)), 1];
   }
-  if (valued === 0) return [noneRed, noneGreen, noneBlue, 1];
-  const [red, green, blue] = splitColor(colorOfValue(scale, sums[at]! / valued));
+  if (withValue === 0) return [noneRed, noneGreen, noneBlue, 1];
+  const [red, green, blue] = splitColor(colorOfValue(scale, sums[at]! / withValue));
   if (kind === 'heat') return [red, green, blue, 1];
-  const part = valued / (valued + others);
-  const mixed = (own: number, none: number) => own * part + none * (1 - part);
-  return [mixed(red, noneRed), mixed(green, noneGreen), mixed(blue, noneBlue), 1];
+  const part = withValue / (withValue + withoutValue);
+  const mix = (channel: number, none: number) => channel * part + none * (1 - part);
+  return [mix(red, noneRed), mix(green, noneGreen), mix(blue, noneBlue), 1];
 }
 
-/** Draws sums over a canvas: cells of heat maps are opaque, others have the opacity 1 - exp(-gain × weight). */
+/** Draws sums over a canvas. Cells of heat maps are opaque; other cells have the opacity 1 - exp(-gain × weight). */
 export function drawSums(canvas: Canvas, drawn: DrawnSums): void {
   const { kind, cells, gain } = drawn;
   const { left, top, scale, width, height } = canvas.view;
@@ -81,7 +81,7 @@ export function drawSums(canvas: Canvas, drawn: DrawnSums): void {
   }
 }
 
-/** The cells that are not empty, for vector tiles; if there are more than `limit`, those with the largest coverage. */
+/** The cells that are not empty, for vector tiles, at most `limit` of them: the cells with the largest coverage. */
 export function pointsOfSums(drawn: DrawnSums, limit: number): DensityPoint[] {
   const { kind, cells } = drawn;
   const side = 2 ** cells.level;

@@ -11,12 +11,12 @@ import type { CellWindow } from './density-layer.js';
  * The four sums of a cell, depending on their kind:
  *
  * - `colors`: red, green and blue, multiplied by the weight, and the weight, which is the covered share times the alpha of its color.
- * - `values`: values multiplied by the weight, the weight of shapes with a value, and that of shapes without one.
- * - `heat`: values, and the numbers of shapes with and without one, by the centers of their boxes.
+ * - `values`: values multiplied by the weight, the weight of shapes with a value, and the weight of shapes without a value.
+ * - `heat`: values, the number of shapes with a value, and the number of shapes without one. The centers of their boxes are in the cell.
  */
 export type SumsKind = 'colors' | 'values' | 'heat';
 
-/** Sums of the cells of a rectangle, row by row. */
+/** Sums of the cells of a rectangle, row by row, with four numbers for each cell; see {@link SumsKind}. */
 export interface CellSums extends CellWindow {
   sums: Float32Array;
 }
@@ -39,8 +39,8 @@ export interface SumsInput extends GroupStyle {
 }
 
 /**
- * Adds elements that are too small to be drawn. Each is added to the first grid whose level is that at which it is small enough, or a
- * coarser one. Grids are in ascending order of their levels.
+ * Adds elements that are too small to be drawn. Each is added to the finest grid at whose level it is small enough. Grids are in
+ * ascending order of their levels.
  */
 export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, grids: readonly CellSums[]): void {
   const shapes = new CoveredCells();
@@ -48,9 +48,9 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
     const paints = appearances.map((appearance) => {
       const paint = countedPaint(appearance);
       if (paint === null || (groups !== undefined && !groups.has(appearance.group))) return null;
-      const chosen = colorOfGroup(appearance.group, { mode, groupColors });
-      if (chosen === null) return paint;
-      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [...chosen, color[3]];
+      const groupColor = colorOfGroup(appearance.group, { mode, groupColors });
+      if (groupColor === null) return paint;
+      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [...groupColor, color[3]];
       return { ...paint, fill: inGroupColor(paint.fill), line: inGroupColor(paint.line) };
     });
     for (let i = 0; i < values.length; i += 1) {
@@ -79,10 +79,10 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       shapes.cover(shape, box, level, (isLine, column, row, share) => {
         const at = cellOf(grid, column, row);
         if (at < 0) return;
-        const own = (isLine ? line : fill) as PaintColor;
-        const weight = share * own[3];
+        const paintColor = (isLine ? line : fill) as PaintColor;
+        const weight = share * paintColor[3];
         if (kind === 'colors') {
-          const [red, green, blue] = color === ownColor ? own : splitColor(color);
+          const [red, green, blue] = color === ownColor ? paintColor : splitColor(color);
           sums[at]! += red * weight;
           sums[at + 1]! += green * weight;
           sums[at + 2]! += blue * weight;
@@ -118,7 +118,7 @@ export interface SumsPyramid {
 
 /** Adds each level to the next coarser one. @returns how crowded each level is. */
 export function completeSums({ kind, grids }: SumsPyramid): DensityCrowd[] {
-  for (let i = 0; i + 1 < grids.length; i += 1) addHalved(grids[i]!, grids[i + 1]!, partOf(kind, 1));
+  for (let i = 0; i + 1 < grids.length; i += 1) addHalved(grids[i]!, grids[i + 1]!, coarseningFactor(kind, 1));
   return grids.map(({ level, sums }) => {
     const crowd = { level, sum: 0, squares: 0 };
     for (let at = 0; at < sums.length; at += 4) {
@@ -136,9 +136,10 @@ export function weightAt(kind: SumsKind, sums: Float32Array, at: number): number
 }
 
 /**
- * The factor for sums in cells of a level that is this much coarser: covered shares relate to the area of a cell, numbers do not.
+ * The factor for sums when cells are added to a cell of a coarser level. Covered shares are relative to the area of a cell; numbers of
+ * shapes are not. @param levels the difference of the levels.
  */
-function partOf(kind: SumsKind, levels: number): number {
+function coarseningFactor(kind: SumsKind, levels: number): number {
   return kind === 'heat' ? 1 : 4 ** -levels;
 }
 
@@ -164,7 +165,7 @@ export function emptySums(window: CellWindow, { isShared = false } = {}): CellSu
 /** The cells of a rectangle that are in a grid of the same level or a finer one. */
 export function croppedSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
   const shrink = window.level - from.level;
-  const part = partOf(kind, shrink);
+  const part = coarseningFactor(kind, shrink);
   const into = emptySums(window);
   const first = { column: window.column * 2 ** shrink - from.column, row: window.row * 2 ** shrink - from.row };
   const [left, top] = [Math.max(0, first.column), Math.max(0, first.row)];
