@@ -9,7 +9,7 @@ import { requireColumns, requireRows, type ImportColumn, type ImportRows, type I
 const chunkBytes = 1024 * 1024;
 /** Maximum size of one buffer after decompression, in bytes. */
 const maxBufferBytes = 1024 ** 3;
-/** Continuation mark and length zero, which end a stream. */
+/** The end of a stream in hexadecimal: a continuation mark and length zero. */
 const endMark = 'ffffffff00000000';
 
 function* chunksOf(file: number): Generator<Uint8Array, void, undefined> {
@@ -70,29 +70,29 @@ export async function openArrow(path: string): Promise<IncomingTable> {
 }
 
 function shapesOf(fields: readonly Field[], metadata: ReadonlyMap<string, string>): Pick<IncomingTable, 'shapes' | 'primary'> {
-  const named = geoColumns(metadata.get('geo'));
-  const shapes = new Map(named.shapes);
-  for (const { name, metadata: own } of fields) {
-    if (shapes.has(name) || own.get('ARROW:extension:name') !== 'geoarrow.wkb') continue;
-    // Without a coordinate system it is unknown, unlike in GeoParquet.
-    const { crs = null } = JSON.parse(own.get('ARROW:extension:metadata') || '{}') as { crs?: unknown };
+  const geo = geoColumns(metadata.get('geo'));
+  const shapes = new Map(geo.shapes);
+  for (const { name, metadata: fieldMetadata } of fields) {
+    if (shapes.has(name) || fieldMetadata.get('ARROW:extension:name') !== 'geoarrow.wkb') continue;
+    // A missing coordinate system means that it is unknown, unlike in GeoParquet.
+    const { crs = null } = JSON.parse(fieldMetadata.get('ARROW:extension:metadata') || '{}') as { crs?: unknown };
     shapes.set(name, { crs });
   }
-  return { shapes, primary: named.primary ?? [...shapes.keys()][0] ?? null };
+  return { shapes, primary: geo.primary ?? [...shapes.keys()][0] ?? null };
 }
 
 function columnOf({ name, type }: Field): ImportColumn {
-  const own: DataType = DataType.isDictionary(type) ? type.dictionary : type;
-  const isNumber = DataType.isInt(own) || DataType.isFloat(own);
+  const valueType: DataType = DataType.isDictionary(type) ? type.dictionary : type;
+  const isNumber = DataType.isInt(valueType) || DataType.isFloat(valueType);
   const isValue =
     isNumber ||
-    DataType.isBool(own) ||
-    DataType.isUtf8(own) ||
-    DataType.isLargeUtf8(own) ||
-    DataType.isDate(own) ||
-    DataType.isTimestamp(own) ||
-    DataType.isNull(own);
-  const isBinary = DataType.isBinary(own) || own.typeId === Type.LargeBinary;
+    DataType.isBool(valueType) ||
+    DataType.isUtf8(valueType) ||
+    DataType.isLargeUtf8(valueType) ||
+    DataType.isDate(valueType) ||
+    DataType.isTimestamp(valueType) ||
+    DataType.isNull(valueType);
+  const isBinary = DataType.isBinary(valueType) || valueType.typeId === Type.LargeBinary;
   return { name, kind: isValue ? 'value' : isBinary ? 'binary' : 'nested', isNumber };
 }
 
@@ -122,6 +122,6 @@ async function* rowsOf(
 }
 
 function isTime(type: DataType): boolean {
-  const own: DataType = DataType.isDictionary(type) ? type.dictionary : type;
-  return DataType.isDate(own) || DataType.isTimestamp(own);
+  const valueType: DataType = DataType.isDictionary(type) ? type.dictionary : type;
+  return DataType.isDate(valueType) || DataType.isTimestamp(valueType);
 }

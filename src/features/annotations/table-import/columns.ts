@@ -34,7 +34,7 @@ export interface ReadColumn {
 /** The columns that have values for elements. @param skipped names of columns that are not read. @throws BadParameterError */
 export function readColumns(columns: readonly ImportColumn[], skipped: ReadonlySet<string>): ReadColumn[] {
   const positions = new Map(columns.map(({ name }, at) => [name, at]));
-  const read: Omit<ReadColumn, 'target'>[] = [];
+  const valueColumns: Omit<ReadColumn, 'target'>[] = [];
   for (const [at, { name, kind }] of columns.entries()) {
     if (skipped.has(name) || rowLabels.test(name)) continue;
     if (kind !== 'value') {
@@ -42,12 +42,12 @@ export function readColumns(columns: readonly ImportColumn[], skipped: ReadonlyS
       throw new BadParameterError(`The column ${quoted(name)} has ${problem}. Remove it from the table.`);
     }
     const isSecond = name.endsWith(numberEnding) && positions.has(name.slice(0, -numberEnding.length));
-    if (!isSecond) read.push({ name, at, numbersAt: positions.get(`${name}${numberEnding}`) ?? null });
+    if (!isSecond) valueColumns.push({ name, at, numbersAt: positions.get(`${name}${numberEnding}`) ?? null });
   }
   const isField = (name: string): name is 'group' => (fields as ReadonlySet<string>).has(name);
-  const targets = userTargets(read.filter(({ name }) => !isField(name)).map(({ name }) => name));
+  const targets = userTargets(valueColumns.filter(({ name }) => !isField(name)).map(({ name }) => name));
   let next = 0;
-  return read.map((column) => {
+  return valueColumns.map((column) => {
     const target: ColumnTarget = isField(column.name) ? { field: column.name } : targets[next++]!;
     return { ...column, target };
   });

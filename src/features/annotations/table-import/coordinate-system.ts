@@ -3,11 +3,11 @@ import { quoted } from './incoming-table.js';
 
 type Json = Record<string, unknown>;
 
-/** The columns of shapes that the metadata of GeoParquet name. @throws BadParameterError for encodings other than WKB. */
+/** The columns of shapes that GeoParquet metadata declares. @throws BadParameterError for encodings other than WKB. */
 export function geoColumns(text: string | undefined): { shapes: Map<string, { crs: unknown }>; primary: string | null } {
   const shapes = new Map<string, { crs: unknown }>();
   if (text === undefined) return { shapes, primary: null };
-  const { columns = {}, primary_column: primary } = parsed(text);
+  const { columns = {}, primary_column: primary } = parseMetadata(text);
   for (const [name, column] of Object.entries(columns as Json)) {
     const { encoding, crs, edges } = column as Json;
     if (encoding !== 'WKB')
@@ -21,7 +21,7 @@ export function geoColumns(text: string | undefined): { shapes: Map<string, { cr
   return { shapes, primary: typeof primary === 'string' ? primary : null };
 }
 
-function parsed(text: string): Json {
+function parseMetadata(text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
@@ -30,7 +30,7 @@ function parsed(text: string): Json {
 }
 
 /**
- * Accepts positions without a coordinate system, and those of an engineering system, which are local, such as pixels.
+ * Accepts positions without a coordinate system, and positions in an engineering system, which is local, such as pixels.
  *
  * @param crs `undefined`: the file does not say, which in GeoParquet means degrees.
  * @throws BadParameterError

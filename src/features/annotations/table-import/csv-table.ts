@@ -12,7 +12,7 @@ const rowsAtOnce = 4096;
 type Row = (string | null)[];
 
 const numberForm = /^-?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-const truths = new Map([
+const booleanTexts = new Map([
   ['true', true],
   ['True', true],
   ['TRUE', true],
@@ -20,8 +20,8 @@ const truths = new Map([
   ['False', false],
   ['FALSE', false],
 ]);
-/** Texts that programs write for missing numbers, and for infinities. */
-const noNumbers = new Map([
+/** Texts that programs write for missing and for infinite numbers. */
+const nonFiniteTexts = new Map([
   ['NaN', NaN],
   ['nan', NaN],
   ['NA', NaN],
@@ -31,9 +31,9 @@ const noNumbers = new Map([
   ['-Infinity', -Infinity],
 ]);
 
-/** A number, or `undefined` for a text that is not one, or that a double does not hold exactly, such as a long whole number. */
+/** The number in a text; `undefined` if it is not a number, or an integer that a double cannot represent exactly. */
 function numberOf(text: string): number | undefined {
-  if (!numberForm.test(text)) return noNumbers.get(text);
+  if (!numberForm.test(text)) return nonFiniteTexts.get(text);
   const value = Number(text);
   return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(value) ? undefined : value;
 }
@@ -41,25 +41,25 @@ function numberOf(text: string): number | undefined {
 /** Determines the most specific type that all values of a column fit. */
 class ColumnType {
   #isNumber: boolean;
-  #isTruth = true;
+  #isBoolean = true;
   #hasNumbers = false;
-  #hasTruths = false;
+  #hasBooleans = false;
 
   /** @param mayBeNumber false for ids, some of which look like numbers with an exponent. */
   constructor(mayBeNumber: boolean) {
     this.#isNumber = mayBeNumber;
   }
 
-  see(text: string | null): void {
+  addText(text: string | null): void {
     if (text === null || text === '') {
-      if (text !== null) this.#isNumber = this.#isTruth = false;
+      if (text !== null) this.#isNumber = this.#isBoolean = false;
       return;
     }
-    if (this.#isTruth && truths.has(text)) this.#hasTruths = true;
-    else this.#isTruth = false;
+    if (this.#isBoolean && booleanTexts.has(text)) this.#hasBooleans = true;
+    else this.#isBoolean = false;
     if (!this.#isNumber) return;
     if (numberOf(text) === undefined) this.#isNumber = false;
-    else if (!noNumbers.has(text)) this.#hasNumbers = true;
+    else if (!nonFiniteTexts.has(text)) this.#hasNumbers = true;
   }
 
   get isNumber(): boolean {
@@ -68,7 +68,7 @@ class ColumnType {
 
   get convert(): (text: string) => unknown {
     if (this.isNumber) return numberOf;
-    return this.#isTruth && this.#hasTruths ? (text) => truths.get(text) : (text) => text;
+    return this.#isBoolean && this.#hasBooleans ? (text) => booleanTexts.get(text) : (text) => text;
   }
 }
 
@@ -85,7 +85,7 @@ async function* textOf(path: string): AsyncGenerator<string, void, undefined> {
   }
 }
 
-/** The rows of a file, the names of the columns first. An empty cell is `null`, an empty text is in quotes. */
+/** The rows of a file, the names of the columns first. An empty cell is `null`; an empty cell in quotes is an empty text. */
 async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -108,7 +108,7 @@ async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   }
 }
 
-/** Opens comma-separated values. All values are read once before, to determine one type for each column. */
+/** Opens comma-separated values. Reads the file once to determine one type for each column; `rows` reads it again. */
 export async function openCsv(path: string): Promise<IncomingTable> {
   let names: string[] | null = null;
   let types: ColumnType[] = [];
@@ -122,7 +122,7 @@ export async function openCsv(path: string): Promise<IncomingTable> {
     }
     count += 1;
     requireRows(count);
-    for (const [at, text] of row.entries()) types[at]!.see(text);
+    for (const [at, text] of row.entries()) types[at]!.addText(text);
   }
   if (names === null) throw new BadParameterError('The table is empty: its first line must name the columns.');
   const unnamed = names.indexOf('');
@@ -138,7 +138,7 @@ export async function openCsv(path: string): Promise<IncomingTable> {
 }
 
 async function* typedRows(path: string, indices: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
-  const converts = indices.map((at) => types[at]!.convert);
+  const converters = indices.map((at) => types[at]!.convert);
   let columns: unknown[][] = indices.map(() => []);
   let count = 0;
   let isFirst = true;
@@ -149,7 +149,7 @@ async function* typedRows(path: string, indices: readonly number[], types: reado
     }
     for (const [i, at] of indices.entries()) {
       const text = row[at] ?? null;
-      columns[i]!.push(text === null ? null : converts[i]!(text));
+      columns[i]!.push(text === null ? null : converters[i]!(text));
     }
     count += 1;
     if (count < rowsAtOnce) continue;

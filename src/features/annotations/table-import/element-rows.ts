@@ -29,16 +29,26 @@ const rowsAtOnce = 16_384;
 const end = ']}';
 
 const boxTypes: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
-/** Members that are made from other columns. */
-const ownMembers: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
+/** Members of elements that come from other columns. The column `properties` cannot set them. */
+const reservedMembers: ReadonlySet<string> = new Set([
+  'id',
+  'type',
+  'group',
+  'user',
+  'points',
+  'center',
+  'radius',
+  'width',
+  'height',
+]);
 
-/** Positions of the columns that make a shape; -1: the table does not have it. */
+/** Positions of the columns from which elements are made; -1: the table has no such column. */
 class ShapeColumns {
   readonly geometry: number;
   readonly id: number;
   readonly order: number;
-  /** Whether the table has the columns of a table that was sent from here. */
-  readonly isOwn: boolean;
+  /** Whether the table has the columns of an exported table. */
+  readonly isExported: boolean;
   readonly values: ReadColumn[];
   readonly #positions: ReadonlyMap<string, number>;
 
@@ -48,7 +58,7 @@ class ShapeColumns {
     this.geometry = this.at(geometry);
     this.id = this.at('id');
     this.order = columns.findIndex(({ name, isNumber }) => name === 'order' && isNumber);
-    this.isOwn = this.id >= 0 && this.order >= 0 && this.at('type') >= 0;
+    this.isExported = this.id >= 0 && this.order >= 0 && this.at('type') >= 0;
     if (this.geometry < 0 || columns[this.geometry]!.kind !== 'binary') {
       throw new BadParameterError(`The table has no shapes: no column ${quoted(geometry)} with well-known binary (WKB).`);
     }
@@ -56,7 +66,7 @@ class ShapeColumns {
     if (shape !== undefined) requirePixels(shape.crs, geometry);
     const skipped = new Set(['id', 'bbox', geometry]);
     if (this.order >= 0) skipped.add('order');
-    if (this.isOwn) for (const name of computedColumns) skipped.add(name);
+    if (this.isExported) for (const name of computedColumns) skipped.add(name);
     this.values = readColumns(columns, skipped);
   }
 
@@ -66,10 +76,14 @@ class ShapeColumns {
 
   /** Positions of all columns that are read. */
   usedColumns(): number[] {
-    const own = this.isOwn ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties'] : [];
-    const named = [this.geometry, this.id, this.order, ...own.map((name) => this.at(name))].filter((at) => at >= 0);
+    const exportedNames = this.isExported
+      ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties']
+      : [];
+    const shapePositions = [this.geometry, this.id, this.order, ...exportedNames.map((name) => this.at(name))].filter(
+      (at) => at >= 0,
+    );
     const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
-    return [...new Set([...named, ...values])];
+    return [...new Set([...shapePositions, ...values])];
   }
 }
 
@@ -107,7 +121,7 @@ class RowCells {
     }
   }
 
-  /** The members that no other column has. */
+  /** The members for which there are no other columns. */
   properties(): Json {
     const text = this.cell('properties');
     if (text === null) return {};
@@ -123,20 +137,20 @@ class RowCells {
 
 /** The elements of a row: none without a shape, several for shapes with parts. @throws BadParameterError that names the row. */
 function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReader): Json[] {
-  const type = columns.isOwn ? cells.cell('type') : null;
+  const type = columns.isExported ? cells.cell('type') : null;
   const geometry = cells.geometry();
   const shapes = boxOf(type, cells, geometry) ?? shapesOf(type, geometry, cells.row, reader);
-  if (!columns.isOwn) return shapes;
+  if (!columns.isExported) return shapes;
   const properties = cells.properties();
   for (const shape of shapes) {
     // If the original line had `closed: false`, the properties contain it.
     if (shape.type === 'polyline' && shape.closed === false) delete shape.closed;
-    for (const [name, value] of Object.entries(properties)) if (!ownMembers.has(name)) shape[name] = value;
+    for (const [name, value] of Object.entries(properties)) if (!reservedMembers.has(name)) shape[name] = value;
   }
   return shapes;
 }
 
-/** A circle, ellipse or rectangle from columns with its numbers; `null` if it is none. */
+/** A circle, ellipse or rectangle from its center and size; `null` for other types, or if one of these numbers is missing. */
 function boxOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
   if (type !== 'circle' && !boxTypes.has(type)) return null;
   const [x, y] = [cells.number('center_x'), cells.number('center_y')];
@@ -165,16 +179,16 @@ function shapesOf(type: ImportCell, geometry: unknown, row: number, reader: GeoJ
   }
 }
 
-/** Where and how a table becomes a document. */
+/** Options of {@link elementRows}. */
 export interface ElementRowsOptions {
-  /** Where the file is written. */
+  /** The directory to which the file is written. */
   directory: string;
   brand: string;
-  /** Name of the annotation. Default: the one of annotations without a name. */
+  /** Name of the annotation. If absent, it gets a default name. */
   name: string | undefined;
 }
 
-/** Makes an annotation document of a table. @throws BadParameterError */
+/** Makes an annotation document from a table of shapes. @throws BadParameterError */
 export async function elementRows(
   table: IncomingTable,
   { directory, brand, name = '' }: ElementRowsOptions,
@@ -198,13 +212,13 @@ export async function elementRows(
         const cells = new RowCells(row, columns, valueAt);
         const elements = elementsOf(cells, columns, reader);
         if (elements.length === 0) continue;
-        const own = cells.values();
+        const cellValues = cells.values();
         const id = columns.id < 0 ? null : cellOf(valueAt(columns.id), 'id', row);
         for (const [part, element] of elements.entries()) {
           setCells(
             element,
             columns.values.map(({ target }) => target),
-            own,
+            cellValues,
             false,
           );
           setId(element, id, part === 0);
@@ -223,10 +237,10 @@ export async function elementRows(
   } finally {
     await file.close();
   }
-  const shaped = places.starts.length;
-  if (shaped === 0)
+  const shapeCount = places.starts.length;
+  if (shapeCount === 0)
     throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
-  const result = { rows, skipped: rows - shaped };
+  const result = { rows, skipped: rows - shapeCount };
   if (isSorted) return { file: 'elements', ...result };
   await sortRows(directory, beginning, places, orders);
   return { file: 'sorted', ...result };

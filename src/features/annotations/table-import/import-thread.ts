@@ -4,7 +4,7 @@ import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { openArrow } from './arrow-table.js';
 import { openCsv } from './csv-table.js';
 import { elementRows, type ElementRowsOptions } from './element-rows.js';
-import { readError, type IncomingTable, type TableKind } from './incoming-table.js';
+import { toReadError, type IncomingTable, type TableKind } from './incoming-table.js';
 import { openParquet } from './parquet-table.js';
 import { patchRows } from './patch-rows.js';
 
@@ -22,20 +22,20 @@ export interface TableInput {
 
 const openers = { csv: openCsv, parquet: openParquet, arrow: openArrow };
 
-/** Opens a table, and passes it on. Errors about the file become refusals. */
+/** Opens a table, and calls `read` with it. Errors about the file become refusals. */
 async function withTable<Result>(
   { path, kind }: TableInput,
   read: (table: IncomingTable) => Promise<Result>,
 ): Promise<Result | Refusal> {
   try {
     const opened = await openers[kind](path).catch((error: unknown) => {
-      throw readError(kind, error);
+      throw toReadError(kind, error);
     });
-    const rows: IncomingTable['rows'] = async function* (wanted) {
+    const rows: IncomingTable['rows'] = async function* (indices) {
       try {
-        yield* opened.rows(wanted);
+        yield* opened.rows(indices);
       } catch (error) {
-        throw readError(kind, error);
+        throw toReadError(kind, error);
       }
     };
     try {

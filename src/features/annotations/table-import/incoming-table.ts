@@ -40,9 +40,9 @@ export interface ImportRows {
 /** A received table, as a file. */
 export interface IncomingTable {
   columns: readonly ImportColumn[];
-  /** Coordinate systems of columns of shapes by name: `undefined` if the file is silent about it. */
+  /** Coordinate system of each column of shapes; `undefined` if the file does not say. */
   shapes: ReadonlyMap<string, { crs: unknown }>;
-  /** The column of shapes that the file names first; `null`: none. */
+  /** The main column of shapes; `null` if there are none. */
   primary: string | null;
   /** Reads all rows once. @param indices positions of columns. */
   rows(indices: readonly number[]): AsyncIterable<ImportRows>;
@@ -72,7 +72,7 @@ export function requireRows(rows: number): void {
   throw new LargeImageError('too-large', `The table has more than ${maxRows} rows.`);
 }
 
-function inCell(name: string, row: number): string {
+function cellSubject(name: string, row: number): string {
   return `Row ${row} of the column ${quoted(name)} is`;
 }
 
@@ -82,7 +82,7 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
     case 'string':
       if (value.length <= maxTextLength) return value;
       throw new BadParameterError(
-        `${inCell(name, row)} a text of ${value.length} characters; at most ${maxTextLength} are allowed.`,
+        `${cellSubject(name, row)} a text of ${value.length} characters; at most ${maxTextLength} are allowed.`,
       );
     case 'boolean':
       return value;
@@ -90,17 +90,17 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
       if (Number.isFinite(value)) return value;
       // Programs for tables write a missing number as "not a number".
       if (Number.isNaN(value)) return null;
-      throw new BadParameterError(`${inCell(name, row)} ${value}, which is not a finite number.`);
+      throw new BadParameterError(`${cellSubject(name, row)} ${value}, which is not a finite number.`);
     case 'bigint':
       if (Number.isSafeInteger(Number(value))) return Number(value);
-      throw new BadParameterError(`${inCell(name, row)} ${value}, which a double cannot represent exactly.`);
+      throw new BadParameterError(`${cellSubject(name, row)} ${value}, which a double cannot represent exactly.`);
     case 'undefined':
       throw new BadParameterError(`The table is corrupt: row ${row} of the column ${quoted(name)} has no value.`);
     default:
       if (value === null) return null;
       if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();
       throw new BadParameterError(
-        `${inCell(name, row)} ${describeValue(value)}; only numbers, strings and booleans can be read.`,
+        `${cellSubject(name, row)} ${describeValue(value)}; only numbers, strings and booleans can be read.`,
       );
   }
 }
@@ -108,18 +108,21 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
 /** The bytes of a cell, or `null`. */
 export function bytesOf(value: unknown, name: string, row: number): Uint8Array | null {
   if (value === null || value instanceof Uint8Array) return value;
-  throw new BadParameterError(`${inCell(name, row)} ${describeValue(value)} in place of a shape in well-known binary.`);
+  throw new BadParameterError(`${cellSubject(name, row)} ${describeValue(value)} in place of a shape in well-known binary.`);
 }
 
-/** Reading can fail with any error of a library when a file is damaged. Errors that are meant for the client stay as they are. */
-export function readError(kind: TableKind, error: unknown): unknown {
-  if (error instanceof LargeImageError || !(error instanceof Error) || hasSystemCode(error)) return error;
+/**
+ * The error to report when reading has failed. Damaged files cause all kinds of errors in the libraries. Errors that are meant for
+ * the client stay as they are.
+ */
+export function toReadError(kind: TableKind, error: unknown): unknown {
+  if (error instanceof LargeImageError || !(error instanceof Error) || isSystemError(error)) return error;
   const detail = error.message.slice(0, 200).replace(/\.$/, '');
   return new BadParameterError(`The table cannot be read: it is corrupt or not ${kindNames[kind]} (${detail}).`, {
     cause: error,
   });
 }
 
-function hasSystemCode(error: Error): boolean {
+function isSystemError(error: Error): boolean {
   return 'syscall' in error;
 }

@@ -19,8 +19,9 @@ import { quoted, requireColumns, requireRows, type ImportColumn, type ImportRows
 
 /** Longest description at the end of a file, in bytes. */
 const maxFooterBytes = 64 * 1024 * 1024;
-/** Most bytes of a page when decompressed, and of a column of a row group as stored. */
+/** Maximum size of a decompressed page in bytes. */
 const maxPageBytes = 256 * 1024 * 1024;
+/** Maximum size of a stored part of the file in bytes, such as a column of a row group. */
 const maxChunkBytes = 1024 ** 3;
 /** Rows that are read together. */
 const rowsAtOnce = 65_536;
@@ -56,7 +57,7 @@ export async function openParquet(path: string): Promise<IncomingTable> {
     const file = new FileBuffer(handle, (await handle.stat()).size);
     await requireMarks(file);
     const metadata = await parquetMetadataAsync(file, { geoparquet: false });
-    requireSound(metadata);
+    requireConsistent(metadata);
     const columns = parquetSchema(metadata).children.map(columnOf);
     requireColumns(columns);
     return {
@@ -92,7 +93,7 @@ async function requireMarks(file: FileBuffer): Promise<void> {
     );
 }
 
-function requireSound({ num_rows: all, row_groups: groups }: FileMetaData): void {
+function requireConsistent({ num_rows: declaredRows, row_groups: groups }: FileMetaData): void {
   let rows = 0;
   for (const { num_rows: count, columns } of groups) {
     if (count < 0n) throw new BadParameterError('The Parquet file is corrupt: a row group has a negative number of rows.');
@@ -101,13 +102,13 @@ function requireSound({ num_rows: all, row_groups: groups }: FileMetaData): void
     for (const { meta_data: column } of columns) {
       if (column === undefined) throw new BadParameterError('The Parquet file has columns in other files.');
       if (codecs.has(column.codec)) continue;
-      const named = quoted(column.path_in_schema.join('.'));
+      const columnName = quoted(column.path_in_schema.join('.'));
       throw new BadParameterError(
-        `The column ${named} is compressed with ${column.codec}, which is not supported. Use ${[...codecs].slice(1).join(', ')} or none.`,
+        `The column ${columnName} is compressed with ${column.codec}, which is not supported. Use ${[...codecs].slice(1).join(', ')} or none.`,
       );
     }
   }
-  if (BigInt(rows) !== all) throw new BadParameterError('The Parquet file is corrupt: its numbers of rows differ.');
+  if (BigInt(rows) !== declaredRows) throw new BadParameterError('The Parquet file is corrupt: its numbers of rows differ.');
 }
 
 const textTypes: ReadonlySet<unknown> = new Set(['UTF8', 'ENUM', 'STRING']);
@@ -124,16 +125,16 @@ function columnOf({ element, children }: SchemaTree): ImportColumn {
 }
 
 function shapesOf({ key_value_metadata: entries, schema }: FileMetaData): Pick<IncomingTable, 'shapes' | 'primary'> {
-  const named = geoColumns(entries?.find(({ key }) => key === 'geo')?.value);
-  const shapes = new Map(named.shapes);
+  const geo = geoColumns(entries?.find(({ key }) => key === 'geo')?.value);
+  const shapes = new Map(geo.shapes);
   for (const { name, logical_type: logical } of schema) {
     if (logical?.type !== 'GEOMETRY' && logical?.type !== 'GEOGRAPHY') continue;
     if (!shapes.has(name)) shapes.set(name, { crs: logical.crs });
   }
-  return { shapes, primary: named.primary ?? [...shapes.keys()][0] ?? null };
+  return { shapes, primary: geo.primary ?? [...shapes.keys()][0] ?? null };
 }
 
-/** Decompressors, whose pages are not longer than {@link checkPages} allows. */
+/** Decompressors. They allocate the declared size of a page, which {@link checkPages} has limited. */
 async function compressors(): Promise<Compressors> {
   const { decompress } = await newZstd();
   return {
@@ -164,19 +165,20 @@ async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }:
   const start = Number(column.dictionary_page_offset ?? column.data_page_offset);
   const end = start + Number(column.total_compressed_size);
   const reader = { view: new DataView(await file.slice(start, end)), offset: 0 };
-  const named = `a page of ${quoted(path.join('.'))}`;
+  const pageName = `a page of ${quoted(path.join('.'))}`;
   let values = 0;
   while (reader.offset < reader.view.byteLength - 1 && values < rows) {
     const header = deserializeTCompactProtocol(reader) as unknown as PageHeader;
-    const { field_2: size, field_3: stored } = header;
-    if (!(size >= 0 && size <= maxPageBytes)) throw new Error(`${named} has ${size} bytes, more than ${maxPageBytes}`);
-    if (!(stored >= 0 && stored <= reader.view.byteLength - reader.offset)) throw new Error(`${named} is incomplete`);
+    const { field_2: size, field_3: compressedSize } = header;
+    if (!(size >= 0 && size <= maxPageBytes)) throw new Error(`${pageName} has ${size} bytes, more than ${maxPageBytes}`);
+    if (!(compressedSize >= 0 && compressedSize <= reader.view.byteLength - reader.offset))
+      throw new Error(`${pageName} is incomplete`);
     const entries = header.field_7?.field_1 ?? 0;
-    if (entries > size) throw new Error(`${named} has more entries than bytes`);
-    const own = (header.field_5 ?? header.field_8)?.field_1 ?? 0;
-    if (own < 0) throw new Error(`${named} has ${own} values`);
-    values += own;
-    reader.offset += stored;
+    if (entries > size) throw new Error(`${pageName} has more entries than bytes`);
+    const valueCount = (header.field_5 ?? header.field_8)?.field_1 ?? 0;
+    if (valueCount < 0) throw new Error(`${pageName} has ${valueCount} values`);
+    values += valueCount;
+    reader.offset += compressedSize;
   }
   if (values !== rows) throw new Error(`${quoted(path.join('.'))} has ${values} values in ${rows} rows`);
 }
@@ -184,11 +186,11 @@ async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }:
 async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]): AsyncGenerator<ImportRows> {
   const requested = new Set(names);
   const decompressors = await compressors();
-  const raw = { geometryFromBytes: (bytes: Uint8Array) => bytes, geographyFromBytes: (bytes: Uint8Array) => bytes };
+  const rawParsers = { geometryFromBytes: (bytes: Uint8Array) => bytes, geographyFromBytes: (bytes: Uint8Array) => bytes };
   let groupStart = 0;
-  for (const { num_rows: count, columns: stored } of metadata.row_groups) {
+  for (const { num_rows: count, columns: chunks } of metadata.row_groups) {
     const groupEnd = groupStart + Number(count);
-    for (const { meta_data: column } of stored) {
+    for (const { meta_data: column } of chunks) {
       if (requested.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
     }
     for (let rowStart = groupStart; rowStart < groupEnd; rowStart += rowsAtOnce) {
@@ -203,8 +205,8 @@ async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]
         compressors: decompressors,
         utf8: false,
         geoparquet: false,
-        parsers: raw,
-        onComplete: (read) => (rows = read),
+        parsers: rawParsers,
+        onComplete: (result) => (rows = result),
       });
       if (rows.length !== rowEnd - rowStart) throw new Error('rows are missing');
       yield { count: rows.length, columns: names.map((_, at) => rows.map((row) => row[at] ?? null)) };

@@ -16,7 +16,7 @@ export interface PatchTable {
   places: RowPlaces;
 }
 
-/** A row's cell of a column. @param columns the values of the positions in `wanted`. */
+/** A row's cell of a column. @param valueAt the row's value at a position in the table. */
 export function cellAt(
   { name, at, numbersAt }: Pick<ReadColumn, 'name' | 'at' | 'numbersAt'>,
   valueAt: (position: number) => unknown,
@@ -37,16 +37,16 @@ function requirePatchColumns({ columns }: IncomingTable): ReadColumn[] {
       `These columns follow from the shapes and cannot be set: ${computed.join(', ')}. Send \`id\` and the columns to change.`,
     );
   }
-  const read = readColumns(columns, new Set(['id']));
-  if (read.length === 0) throw new BadParameterError('The table has no columns besides `id`.');
-  return read;
+  const valueColumns = readColumns(columns, new Set(['id']));
+  if (valueColumns.length === 0) throw new BadParameterError('The table has no columns besides `id`.');
+  return valueColumns;
 }
 
 /** Reads the ids and values of a table. @param to path of a new file for the values. @throws BadParameterError */
 export async function patchRows(table: IncomingTable, to: string): Promise<PatchTable> {
-  const read = requirePatchColumns(table);
+  const valueColumns = requirePatchColumns(table);
   const idColumn = table.columns.findIndex(({ name }) => name === 'id');
-  const indices = [idColumn, ...read.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
+  const indices = [idColumn, ...valueColumns.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
   const slots = new Map(indices.map((at, slot) => [at, slot]));
   const ids = new IdList();
   const file = await RowFile.create(to);
@@ -56,13 +56,13 @@ export async function patchRows(table: IncomingTable, to: string): Promise<Patch
         const row = ids.count;
         const valueAt = (at: number) => columns[slots.get(at)!]![i];
         ids.add(idOf(valueAt(idColumn), row));
-        await file.add(JSON.stringify(read.map((column) => cellAt(column, valueAt, row))));
+        await file.add(JSON.stringify(valueColumns.map((column) => cellAt(column, valueAt, row))));
       }
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
     const { words, rows, repeated } = ids.sorted(maxNamedIds);
     if (repeated.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeated.join(', ')}.`);
-    const targets = read.map(({ target }) => target);
+    const targets = valueColumns.map(({ target }) => target);
     return { count: ids.count, targets, ids: { words, rows }, places: await file.places() };
   } finally {
     await file.close();
@@ -72,6 +72,6 @@ export async function patchRows(table: IncomingTable, to: string): Promise<Patch
 function idOf(value: unknown, row: number): string {
   const id = typeof value === 'string' ? value.toLowerCase() : '';
   if (/^[0-9a-f]{24}$/.test(id)) return id;
-  const named = value === null ? 'no id' : `the id ${quoted(String(cellOf(value, 'id', row)))}`;
-  throw new BadParameterError(`Row ${row} has ${named}; ids of elements have 24 hexadecimal digits.`);
+  const description = value === null ? 'no id' : `the id ${quoted(String(cellOf(value, 'id', row)))}`;
+  throw new BadParameterError(`Row ${row} has ${description}; ids of elements have 24 hexadecimal digits.`);
 }

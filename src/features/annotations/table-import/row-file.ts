@@ -33,9 +33,9 @@ export class RowFile {
     return this.#starts.length;
   }
 
-  /** Adds a row. @param between is written before it. */
-  async add(text: string, between = ''): Promise<void> {
-    await this.write(between);
+  /** Adds a row, with a separator before it. */
+  async add(text: string, separator = ''): Promise<void> {
+    await this.write(separator);
     this.#starts.push(this.#bytes);
     const length = Buffer.byteLength(text);
     this.#lengths.push(length);

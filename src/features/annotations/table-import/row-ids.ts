@@ -1,6 +1,6 @@
 import { idWord } from '../elements/packs/ids.js';
 
-/** Sorted ids of rows, as three numbers each, and the rows that they belong to. */
+/** Sorted ids of rows, each as three 32-bit numbers, and the rows that they belong to. */
 export interface SortedIds {
   words: Uint32Array;
   rows: Uint32Array;
@@ -24,15 +24,17 @@ export class IdList {
   /** The ids in order, and at most this many of the repeated ones. */
   sorted(maxRepeated: number): SortedIds & { repeated: string[] } {
     const { count } = this;
-    const all = this.#words;
+    const unsorted = this.#words;
     const compare = (a: number, b: number) =>
-      all[a * 3]! - all[b * 3]! || all[a * 3 + 1]! - all[b * 3 + 1]! || all[a * 3 + 2]! - all[b * 3 + 2]!;
+      unsorted[a * 3]! - unsorted[b * 3]! ||
+      unsorted[a * 3 + 1]! - unsorted[b * 3 + 1]! ||
+      unsorted[a * 3 + 2]! - unsorted[b * 3 + 2]!;
     const rows = Uint32Array.from({ length: count }, (_, i) => i).sort(compare);
     const words = new Uint32Array(count * 3);
     const repeated = new Set<string>();
     for (let i = 0; i < count; i += 1) {
       const row = rows[i]!;
-      words.set(all.subarray(row * 3, row * 3 + 3), i * 3);
+      words.set(unsorted.subarray(row * 3, row * 3 + 3), i * 3);
       if (i > 0 && repeated.size < maxRepeated && compare(row, rows[i - 1]!) === 0) repeated.add(idAt(words, i));
     }
     return { words, rows, repeated: [...repeated] };
@@ -44,7 +46,7 @@ export function idAt(words: Uint32Array, i: number): string {
   return [0, 1, 2].map((part) => words[i * 3 + part]!.toString(16).padStart(8, '0')).join('');
 }
 
-/** Position of an id in sorted ones; -1 if it is not among them. */
+/** Position of an id among sorted ids; -1 if it is not one of them. */
 export function findId({ words }: SortedIds, id: string): number {
   const [a, b, c] = [idWord(id, 0), idWord(id, 1), idWord(id, 2)];
   let [low, high] = [0, words.length / 3 - 1];

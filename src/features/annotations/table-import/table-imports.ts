@@ -36,15 +36,15 @@ const readBytes = 256 * 1024;
 const what = 'The table';
 
 /** Media types of tables. */
-const kinds: ReadonlyMap<string, TableKind> = new Map([
+const kindsByMediaType: ReadonlyMap<string, TableKind> = new Map([
   ['text/csv', 'csv'],
   ['application/vnd.apache.parquet', 'parquet'],
   ['application/vnd.apache.arrow.stream', 'arrow'],
 ]);
 
-/** The format that a `Content-Type` names; `null`: none of tables. */
+/** The format that a `Content-Type` names; `null` if it is not a format of tables. */
 export function tableKindOf(contentType: string | undefined): TableKind | null {
-  return kinds.get((contentType ?? '').split(';')[0]!.trim().toLowerCase()) ?? null;
+  return kindsByMediaType.get((contentType ?? '').split(';')[0]!.trim().toLowerCase()) ?? null;
 }
 
 /** The format of a table of shapes that a `Content-Type` names, or `null`. */
@@ -54,7 +54,7 @@ export function shapeTableKindOf(contentType: string | undefined): TableKind | n
 }
 
 /** Media types of all tables, and of tables of shapes. */
-export const tableTypes = [...kinds.keys()];
+export const tableTypes = [...kindsByMediaType.keys()];
 export const shapeTableTypes = tableTypes.filter((type) => shapeTableKindOf(type) !== null);
 
 /** Options of {@link TableImports}. */
@@ -97,7 +97,7 @@ export class TableImports {
     const { signal } = request;
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const to = join(directory, 'rows');
-      const table = accepted(await this.#threads.run('patchRows', { ...input, to }, { what, signal }));
+      const table = requireAccepted(await this.#threads.run('patchRows', { ...input, to }, { what, signal }));
       const file = await open(to, 'r');
       try {
         const patch = new Patch(table, file, removes, signal);
@@ -110,9 +110,9 @@ export class TableImports {
   }
 
   /**
-   * Makes an annotation of a table of shapes.
+   * Makes an annotation from a table of shapes.
    *
-   * @param admit checks after the table was read that the caller may still annotate the item, and gives it.
+   * @param admit called after the table was read; checks that the caller may still annotate the item, and returns it.
    */
   async create(
     { body, kind, name }: { body: Readable; kind: TableKind; name: string | undefined },
@@ -121,7 +121,7 @@ export class TableImports {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
-      const result = accepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
+      const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
       const document = createReadStream(join(directory, result.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
       return { created, skipped: result.skipped };
@@ -134,10 +134,10 @@ export class TableImports {
     const { annotation } = await this.options.edits.changeElements(request, {
       ids,
       changes: async (stored, editing) => {
-        const found = await editing.find(stored, ids, request);
-        const unknown = ids.filter((id) => !found.has(id));
+        const elements = await editing.find(stored, ids, request);
+        const unknown = ids.filter((id) => !elements.has(id));
         if (unknown.length > 0) throw unknownIds(unknown, unknown.length);
-        return { put: ids.map((id, i) => patch.apply(found.get(id)!, cells[i]!)) };
+        return { put: ids.map((id, i) => patch.apply(elements.get(id)!, cells[i]!)) };
       },
     });
     return annotation;
@@ -164,16 +164,18 @@ export class TableImports {
   }
 }
 
-function accepted<Result extends object>(result: Result | Refusal): Result {
+function requireAccepted<Result extends object>(result: Result | Refusal): Result {
   if ('refused' in result) throw new LargeImageError(result.code, result.refused);
   return result;
 }
 
 function unknownIds(ids: readonly string[], count: number): BadParameterError {
-  const named = ids.slice(0, maxNamedIds);
-  const rest = count - named.length;
-  const more = rest > 0 ? ` and ${rest} more` : '';
-  return new BadParameterError(`The annotation has no elements with these ids: ${named.join(', ')}${more}. Nothing was changed.`);
+  const listedIds = ids.slice(0, maxNamedIds);
+  const unlistedCount = count - listedIds.length;
+  const more = unlistedCount > 0 ? ` and ${unlistedCount} more` : '';
+  return new BadParameterError(
+    `The annotation has no elements with these ids: ${listedIds.join(', ')}${more}. Nothing was changed.`,
+  );
 }
 
 /** Values for elements, in a file. */
@@ -213,27 +215,27 @@ class Patch {
     return patchedElement(element, this.table.targets, cells, this.removes);
   }
 
-  /** All elements of a version, with these values. @throws BadParameterError after the last one if there are further ids. */
+  /** All elements of a version, with these values. @throws BadParameterError after the last element, if other ids are left. */
   async *elements(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const isFound = new Uint8Array(count);
     let matched = 0;
     let batch: AnnotationElement[] = [];
     const patched = async function* (this: Patch) {
-      const positions: number[] = [];
-      const places: number[] = [];
+      const matchedPositions: number[] = [];
+      const idPositions: number[] = [];
       for (const element of batch) {
         const at = findId(ids, element.id!);
-        places.push(at);
+        idPositions.push(at);
         if (at < 0) continue;
-        positions.push(at);
+        matchedPositions.push(at);
         isFound[at] = 1;
         matched += 1;
       }
-      const cells = await this.cellsOf(positions);
+      const cells = await this.cellsOf(matchedPositions);
       let next = 0;
       for (const [i, element] of batch.entries()) {
-        yield places[i]! < 0 ? element : this.apply(element, cells[next++]!);
+        yield idPositions[i]! < 0 ? element : this.apply(element, cells[next++]!);
         if (isSliceOver()) await nextSlice(this.signal);
       }
       batch = [];

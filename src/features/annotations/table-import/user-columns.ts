@@ -4,7 +4,7 @@ import { quoted, type ImportCell } from './incoming-table.js';
 /** A step of a path in `user`. */
 interface Step {
   key: string;
-  /** Whether a missing value at this place becomes a list, because the columns below it are named by the numbers from 0. */
+  /** Whether a missing value at this step becomes a list, because the columns below it are numbered from 0. */
   isList: boolean;
 }
 
@@ -13,7 +13,7 @@ export type ColumnTarget =
   | { field: 'group' | 'label' | 'fillColor' | 'lineColor' | 'lineWidth' }
   | { steps: Step[]; name: string };
 
-/** Maximum depth of a place in `user`, as in exported tables. */
+/** Maximum length of a path in `user`, as in exported tables. */
 const maxDepth = 16;
 /** Longest list that values are put into. */
 const maxListLength = 10_000;
@@ -27,13 +27,13 @@ function keysOf(name: string): string[] {
   const keys = name.startsWith('/') ? name.slice(1).split('/') : [name];
   if (keys.length > maxDepth) throw new BadParameterError(`The column ${quoted(name)} is more than ${maxDepth} levels deep.`);
   return keys.map((key) => {
-    const own = name.startsWith('/') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key;
-    if (own === '__proto__') throw new BadParameterError(`The column ${quoted(name)} has a name that is not allowed.`);
-    return own;
+    const decoded = name.startsWith('/') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key;
+    if (decoded === '__proto__') throw new BadParameterError(`The column ${quoted(name)} has a name that is not allowed.`);
+    return decoded;
   });
 }
 
-/** The places in `user` that columns are named after. */
+/** The paths in `user` that the names of columns stand for. */
 export function userTargets(names: readonly string[]): { steps: Step[]; name: string }[] {
   const paths = names.map(keysOf);
   const below = new Map<string, Set<string>>();
@@ -47,8 +47,8 @@ export function userTargets(names: readonly string[]): { steps: Step[]; name: st
     }
   }
   const isList = (keys: readonly string[]) => {
-    const own = below.get(placeOf(keys));
-    return own !== undefined && [...own].every((key) => listIndex.test(key) && Number(key) < own.size);
+    const childKeys = below.get(placeOf(keys));
+    return childKeys !== undefined && [...childKeys].every((key) => listIndex.test(key) && Number(key) < childKeys.size);
   };
   return paths.map((keys, i) => ({
     name: names[i]!,
@@ -56,15 +56,15 @@ export function userTargets(names: readonly string[]): { steps: Step[]; name: st
   }));
 }
 
-/** Sets a value in `user`. @throws BadParameterError if a value is in the way. */
+/** Sets a value in `user`. @throws BadParameterError if a step of the path is already a number, text or boolean. */
 export function setInUser(user: Json, { steps, name }: { steps: readonly Step[]; name: string }, value: ImportCell): void {
   let at: Json | unknown[] = user;
   for (const [depth, { key, isList }] of steps.entries()) {
-    if (depth === steps.length - 1) return put(at, key, value, name);
+    if (depth === steps.length - 1) return setMember(at, key, value, name);
     let next: unknown = ownValue(at, key);
     if (next === undefined || next === null) {
       next = isList ? [] : {};
-      put(at, key, next, name);
+      setMember(at, key, next, name);
     }
     if (typeof next !== 'object')
       throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} already has a value.`);
@@ -88,7 +88,7 @@ function ownValue(at: Json | unknown[], key: string): unknown {
   return Object.hasOwn(at, key) ? (at as Json)[key] : undefined;
 }
 
-function put(at: Json | unknown[], key: string, value: unknown, name: string): void {
+function setMember(at: Json | unknown[], key: string, value: unknown, name: string): void {
   if (!Array.isArray(at)) {
     at[key] = value;
     return;
