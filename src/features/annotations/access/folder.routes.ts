@@ -6,7 +6,7 @@ import { accessQuery } from './access.routes.js';
 import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
 import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
-import { privately, storedView, withoutElements } from '../views.js';
+import { privateHeaders, storedView, withoutElements } from '../views.js';
 
 const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
 
@@ -39,7 +39,7 @@ const present = defineRoute({
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
     const present = await annotations.lists.anyInFolder({ folderId: params.id, recurse: query.recurse, caller });
-    return Reply.json(present, { headers: privately });
+    return Reply.json(present, { headers: privateHeaders });
   },
 });
 
@@ -55,7 +55,7 @@ const mayCreate = defineRoute({
   async handle({ params, caller }, { items, annotations }) {
     const folder = await items.loadFolder(params.id, 0, caller);
     if (await items.hasFolderLevel(folder, 1, caller)) return true;
-    return annotations.permissions.hasCreateFlag(folder.id, caller);
+    return annotations.permissions.hasCreationFlag(folder.id, caller);
   },
 });
 

@@ -9,9 +9,9 @@ import type { ItemRecord } from '../../../core/host/records.js';
 import type { Items } from '../../items/items.js';
 
 /** Flag on a folder that allows users to annotate its items without write access to them. */
-const createFlag = 'large_image_create_annotations';
+const creationFlag = 'large_image_create_annotations';
 
-const knownFlags: ReadonlySet<string> = new Set([createFlag]);
+const knownFlags: ReadonlySet<string> = new Set([creationFlag]);
 
 type Level = 0 | 1 | 2;
 type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
@@ -68,8 +68,8 @@ export class AnnotationPermissions {
   /** @throws AccessDeniedError */
   async require(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     const limits = limitsOf(caller);
-    const isOpen = limits === null || (limits.annotations && limits.itemId === annotation.itemId && level === 0);
-    if (isOpen && (await this.level(annotation, caller)) >= level) return;
+    const isWithinLimits = limits === null || (limits.annotations && limits.itemId === annotation.itemId && level === 0);
+    if (isWithinLimits && (await this.level(annotation, caller)) >= level) return;
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
@@ -80,10 +80,10 @@ export class AnnotationPermissions {
     options: { byListOnly?: boolean } = {},
   ): Promise<Pick<AnnotationFilter, 'permitted' | 'onlyOf'>> {
     const limits = limitsOf(caller);
-    const within = limits && { onlyOf: limits.annotations && level === 0 ? limits.itemId : null };
-    if (caller?.admin === true) return { ...within };
+    const itemLimit = limits && { onlyOf: limits.annotations && level === 0 ? limits.itemId : null };
+    if (caller?.admin === true) return { ...itemLimit };
     const userId = caller?.id ?? null;
-    return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options }, ...within };
+    return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options }, ...itemLimit };
   }
 
   /** Ids of the caller's groups. */
@@ -95,7 +95,7 @@ export class AnnotationPermissions {
   /** Whether the caller may write to the item, or may annotate it by the flag on its folder. */
   async mayAnnotate(item: ItemRecord, caller: Caller | null): Promise<boolean> {
     if ((await this.itemLevel(item, caller)) >= 1) return true;
-    return this.hasCreateFlag(item.folderId, caller);
+    return this.hasCreationFlag(item.folderId, caller);
   }
 
   /** The caller's level on an item. */
@@ -103,12 +103,12 @@ export class AnnotationPermissions {
     return this.options.access.level(caller, { type: 'item', doc: item.doc });
   }
 
-  /** Whether the caller has {@link createFlag} on a folder. */
-  async hasCreateFlag(folderId: string, caller: Caller | null): Promise<boolean> {
+  /** Whether the caller has {@link creationFlag} on a folder. */
+  async hasCreationFlag(folderId: string, caller: Caller | null): Promise<boolean> {
     const { access, records } = this.options;
     if (access.flags === undefined || folderId === '') return false;
     const folder = await records.findFolder(folderId);
-    return folder !== null && (await access.flags(caller, folder.doc)).includes(createFlag);
+    return folder !== null && (await access.flags(caller, folder.doc)).includes(creationFlag);
   }
 
   /** Checks the right to create and to change annotations, by the same rule on every route. @throws LargeImageError `forbidden` */
@@ -138,7 +138,7 @@ export class AnnotationPermissions {
     return list && { ...list, access: { users: (list.users ?? []).map(withFlags), groups: (list.groups ?? []).map(withFlags) } };
   }
 
-  /** The list with the names of its users and groups, without those that no longer exist. */
+  /** The list with names. Users and groups that no longer exist are left out. */
   async describe({ access }: Permissions): Promise<DescribedAccess> {
     const { directory } = this.options;
     const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);

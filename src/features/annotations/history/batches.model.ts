@@ -11,7 +11,10 @@ interface BatchDocument {
   at: Date;
 }
 
-/** How long annotations keep the name of their list after it was committed, in milliseconds. A query that began earlier then does not see only some of them. */
+/**
+ * How long annotations keep the name of their list after it was committed, in milliseconds. Without this delay, a query that began
+ * before the commit would see only some of them.
+ */
 const settleMs = 10_000;
 /** A list that was not finished for this long was left by a process that has died, even if that process is on another machine. */
 const staleMs = 10 * 60_000;
@@ -39,7 +42,7 @@ export class AnnotationBatches {
     return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
-  /** Makes a list visible whose annotations have all been written. @throws an error if the list was aborted meanwhile. */
+  /** Makes a list visible whose annotations have all been written. @throws an error if another process has aborted the list. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
     step('annotation:list-committed');
@@ -69,7 +72,7 @@ export class AnnotationBatches {
   async isCommitted(batch: string): Promise<boolean> {
     const state = await this.#state(batch);
     if (state !== null) return state === 'committed';
-    // The list was settled meanwhile, or is not yet complete.
+    // A list without a document is either settled, so that no annotation has its name, or not yet complete.
     return (await this.annotations.exists({ batch })) === null;
   }
 
@@ -87,9 +90,9 @@ export class AnnotationBatches {
   }
 
   /** Aborted lists, and unfinished lists whose process has ended or that were begun long ago. */
-  async #stale(now: number): Promise<string[]> {
+  async #staleBatches(now: number): Promise<string[]> {
     const stale: string[] = [];
-    for (const batch of await this.#named()) {
+    for (const batch of await this.#batchNames()) {
       const state = await this.#state(batch);
       const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
       const isAbandoned = hasEnded(batch) || started < now - staleMs;
@@ -98,21 +101,21 @@ export class AnnotationBatches {
     return stale;
   }
 
-  async #named(): Promise<string[]> {
+  async #batchNames(): Promise<string[]> {
     return (await this.annotations.distinct('batch', { batch: { $ne: null } } as QueryFilter<StoredAnnotation>)) as string[];
   }
 
   /** Number of annotations that {@link AnnotationBatches.tidy} would remove. */
   async countStale(now = Date.now()): Promise<number> {
     let count = 0;
-    for (const batch of await this.#stale(now)) count += await this.annotations.countDocuments({ batch });
+    for (const batch of await this.#staleBatches(now)) count += await this.annotations.countDocuments({ batch });
     return count;
   }
 
   /** Ends lists of processes that have died: complete lists are settled, others are removed. @returns the number of removed annotations. */
   async tidy(now = Date.now()): Promise<number> {
     let removed = 0;
-    for (const batch of await this.#stale(now)) removed += await this.abort(batch);
+    for (const batch of await this.#staleBatches(now)) removed += await this.abort(batch);
     await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - rememberMs) } });
     const unsettled = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - settleMs) } }).toArray();
     for (const { _id } of unsettled) await this.#settle(_id);

@@ -10,7 +10,7 @@ import { idsPerQuery } from '../../../core/database/id-batches.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { ElementFollower } from '../element-followers.js';
 
-/** Selects the old versions of {@link AnnotationCleanup.old}. */
+/** Selects the old versions of {@link AnnotationCleanup.cleanUpOld}. */
 export interface OldVersionsQuery {
   /** Versions are old when they were made more than this many days ago. */
   ageDays: number;
@@ -21,7 +21,7 @@ export interface OldVersionsQuery {
   signal?: AbortSignal;
 }
 
-/** Result of {@link AnnotationCleanup.old}. */
+/** Result of {@link AnnotationCleanup.cleanUpOld}. */
 export interface OldVersionsReport {
   /** Annotations that are not deleted. */
   active: number;
@@ -34,7 +34,7 @@ export interface OldVersionsReport {
   /** Unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
   abandonedVersions: number;
   removedVersions?: number;
-  /** False if the work continues after the time that clients wait. The numbers are then those so far. */
+  /** False if the work continues after the time that clients wait. The numbers then cover only the work until now. */
   complete?: false;
 }
 
@@ -64,19 +64,19 @@ export class AnnotationCleanup {
    *
    * @throws InvalidError
    */
-  async old({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
+  async cleanUpOld({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
     const report = newReport(query);
-    await this.#old({ ...query, ...(signal && { signal }) }, report);
+    await this.#cleanUpAll({ ...query, ...(signal && { signal }) }, report);
     return report;
   }
 
   /**
-   * Like {@link AnnotationCleanup.old}, but answers within the time that clients wait. If it takes longer, it continues, and other
+   * Like {@link AnnotationCleanup.cleanUpOld}, but answers within the time that clients wait. If it takes longer, it continues, and other
    * requests with the same parameters wait for it.
    *
    * @throws InvalidError
    */
-  async oldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
+  async cleanUpOldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
     const { report, work } = this.#pendingReports.get(key) ?? this.#begin(key, query);
     return inTime<OldVersionsReport>(
@@ -91,7 +91,9 @@ export class AnnotationCleanup {
   #begin(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
     const report = newReport(query);
     const { signal } = this.#closing;
-    const work = this.#oneAtATime(() => this.#old({ ...query, signal }, report)).finally(() => this.#pendingReports.delete(key));
+    const work = this.#oneAtATime(() => this.#cleanUpAll({ ...query, signal }, report)).finally(() =>
+      this.#pendingReports.delete(key),
+    );
     const pending = { report, work };
     this.#pendingReports.set(key, pending);
     return pending;
@@ -103,15 +105,15 @@ export class AnnotationCleanup {
     await Promise.allSettled([...this.#pendingReports.values()].map(({ work }) => work));
   }
 
-  /** Adds to a report while it runs. */
-  async #old({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
+  /** Updates the report while it runs. */
+  async #cleanUpAll({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
     // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
-    await this.abandoned({ remove, report, ...(signal && { signal }) });
+    await this.cleanUpAbandoned({ remove, report, ...(signal && { signal }) });
     let removed = 0;
     for await (const { stamp, itemIsGone } of this.#annotations()) {
       signal?.throwIfAborted();
-      removed += await this.#oldOf(stamp, { itemIsGone, before, keep, remove, report, signal });
+      removed += await this.#cleanUpAnnotation(stamp, { itemIsGone, before, keep, remove, report, signal });
     }
     if (removed > 0) await this.#sweep({ remove, signal });
   }
@@ -120,7 +122,7 @@ export class AnnotationCleanup {
    * Counts, and on request removes, everything that cannot be reached: lists of annotations that were never finished, versions of
    * annotations that no longer exist, and elements without an annotation or version.
    */
-  async abandoned({
+  async cleanUpAbandoned({
     remove,
     report = { abandonedVersions: 0 },
     signal,
@@ -173,10 +175,10 @@ export class AnnotationCleanup {
     }
   }
 
-  /** Adds one annotation to a report, however many versions it has. @returns how many of them were removed. */
-  async #oldOf(
+  /** Counts the versions of an annotation in the report, and on request removes old ones. @returns how many were removed. */
+  async #cleanUpAnnotation(
     stamp: AnnotationStamp,
-    { itemIsGone, before, keep, remove, report, signal }: Judged & { itemIsGone: boolean },
+    { itemIsGone, before, keep, remove, report, signal }: CleanupScope & { itemIsGone: boolean },
   ): Promise<number> {
     const { model } = this.options;
     const isOld = ({ updated }: { updated: Date }) => updated < before;
@@ -190,20 +192,20 @@ export class AnnotationCleanup {
       return remove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
     }
     if (stamp.active) report.active += 1;
-    let seen = 0;
-    const isCleared = (state: { updated: Date }) => {
-      const cleared = seen >= keep && isOld(state);
-      seen += 1;
-      report[cleared ? 'oldVersions' : 'recentVersions'] += 1;
-      return cleared;
+    let position = 0;
+    const countAsOld = (state: { updated: Date }) => {
+      const isOldVersion = position >= keep && isOld(state);
+      position += 1;
+      report[isOldVersion ? 'oldVersions' : 'recentVersions'] += 1;
+      return isOldVersion;
     };
     // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
-    const isRemovedCompletely = !stamp.active && isCleared(stamp);
+    const isRemovedCompletely = !stamp.active && countAsOld(stamp);
     let cleared = isRemovedCompletely ? 1 : 0;
     let removed = 0;
     for await (const page of model.former.stamps(stamp.id, stamp.version)) {
       signal?.throwIfAborted();
-      const ids = page.filter(isCleared).map(({ id }) => id);
+      const ids = page.filter(countAsOld).map(({ id }) => id);
       cleared += ids.length;
       if (remove && !isRemovedCompletely) removed += addRemoved(await model.former.remove(ids));
     }
@@ -217,15 +219,15 @@ export class AnnotationCleanup {
     let count = 0;
     for await (const ids of former.annotationIds()) {
       signal?.throwIfAborted();
-      const there = await model.existing(ids);
-      for (const id of ids) if (!there.has(id)) count += remove ? await former.removeAll(id) : await former.count(id);
+      const existing = await model.existing(ids);
+      for (const id of ids) if (!existing.has(id)) count += remove ? await former.removeAll(id) : await former.count(id);
     }
     return count;
   }
 }
 
-/** The time before which versions are old, and how many to keep. */
-interface Judged {
+/** How to clean up the versions of an annotation. */
+interface CleanupScope {
   before: Date;
   keep: number;
   remove: boolean;

@@ -16,14 +16,14 @@ import {
   annotationHeaders,
   annotationTag,
   preconditionOf,
-  privately,
+  privateHeaders,
   storedView,
   versionView,
   withoutElements,
 } from '../views.js';
 
 /** The annotation if the caller may read it, deleted or not; otherwise `null`. */
-async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
+async function loadIfReadable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
   let annotation: AnnotationRecord;
   try {
     annotation = await writer.load(id, -1, caller, { deletedToo: true });
@@ -47,8 +47,8 @@ const list = defineRoute({
   errors: ['invalid', 'bad-parameter', 'precondition-failed'],
   async handle({ params, query, sent, caller, headers }, { annotations }) {
     const { limit, offset, sort } = pagingOf(query);
-    const annotation = await readable(annotations, params.id, caller);
-    if (annotation === null) return Reply.json([], { headers: privately });
+    const annotation = await loadIfReadable(annotations, params.id, caller);
+    if (annotation === null) return Reply.json([], { headers: privateHeaders });
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
@@ -84,7 +84,7 @@ const get = defineRoute({
       signal,
       trailer: { _versionId: version.id },
     });
-    return Reply.stream(chunks, 'application/json', { headers: privately });
+    return Reply.stream(chunks, 'application/json', { headers: privateHeaders });
   },
 });
 
@@ -116,7 +116,7 @@ const revert = defineRoute({
     await load(annotations, params.id, caller);
     const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
     const annotation = await annotations.history.revert(request, query.version);
-    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privately });
+    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privateHeaders });
   },
 });
 

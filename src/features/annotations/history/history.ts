@@ -17,7 +17,7 @@ export interface AnnotationVersion extends AnnotationState {
 
 /** Selects a part of the versions of an annotation. */
 export interface VersionOrder {
-  /** The name of a field. If versions cannot be sorted by it, they are in their own order. */
+  /** The name of a field. If versions cannot be sorted by it, they are sorted by `_version`. */
   field: string;
   direction: 1 | -1;
   limit: number;
@@ -41,13 +41,13 @@ export class AnnotationHistory {
     const { direction, limit, offset } = order;
     const field = isVersionField(order.field) ? order.field : '_version';
     // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
-    const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
-    const ahead = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
+    const listing = { annotationId: annotation.id, before: annotation.version, field, direction };
+    const ahead = (await former.countAhead(listing, valueOf[field](annotation))) - offset;
     const isShown = ahead >= 0 && (limit === 0 || ahead < limit);
     if (isShown && limit === 1) return yield currentVersion(annotation);
     const page = { offset: ahead < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
     let count = 0;
-    for await (const version of former.list(listed, page)) {
+    for await (const version of former.list(listing, page)) {
       if (isShown && count === ahead) yield currentVersion(annotation);
       count += 1;
       yield formerVersion(version);
@@ -80,14 +80,14 @@ export class AnnotationHistory {
     const current = await this.writer.loadForChange(request, { deletedToo: true });
     const number = version ?? (await this.#versionBefore(current));
     if (number === current.version && current.active) return current;
-    const find = async (): Promise<AnnotationState | null> =>
+    const findSource = async (): Promise<AnnotationState | null> =>
       number === current.version ? current : model.former.find(current.id, number);
-    const former = await find();
+    const former = await findSource();
     if (former === null) throw noVersion();
     let reverted: AnnotationRecord;
     try {
       reverted = await store.share(former.elements.family, async () => {
-        const source = await find();
+        const source = await findSource();
         if (source === null) throw noVersion();
         return this.writer.commit(current, { head: source.head, elements: source.elements }, request.caller);
       });

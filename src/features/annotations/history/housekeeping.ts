@@ -73,9 +73,9 @@ export class AnnotationHousekeeping {
     const { cleanup, settings } = this.options;
     // The setting can demand that versions are kept forever. Unreachable data is removed in any case.
     if ((await settings.get(cleanupSetting)) === false) {
-      return { abandonedVersions: await cleanup.abandoned({ remove: true, signal }) };
+      return { abandonedVersions: await cleanup.cleanUpAbandoned({ remove: true, signal }) };
     }
-    return { ...(await cleanup.old({ ...defaultLimits, remove: true, signal })) };
+    return { ...(await cleanup.cleanUpOld({ ...defaultLimits, remove: true, signal })) };
   }
 
   /** Stops; a running cleanup ends at its next step. */

@@ -59,7 +59,7 @@ export class AnnotationVersions {
     }
   }
 
-  /** Previous versions before one, in the given order, otherwise newest first, read on demand. `limit` 0: all. */
+  /** Previous versions in the requested order, read on demand. Versions with equal values are sorted newest first. `limit` 0: all. */
   async *list(
     listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
@@ -68,17 +68,17 @@ export class AnnotationVersions {
     const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
     order._version ??= -1;
     const query = { annotationId, _version: { $lt: before } };
-    const found = this.model.find(query).sort(order).skip(offset).limit(limit).lean();
-    for await (const doc of eachInSlices<VersionDocument>(found)) yield toVersion(doc);
+    const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean();
+    for await (const doc of eachInSlices<VersionDocument>(cursor)) yield toVersion(doc);
   }
 
-  /** The number of previous versions before a value in the order of a list. */
+  /** The number of previous versions that come before a value in the order of a list. */
   async countAhead({ annotationId, before, field, direction }: VersionListing, value: number | Date): Promise<number> {
     const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
     return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
   }
 
-  /** The newest version before one. */
+  /** The newest version below a version number. */
   async newestBefore(annotationId: string, version: number): Promise<number | null> {
     const doc = await this.model
       .findOne({ annotationId, _version: { $lt: version } }, { _version: 1 })
@@ -92,7 +92,7 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the previous versions of an annotation before one, newest first, in batches. */
+  /** Stamps of the previous versions of an annotation below a version number, newest first, in batches. */
   async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
     for (let below = before; ;) {
       const docs = await this.model
@@ -118,11 +118,11 @@ export class AnnotationVersions {
   /** The elements of all previous versions of a family, read on demand. */
   async *elementsOf(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
-    const found = this.model.find(query, { elements: 1 }).lean();
-    for await (const { elements } of eachInSlices<Pick<VersionDocument, 'elements'>>(found)) yield elements;
+    const cursor = this.model.find(query, { elements: 1 }).lean();
+    for await (const { elements } of eachInSlices<Pick<VersionDocument, 'elements'>>(cursor)) yield elements;
   }
 
-  /** Removes versions by their own ids. @returns how many. */
+  /** Removes versions by the ids of their records. @returns how many. */
   async remove(ids: readonly string[]): Promise<number> {
     let removed = 0;
     for (const part of batches(ids)) removed += (await this.model.deleteMany({ _id: { $in: [...part] } })).deletedCount;
@@ -140,7 +140,7 @@ export class AnnotationVersions {
     await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
   }
 
-  /** The number of previous versions before one. */
+  /** The number of previous versions below a version number. */
   async count(annotationId: string, before = Infinity): Promise<number> {
     return this.model.countDocuments({ annotationId, _version: { $lt: before } });
   }

@@ -45,13 +45,13 @@ interface WaitingDocument extends WaitingUpload {
 
 /** Batches of uploads: the items for their identifiers, and the uploads that wait for others. All are removed after some time. */
 export class AnnotationUploadModel {
-  readonly #named: Model<NamedDocument>;
+  readonly #names: Model<NamedDocument>;
   readonly #waiting: Model<WaitingDocument>;
 
   constructor(own: OwnCollections) {
     const { Schema } = own.connection.base;
     const { Mixed } = Schema.Types;
-    this.#named = own.model<NamedDocument>(
+    this.#names = own.model<NamedDocument>(
       'LargeImageNamedUpload',
       'annotation_upload_name',
       new Schema<NamedDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
@@ -73,13 +73,13 @@ export class AnnotationUploadModel {
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([createIndexesOf(this.#named), createIndexesOf(this.#waiting)]);
+    await Promise.all([createIndexesOf(this.#names), createIndexesOf(this.#waiting)]);
   }
 
   /** Stores the item for an identifier in a user's batch. The latest upload counts. */
-  async name({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
+  async storeName({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
-    const write = () => this.#named.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
+    const write = () => this.#names.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
     try {
       await write();
     } catch (error) {
@@ -91,25 +91,25 @@ export class AnnotationUploadModel {
 
   /** The item for an identifier in a user's batch, or `null`. */
   async itemOf({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
-    const named = await this.#named.findById(keyOf(userId, uuid, identifier)).lean<NamedDocument>();
-    return named?.itemId ?? null;
+    const document = await this.#names.findById(keyOf(userId, uuid, identifier)).lean<NamedDocument>();
+    return document?.itemId ?? null;
   }
 
   /** Stores an upload that waits for other uploads of its batch. */
-  async wait(batch: Batch, { task, identifiers }: WaitingUpload): Promise<void> {
+  async storeWaiting(batch: Batch, { task, identifiers }: WaitingUpload): Promise<void> {
     const $set = { batch: keyOf(batch.userId, batch.uuid), task, identifiers };
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
   }
 
   /** The waiting uploads: of a batch, since before a time, or all. */
-  async *waiting(which: { batch?: Batch; before?: Date }): AsyncGenerator<WaitingUpload> {
-    const { batch, before } = which;
+  async *listWaiting(selection: { batch?: Batch; before?: Date }): AsyncGenerator<WaitingUpload> {
+    const { batch, before } = selection;
     const filter = {
       ...(batch && { batch: keyOf(batch.userId, batch.uuid) }),
       ...(before && { created: { $lt: before } }),
     };
-    const found = this.#waiting.find(filter).lean();
-    for await (const { task, identifiers } of eachInSlices<WaitingDocument>(found)) yield { task, identifiers };
+    const cursor = this.#waiting.find(filter).lean();
+    for await (const { task, identifiers } of eachInSlices<WaitingDocument>(cursor)) yield { task, identifiers };
   }
 
   /** Whether an upload is still waiting. */
@@ -124,7 +124,7 @@ export class AnnotationUploadModel {
 
   /** Removes identifiers that were stored before a time. @returns how many. */
   async forgetNames(before: Date): Promise<number> {
-    return (await this.#named.deleteMany({ created: { $lt: before } })).deletedCount;
+    return (await this.#names.deleteMany({ created: { $lt: before } })).deletedCount;
   }
 }
 

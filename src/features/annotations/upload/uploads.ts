@@ -99,17 +99,17 @@ export class AnnotationUploads {
       await this.#start(task, id === undefined ? {} : { id: ingestion });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
       const batch = { userId, uuid };
-      await model.name(batch, identifier, file.itemId);
+      await model.storeName(batch, identifier, file.itemId);
       await this.#wake(batch, caller);
     }
   }
 
-  /** @param named the id of the job, so that no second job is made if the same upload is announced again. */
-  async #start(task: UploadTask, named: { id?: string } = {}): Promise<void> {
+  /** @param options the id of the job, so that no second job is made if the same upload is announced again. */
+  async #start(task: UploadTask, options: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
     const itemId = await this.#subject(task);
-    const job = await runner.create(uploadJobName, { ...named, userId: task.userId, itemId, asynchronous: true, kwargs });
+    const job = await runner.create(uploadJobName, { ...options, userId: task.userId, itemId, asynchronous: true, kwargs });
     step('annotation-upload:job-stored');
     await runner.start(job);
   }
@@ -127,8 +127,8 @@ export class AnnotationUploads {
   /** Starts waiting uploads, of one batch or of all, whose items are now known. */
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
-    for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
-      // The permissions of the user may have changed meanwhile.
+    for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
+      // The uploader may have become a site administrator, or may no longer be one.
       if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
@@ -158,7 +158,7 @@ export class AnnotationUploads {
   async sweep(): Promise<number> {
     const { model } = this.options;
     const before = new Date(Date.now() - waitMs);
-    for await (const { task } of model.waiting({ before })) await this.#startAgain({ ...task, last: true });
+    for await (const { task } of model.listWaiting({ before })) await this.#startAgain({ ...task, last: true });
     const forgotten = await model.forgetNames(before);
     await this.#wake();
     return forgotten;
@@ -236,8 +236,8 @@ export class AnnotationUploads {
   }
 
   /**
-   * Finds the item for a name in an element: an item id, or an identifier of the batch. If a user is given, the item becomes a
-   * large image if possible.
+   * Finds the item for a name in an element: an item id, or an identifier of the batch. With a `user`, the item becomes a large
+   * image if possible.
    */
   async #resolve({ userId, uuid }: UploadTask, name: string, user?: Caller): Promise<string | null> {
     const { records, model } = this.options;
@@ -267,9 +267,9 @@ export class AnnotationUploads {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
-    await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
+    await this.options.model.storeWaiting(batch, { task, identifiers: [...identifiers] });
     step('annotation-upload:parked');
-    // An upload may have arrived in the meantime.
+    // An upload may have arrived before the task was stored.
     await this.#wake(batch);
     return true;
   }
@@ -309,6 +309,6 @@ function ingestionOf(uploadId: string): string {
 
 /** Id of the annotation at a position in a file. Later positions have higher ids, and all ids of a file begin with its time. */
 function annotationId(ingestion: string, index: number): string {
-  const own = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
-  return ingestion.slice(0, 8) + own + index.toString(16).padStart(6, '0');
+  const hash = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
+  return ingestion.slice(0, 8) + hash + index.toString(16).padStart(6, '0');
 }

@@ -118,11 +118,11 @@ describe('cleaning up after annotations', () => {
     let goOn = () => {};
     const waiting = new Promise<void>((resolve) => (goOn = resolve));
     const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
-    const holding = vi.spyOn(AnnotationCleanup.prototype, 'abandoned').mockImplementationOnce(async () => {
+    const holding = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpAbandoned').mockImplementationOnce(async () => {
       await waiting;
       return 0;
     });
-    const oldInTime = vi.spyOn(AnnotationCleanup.prototype, 'oldInTime');
+    const oldInTime = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpOldInTime');
     try {
       const started = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
       expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(started);
