@@ -5,10 +5,10 @@ export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>
 
 /** Derives records from stored elements, such as the counts that overlays draw. */
 export interface ElementFollower {
-  /** Called when an annotation has got these elements. */
+  /** Called after an annotation was stored with these elements. */
   written(elements: StoredElements): void;
   /**
-   * Removes records that were derived from elements which no annotation has. Called after the sweep of the element store.
+   * Removes records that were derived from elements that no annotation has anymore. Called after the sweep of the element store.
    *
    * @param families the families to sweep; by default all.
    * @returns how many records of each kind were removed.
@@ -16,7 +16,7 @@ export interface ElementFollower {
   sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>>;
 }
 
-/** The features that derive records from elements. Annotations do not know these features, which are built on annotations. */
+/** The features that derive records from elements. These features depend on annotations, not the other way round. */
 export class ElementFollowers implements ElementFollower {
   readonly #followers: ElementFollower[] = [];
 

@@ -30,7 +30,7 @@ interface AnnotationNeeds {
   jobs: JobStore;
 }
 
-/** The services for other features about annotations. */
+/** The services that this feature gives to other features. */
 export interface AnnotationOffers {
   annotations: AnnotationServices;
   metadataSearch: AnnotationMetadataSearch;

@@ -24,7 +24,7 @@ export function followHost(
   onClose(
     onItemsRemoved(events, async (items) => {
       for (const itemIds of batches(idsOf(items))) {
-        await lifecycle.discard(lists.all({ itemIds, active: null }));
+        await lifecycle.discard(lists.listAll({ itemIds, active: null }));
         // Their history can still be read, like the history of annotations of any removed item.
         await model.setHidden(itemIds, false);
       }
@@ -41,7 +41,7 @@ export function followHost(
   onClose(
     events.on('file.saved', async ({ file, replacedAt }) => {
       const { itemId } = records.fileOf(file);
-      if (replacedAt !== undefined && itemId !== null) await model.noteChangedFile(itemId, replacedAt);
+      if (replacedAt !== undefined && itemId !== null) await model.markFileChanged(itemId, replacedAt);
     }),
   );
   onClose(events.on('user.removed', ({ userId }) => model.forget('users', userId)));

@@ -14,10 +14,10 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item of a new annotation. If it is missing, there is a special message. */
+/** The item of a new annotation. {@link requireTarget} refuses requests without it, with the message that existing clients expect. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
-/** The name of an annotation that is made of a table. */
+/** The name of an annotation that is made from a table. */
 export const tableName = text({ description: 'Name of the annotation, if the body is a table.' });
 
 /** @throws BadParameterError if the item is missing. */

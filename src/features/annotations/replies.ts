@@ -6,17 +6,17 @@ import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, withFirstChunk } from './streams.js';
-import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
+import { annotationHeaders, annotationTag, filteredView, privateHeaders, withoutElements, type AnnotationView } from './views.js';
 
-/** The dependencies of responses about one annotation. */
-interface Answering {
+/** The annotation of a response, and the request that is answered. */
+interface ResponseContext {
   annotation: AnnotationRecord;
   caller: Caller | null;
   signal: AbortSignal;
 }
 
-/** The record as a caller sees it, and the entity tag that GET without parameters would have. */
-async function seen({ permissions }: AnnotationServices, { annotation, caller }: Omit<Answering, 'signal'>) {
+/** The record as a caller sees it, and headers with the entity tag that GET without parameters would have. */
+async function viewFor({ permissions }: AnnotationServices, { annotation, caller }: Omit<ResponseContext, 'signal'>) {
   const level = await permissions.shownLevel(annotation, caller);
   const headers = annotationHeaders(annotationTag(annotation, level));
   return { view: filteredView(annotation, level), headers };
@@ -25,12 +25,12 @@ async function seen({ permissions }: AnnotationServices, { annotation, caller }:
 /** Answers with the record and all its elements. Used after a write. */
 export async function replyWithElements(
   services: AnnotationServices,
-  answering: Answering,
-  more: Record<string, string> = {},
+  answering: ResponseContext,
+  extraHeaders: Record<string, string> = {},
 ): Promise<Reply> {
-  const { view, headers } = await seen(services, answering);
+  const { view, headers } = await viewFor(services, answering);
   const chunks = await allChunks(services, view, answering);
-  return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...more } });
+  return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...extraHeaders } });
 }
 
 /** Headers of responses to GeoJSON. */
@@ -47,12 +47,12 @@ export function skippedHeader(skipped: number): Record<string, string> {
 /** The record without elements. */
 export async function replyWithoutElements(
   services: AnnotationServices,
-  answering: Omit<Answering, 'signal'>,
-  more: { record?: object; annotation?: object } = {},
+  answering: Omit<ResponseContext, 'signal'>,
+  extraMembers: { record?: object; annotation?: object } = {},
 ): Promise<Reply> {
-  const { view, headers } = await seen(services, answering);
+  const { view, headers } = await viewFor(services, answering);
   const { record, head } = view;
-  const value = withoutElements({ record: { ...record, ...more.record }, head: { ...head, ...more.annotation } });
+  const value = withoutElements({ record: { ...record, ...extraMembers.record }, head: { ...head, ...extraMembers.annotation } });
   return Reply.json(value, { headers });
 }
 
@@ -61,7 +61,7 @@ export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
 ): Promise<Reply> {
-  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
+  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privateHeaders });
 }
 
 /** Answers with a JSON list while it is read. The first entry is awaited, so that early errors occur before a byte is sent. */
@@ -83,12 +83,16 @@ export async function replyList<Entry>(
 }
 
 /** A response without a body, with the entity tag of the new version. */
-export async function replyEmpty(services: AnnotationServices, answering: Omit<Answering, 'signal'>): Promise<Reply> {
-  const { headers } = await seen(services, answering);
+export async function replyEmpty(services: AnnotationServices, answering: Omit<ResponseContext, 'signal'>): Promise<Reply> {
+  const { headers } = await viewFor(services, answering);
   return Reply.empty(204, headers);
 }
 
-function allChunks({ store, reading }: AnnotationServices, view: AnnotationView, { annotation, caller, signal }: Answering) {
+function allChunks(
+  { store, reading }: AnnotationServices,
+  view: AnnotationView,
+  { annotation, caller, signal }: ResponseContext,
+) {
   const { id: annotationId, version, elements } = annotation;
   // The elements are stored already, so this read must not be refused.
   const waiting = { queue: reading, caller, patient: true };

@@ -31,7 +31,7 @@ export function documentSchema(brand: string): Schema {
   });
 }
 
-/** The members of GeoJSON that are read, including those of QuPath. */
+/** Schema of accepted GeoJSON, including GeoJSON that QuPath writes. */
 const geoJson = component('GeoJson', {
   type: 'object',
   required: ['type'],
@@ -50,8 +50,8 @@ export const creationSchema = (brand: string): Schema => ({ anyOf: [documentSche
 
 /** Schema of a body that creates annotations of an item. */
 export const creationListSchema = (brand: string): Schema => {
-  const one: Schema = { anyOf: [documentSchema(brand), objectOf({ annotation: documentSchema(brand) }), geoJson] };
-  return { anyOf: [one, listOf(one)] };
+  const entry: Schema = { anyOf: [documentSchema(brand), objectOf({ annotation: documentSchema(brand) }), geoJson] };
+  return { anyOf: [entry, listOf(entry)] };
 };
 
 /** GeoJSON made from an annotation. */
@@ -66,7 +66,7 @@ export const featureCollectionSchema = component(
   }),
 );
 
-const stored = {
+const storedProperties = {
   creatorId: orNull(idText),
   created: dateText,
   updated: dateText,
@@ -119,7 +119,7 @@ export function annotationSchema(brand: string): Schema {
         _elementCount: anyInteger,
         _detailsCount: anyInteger,
       },
-      stored,
+      storedProperties,
     ),
   );
 }

@@ -55,7 +55,7 @@ export interface ReadingQueue {
   patient?: boolean;
 }
 
-/** Answers up to this length, which most are, are made in one turn of the queue. */
+/** Responses up to this length are made in one turn of the queue. Most are shorter. */
 const firstPartBytes = 1024 * 1024;
 
 /**
@@ -74,7 +74,7 @@ export async function enqueueInParts<Chunk extends { length: number }>(
   return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
 }
 
-/** Waits until the first chunk and at least this many bytes are there. */
+/** Waits until the first chunk and at least this many bytes have arrived. */
 async function withFirstBytes<Chunk extends { length: number }>(
   chunks: AsyncIterable<Chunk>,
   minBytes: number,
@@ -125,7 +125,7 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
   })();
 }
 
-/** The binary form: JSON with 28 bytes for each element between two zero bytes. */
+/** The centroids in binary form: JSON in two parts, and between them a zero byte, 28 bytes for each element, and a zero byte. */
 export async function centroidChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
   const { store, elements, query, waiting, signal, annotationId, version } = sending;
   let reading!: CentroidReading;

@@ -36,7 +36,7 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
 }
 
 /**
- * The filtered record, for everyone who can read the annotation. `level` is the level to show, which may differ from the true one.
+ * The filtered record, for everyone who can read the annotation. `level` is the level to show, which may differ from the caller's.
  */
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
@@ -99,12 +99,12 @@ export function annotationTag(
     // Parameters that clients send to bypass caches.
     .filter(([name]) => name !== '_')
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  const rest = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
-  return `"${versionDigest(annotation)}${digest(rest)}"`;
+  const dependencies = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
+  return `"${versionDigest(annotation)}${digest(dependencies)}"`;
 }
 
 /** Header of responses that have no entity tag and must not be cached. */
-export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
+export const privateHeaders: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
 /** Headers of a response about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {
@@ -118,12 +118,12 @@ export function annotationHeaders(tag: string): ReplyHeaders {
 export function preconditionOf(headers: IncomingMessage['headers']): Precondition | undefined {
   const header = headers['if-match'];
   if (header === undefined || header.trim() === '*') return undefined;
-  const listed = header.split(',').map((entry) => entry.trim());
+  const tags = header.split(',').map((entry) => entry.trim());
   return (annotation) => {
-    const state = versionDigest(annotation);
+    const currentDigest = versionDigest(annotation);
     const matches = (tag: string) =>
-      tag === `"${annotation.version}"` || (/^"[0-9a-f]{32}"$/.test(tag) && tag.startsWith(`"${state}`));
-    if (listed.some(matches)) return;
+      tag === `"${annotation.version}"` || (/^"[0-9a-f]{32}"$/.test(tag) && tag.startsWith(`"${currentDigest}`));
+    if (tags.some(matches)) return;
     throw new LargeImageError(
       'precondition-failed',
       `If-Match does not name the current version, which is ${annotation.version}. Nothing was changed.`,

@@ -192,12 +192,12 @@ export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation>
   if (words !== undefined) query.words = { $in: [...words] };
   if (permitted !== undefined) {
     const { level, userId, groupIds, byListOnly } = permitted;
-    const ways: QueryFilter<StoredAnnotation>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
-    const enough = { level: { $gte: level } };
-    if (userId !== null) ways.push({ 'access.users': { $elemMatch: { id: userId, ...enough } } });
-    if (groupIds.length > 0) ways.push({ 'access.groups': { $elemMatch: { id: { $in: [...groupIds] }, ...enough } } });
-    if (ways.length === 0) query._id = { $in: [] };
-    else query.$or = ways;
+    const conditions: QueryFilter<StoredAnnotation>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
+    const minLevel = { level: { $gte: level } };
+    if (userId !== null) conditions.push({ 'access.users': { $elemMatch: { id: userId, ...minLevel } } });
+    if (groupIds.length > 0) conditions.push({ 'access.groups': { $elemMatch: { id: { $in: [...groupIds] }, ...minLevel } } });
+    if (conditions.length === 0) query._id = { $in: [] };
+    else query.$or = conditions;
   }
   return query;
 }

@@ -9,7 +9,7 @@ export interface AnnotationKey {
   values: readonly unknown[];
 }
 
-/** The order of a list as the database has it. Ids decide among equal ones. */
+/** The order of a list, for the database. Annotations with equal values are ordered by id. */
 export function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
   const order: Record<string, 1 | -1> = {};
   for (const [name, direction] of sort) order[sortField(name)] ??= direction;
@@ -45,7 +45,7 @@ function compareValues(a: unknown, b: unknown): number {
   return Number(a) - Number(b);
 }
 
-/** The value of a field of a document, which may be inside of others. */
+/** The value at a path in a document. The names in the path are separated by dots. */
 export function valueAt(doc: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }

@@ -88,24 +88,24 @@ export class AnnotationModel {
 
   /** Reserves consecutive version numbers. @returns the first one. */
   async nextVersions(count: number): Promise<number> {
-    const take = () =>
+    const increment = () =>
       this.#sequence
         .findOneAndUpdate({ _id: 'version' }, { $inc: { next: count } }, { upsert: true, returnDocument: 'after' })
         .lean();
-    let taken: { next: number } | null;
+    let counter: { next: number } | null;
     try {
-      taken = await take();
+      counter = await increment();
     } catch (error) {
       // Two processes inserted the document of the sequence at once. The second try finds it.
       if (!isDuplicateKey(error)) throw error;
-      taken = await take();
+      counter = await increment();
     }
-    return taken!.next - count;
+    return counter!.next - count;
   }
 
   /** Writes new annotations. They become visible together by one write, or not at all. */
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
-    await this.#clearTheWay(annotations);
+    await this.#abortUnfinished(annotations);
     const batch = annotations.length > 1 ? this.batches.begin() : undefined;
     const docs = annotations.map((annotation): StoredAnnotation => {
       const { id, access, public: isPublic, publicFlags } = annotation;
@@ -137,7 +137,7 @@ export class AnnotationModel {
   }
 
   /** Aborts unfinished lists with these ids. A caller that gives ids is repeating work of a process that was killed. */
-  async #clearTheWay(annotations: readonly NewAnnotation[]): Promise<void> {
+  async #abortUnfinished(annotations: readonly NewAnnotation[]): Promise<void> {
     const ids = annotations.flatMap(({ id }) => (id === undefined ? [] : [id]));
     for (const part of batches(ids)) {
       const query = { _id: { $in: [...part] }, batch: { $ne: null } } as QueryFilter<StoredAnnotation>;
@@ -155,8 +155,8 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the version that was read by a new one, in one atomic write. Returns `null` if the annotation was removed, changed, deleted or
-   * restored meanwhile.
+   * Replaces the version that was read by a new one, in one atomic write. Returns `null` if the annotation was removed, changed,
+   * deleted or restored since.
    */
   async replace(
     { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
@@ -209,9 +209,9 @@ export class AnnotationModel {
     { change, version, keepers }: { change: AccessFields; version: number; keepers: readonly string[] },
   ): Promise<number> {
     const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } };
-    const set = async (which: object, access: AnnotationAccess) => {
+    const update = async (selection: object, access: AnnotationAccess) => {
       const $set = { ...accessFields({ ...change, access }), accessVersion: version };
-      const matching = { ...query, ...which } as QueryFilter<StoredAnnotation>;
+      const matching = { ...query, ...selection } as QueryFilter<StoredAnnotation>;
       return (await this.#annotations.updateMany(matching, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
     };
     let count = 0;
@@ -222,10 +222,10 @@ export class AnnotationModel {
         if (level <= (ownEntry?.level ?? 0)) continue;
         const users = [...others, { id, level, flags: ownEntry?.flags ?? [] }];
         const which = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
-        count += await set(which, { ...change.access, users });
+        count += await update(which, { ...change.access, users });
       }
     }
-    return count + (await set({}, change.access));
+    return count + (await update({}, change.access));
   }
 
   /** Ids of the creators of matching annotations. */
@@ -242,8 +242,8 @@ export class AnnotationModel {
     await this.former.forgetCreator(id);
   }
 
-  /** Notes on the annotations of an item that the content of its file has changed since. */
-  async noteChangedFile(itemId: string, at: Date): Promise<void> {
+  /** Marks the annotations of an item that were created before the content of its file changed. */
+  async markFileChanged(itemId: string, at: Date): Promise<void> {
     await this.#annotations.updateMany(
       { itemId, created: { $lte: at } },
       { $set: { fileChanged: at }, $inc: { accessStamp: 1 } },
@@ -264,8 +264,8 @@ export class AnnotationModel {
   /** Lists matching annotations. They are read as they are consumed. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visible(filter);
-    const found = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
-    for await (const doc of eachInSlices<StoredAnnotation>(found, { batchSize: annotationsPerQuery })) yield toRecord(doc);
+    const cursor = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
+    for await (const doc of eachInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
 
   /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
@@ -281,14 +281,14 @@ export class AnnotationModel {
   }
 
   /** Reads annotations by id, in the order of the ids. One batch is in memory at a time. Missing annotations are left out. */
-  async *some(ids: readonly string[]): AsyncGenerator<AnnotationRecord> {
+  async *findByIds(ids: readonly string[]): AsyncGenerator<AnnotationRecord> {
     for (let start = 0; start < ids.length; start += annotationsPerQuery) {
       const part = ids.slice(start, start + annotationsPerQuery);
-      const found = new Map<string, StoredAnnotation>();
+      const docsById = new Map<string, StoredAnnotation>();
       const docs = await readInSlices<StoredAnnotation>(this.#annotations.find({ _id: { $in: part } }).lean());
-      for (const doc of docs) found.set(idText(doc._id), doc);
+      for (const doc of docs) docsById.set(idText(doc._id), doc);
       for (const id of part) {
-        const doc = found.get(id);
+        const doc = docsById.get(id);
         if (doc !== undefined && doc.hidden !== true) yield toRecord(doc);
         if (isSliceOver()) await nextSlice();
       }
@@ -303,13 +303,13 @@ export class AnnotationModel {
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
-      const found = await this.#annotations
+      const rows = await this.#annotations
         .aggregate<{ _id: string; count: number }>([
           { $match: await this.#visible({ ...filter, itemIds }) },
           { $group: { _id: '$itemId', count: { $sum: 1 } } },
         ])
         .option({ maxTimeMS: listTimeoutMs });
-      for (const { _id, count } of found) counts.set(_id, count);
+      for (const { _id, count } of rows) counts.set(_id, count);
     }
     return counts;
   }
@@ -320,8 +320,8 @@ export class AnnotationModel {
     for (const part of batches(itemIds)) {
       const refersToPart = { 'elements.references': { $in: [...part] } };
       const query = { $and: [await this.#visible(filter), refersToPart] } as QueryFilter<StoredAnnotation>;
-      const found = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
-      for (const id of part) if (found.has(id)) referenced.add(id);
+      const references = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
+      for (const id of part) if (references.has(id)) referenced.add(id);
     }
     return referenced;
   }
@@ -329,14 +329,14 @@ export class AnnotationModel {
   /** Ids of the items with matching annotations, in batches, ordered by the smallest or largest sort key of their annotations. */
   async *itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
     const field = `$${sortField(sort)}`;
-    const found = this.#annotations
+    const groups = this.#annotations
       .aggregate<{ _id: string }>([
         { $match: await this.#visible(filter) },
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
         { $sort: { key: direction, _id: 1 } },
       ])
       .option({ maxTimeMS: listTimeoutMs });
-    yield* idsInLists(found);
+    yield* idsInLists(groups);
   }
 
   /** The stored elements of all annotations and previous versions of a family, including those that are not visible yet. */

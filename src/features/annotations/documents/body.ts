@@ -83,7 +83,7 @@ export class AnnotationBodies {
    */
   async receive(body: BodySource, form: BodyForm, options: ReceiveOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
-    const first = await write.map((received) => this.#interpret(received, form, options.signal));
+    const first = await write.map((received) => this.#interpretBody(received, form, options.signal));
     const { value: interpreted } = first;
     if (Array.isArray(interpreted)) return first.map(() => Promise.resolve(interpreted));
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
@@ -96,7 +96,7 @@ export class AnnotationBodies {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
       for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
-        annotations.push(this.#document(received, entry));
+        annotations.push(this.#readDocument(received, entry));
         if (isSliceOver()) await nextSlice(options.signal);
       }
       if (annotations[0] !== undefined) annotations[0].skipped = interpreted.skipped;
@@ -115,30 +115,30 @@ export class AnnotationBodies {
     return head;
   }
 
-  async #interpret(received: ReceivedBody, form: BodyForm, signal: AbortSignal | undefined): Promise<Interpreted> {
+  async #interpretBody(received: ReceivedBody, form: BodyForm, signal: AbortSignal | undefined): Promise<Interpreted> {
     const { value } = received;
-    if (form === 'document') return [this.#document(received, value)];
-    if (!Array.isArray(value)) return this.#one(received, value, form);
+    if (form === 'document') return [this.#readDocument(received, value)];
+    if (!Array.isArray(value)) return this.#interpretEntry(received, value, form);
     const entries = value as unknown[];
-    if (form === 'created' || (form === 'file' && isGeoJson(entries[0]))) return this.#features(received, entries);
-    return this.#list(received, entries, signal);
+    if (form === 'created' || (form === 'file' && isGeoJson(entries[0]))) return this.#interpretFeatures(received, entries);
+    return this.#interpretList(received, entries, signal);
   }
 
   /** Interprets a list where one annotation is expected. GeoJSON objects in it become one annotation together. */
-  #features(received: ReceivedBody, entries: readonly unknown[]): Interpreted {
+  #interpretFeatures(received: ReceivedBody, entries: readonly unknown[]): Interpreted {
     const [first] = entries;
-    if (!isGeoJson(first)) return [this.#document(received, entries)];
-    if (entries.length === 1) return this.#one(received, first, 'created');
-    const stored = entries.findIndex((entry) => received.elementsOf(entry) !== null);
-    if (stored >= 0) {
+    if (!isGeoJson(first)) return [this.#readDocument(received, entries)];
+    if (entries.length === 1) return this.#interpretEntry(received, first, 'created');
+    const collectionIndex = entries.findIndex((entry) => received.elementsOf(entry) !== null);
+    if (collectionIndex >= 0) {
       throw new BadParameterError(
-        `GeoJSON entry ${stored}: a FeatureCollection must not be one of several entries; send it alone.`,
+        `GeoJSON entry ${collectionIndex}: a FeatureCollection must not be one of several entries; send it alone.`,
       );
     }
-    return isLong(entries) ? new LongGeoJson(entries) : this.#converted(entries);
+    return isLong(entries) ? new LongGeoJson(entries) : this.#convert(entries);
   }
 
-  async #list(
+  async #interpretList(
     received: ReceivedBody,
     entries: readonly unknown[],
     signal: AbortSignal | undefined,
@@ -148,13 +148,13 @@ export class AnnotationBodies {
     }
     const incoming: IncomingAnnotation[] = [];
     const converted: unknown[] = [];
-    let bare = -1;
+    let firstBare = -1;
     let skipped = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
       let interpreted: Interpreted;
       try {
-        interpreted = this.#one(received, entry, 'list');
+        interpreted = this.#interpretEntry(received, entry, 'list');
         if (interpreted instanceof LongGeoJson)
           throw new BadParameterError(
             'this GeoJSON geometry or feature is too long to be sent alone; send it in a FeatureCollection.',
@@ -163,7 +163,7 @@ export class AnnotationBodies {
         throw inEntry(error, index);
       }
       if (interpreted instanceof ConvertedGeoJson) {
-        if (bare < 0) bare = index;
+        if (firstBare < 0) firstBare = index;
         converted.push(interpreted.document);
         skipped += interpreted.skipped;
       } else {
@@ -172,23 +172,23 @@ export class AnnotationBodies {
       }
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (bare < 0) return incoming;
+    if (firstBare < 0) return incoming;
     // Elements that are already stored cannot be read a second time.
     if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
-        `Entry ${bare} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
+        `Entry ${firstBare} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
       );
     }
     return new ConvertedGeoJson(converted, skipped);
   }
 
-  #one(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
+  #interpretEntry(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
         if (elements !== null) throw new BadParameterError(emptyGeoJson(received.skippedOf(value)));
         if (isLong(value)) return new LongGeoJson([value]);
-        return this.#converted(value);
+        return this.#convert(value);
       }
       const head = headMembers(received.annotationOf(value) ?? {});
       // Geographic programs name collections with a member that the GeoJSON standard does not define.
@@ -197,21 +197,22 @@ export class AnnotationBodies {
         { head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements, skipped: received.skippedOf(value) },
       ];
     }
-    if (form !== 'created' && isObject(value) && isObject(value.annotation)) return [this.#document(received, value.annotation)];
-    return [this.#document(received, value)];
+    if (form !== 'created' && isObject(value) && isObject(value.annotation))
+      return [this.#readDocument(received, value.annotation)];
+    return [this.#readDocument(received, value)];
   }
 
-  #converted(value: unknown): ConvertedGeoJson {
+  #convert(value: unknown): ConvertedGeoJson {
     const { document, skipped } = geoJsonToAnnotation(value, this.brand);
     return new ConvertedGeoJson(document, skipped);
   }
 
-  #document(received: ReceivedBody, value: unknown): IncomingAnnotation {
+  #readDocument(received: ReceivedBody, value: unknown): IncomingAnnotation {
     if (!isObject(value)) throw schemaError(`document: must be an object, not ${describeValue(value)}`);
     const elements = received.elementsOf(value);
     // An empty name marks a document with elements as not empty, so that it gets the default name.
-    const named = withDefaultName(elements === null ? value : { name: '', ...value }, new Date());
-    return { head: this.checkHead(named), elements };
+    const document = withDefaultName(elements === null ? value : { name: '', ...value }, new Date());
+    return { head: this.checkHead(document), elements };
   }
 }
 

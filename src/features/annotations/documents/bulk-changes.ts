@@ -30,7 +30,7 @@ interface IntentionDocument {
 
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
-/** A change that is older than this is continued by another process, even if its process may be alive. Doing it twice does no harm. */
+/** After this many milliseconds, another process continues a change, even if the first one may be alive. Doing it twice does no harm. */
 const staleMs = 10 * 60_000;
 
 /** Options of {@link ManyAnnotations}. */
@@ -60,24 +60,24 @@ export class ManyAnnotations {
    * @param options `keepCreators`: whether creators that have access by the new list keep a higher level on their annotations
    */
   setAccess(selection: AnnotationSelection, access: AccessFields, { keepCreators }: { keepCreators: boolean }): Promise<number> {
-    return this.#undertake(selection, { kind: 'access', access: accessFields(access), keepCreators });
+    return this.#recordAndCarryOut(selection, { kind: 'access', access: accessFields(access), keepCreators });
   }
 
   /** Removes annotations, or marks them as deleted. @returns their number, as for {@link setAccess}. */
   remove(selection: AnnotationSelection): Promise<number> {
-    return this.#undertake(selection, { kind: 'removal' });
+    return this.#recordAndCarryOut(selection, { kind: 'removal' });
   }
 
-  async #undertake(selection: AnnotationSelection, change: Change): Promise<number> {
+  async #recordAndCarryOut(selection: AnnotationSelection, change: Change): Promise<number> {
     const { model, own } = this.options;
     const _id = `${processName()}:${new own.connection.base.Types.ObjectId().toHexString()}`;
     const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.nextVersion() };
     try {
       await this.#intentions.insertOne(intention);
       step('annotations:noted');
-      const counted = { count: 0 };
-      return await inTime(this.#carryOut(intention, counted), {
-        answer: () => counted.count,
+      const progress = { count: 0 };
+      return await inTime(this.#carryOut(intention, progress), {
+        answer: () => progress.count,
         failed: (err) => {
           this.options.logger.warn({ err }, 'Annotations:Change:Failed');
           this.#retryLater(intention);
@@ -89,32 +89,32 @@ export class ManyAnnotations {
     }
   }
 
-  /** @param counted receives the number of annotations changed so far. */
-  async #carryOut({ _id, selection, change, version }: IntentionDocument, counted = { count: 0 }): Promise<number> {
+  /** @param progress receives the number of annotations changed so far. */
+  async #carryOut({ _id, selection, change, version }: IntentionDocument, progress = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
     for await (const filter of this.#filters(selection)) {
       if (change.kind === 'access') {
-        const keepers = change.keepCreators ? await this.#creatorsLetIn(filter, change.access) : [];
-        counted.count += await model.setAccessOfAll(filter, { change: change.access, version, keepers });
+        const keepers = change.keepCreators ? await this.#creatorsWithAccess(filter, change.access) : [];
+        progress.count += await model.setAccessOfAll(filter, { change: change.access, version, keepers });
       } else
-        counted.count += await lifecycle.discard(
+        progress.count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
       step('annotations:changed');
     }
     await this.#intentions.deleteOne({ _id });
-    return counted.count;
+    return progress.count;
   }
 
   /** The creators of annotations to whom an access list gives access: by name, through a group, or because it is public. */
-  async #creatorsLetIn(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
+  async #creatorsWithAccess(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
     const { model, permissions } = this.options;
-    const letIn: string[] = [];
+    const creators: string[] = [];
     for (const id of await model.creators(filter)) {
       const level = await permissions.level({ access, public: isPublic }, { id, admin: false, scopes: [] });
-      if (level >= 0) letIn.push(id);
+      if (level >= 0) creators.push(id);
     }
-    return letIn;
+    return creators;
   }
 
   async *#filters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
@@ -128,7 +128,7 @@ export class ManyAnnotations {
   #retryLater(intention: IntentionDocument): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      this.#carryOutIfNoted(intention._id).catch((err: unknown) => {
+      this.#carryOutIfRecorded(intention._id).catch((err: unknown) => {
         this.options.logger.warn({ err }, 'Annotations:Change:Failed');
         this.#retryLater(intention);
       });
@@ -137,7 +137,7 @@ export class ManyAnnotations {
     this.#timers.add(timer);
   }
 
-  async #carryOutIfNoted(_id: string): Promise<boolean> {
+  async #carryOutIfRecorded(_id: string): Promise<boolean> {
     const intention = await this.#intentions.findOne({ _id });
     if (intention === null) return false;
     await this.#carryOut(intention);
@@ -151,7 +151,7 @@ export class ManyAnnotations {
       signal.throwIfAborted();
       if (!hasEnded(_id) && at.getTime() >= Date.now() - staleMs) continue;
       try {
-        if (await this.#carryOutIfNoted(_id)) annotationChanges += 1;
+        if (await this.#carryOutIfRecorded(_id)) annotationChanges += 1;
       } catch (err) {
         if (isDatabaseOutage(err)) throw err;
         // The failure does not stop the sweep, and the next sweep tries again.

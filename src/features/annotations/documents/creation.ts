@@ -30,7 +30,7 @@ export const creationRoute = {
   ],
 } as const;
 
-/** Creates what a body describes: one annotation, or a list of them, as documents; or one as a table of shapes, by its `Content-Type`. */
+/** Creates the annotations in a body: by its `Content-Type`, one from a table of shapes; otherwise one or a list, from documents. */
 export async function createAnnotations(
   form: 'created' | 'list',
   item: ItemRecord,

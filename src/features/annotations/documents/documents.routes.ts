@@ -30,7 +30,7 @@ const changeErrors = [
   'busy',
 ] as const;
 
-const writing =
+const ifMatchDescription =
   'With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.';
 
 const schema = defineRoute({
@@ -56,8 +56,8 @@ const create = defineRoute({
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
     const result = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
-    const answering = { annotation: result.created[0]!, caller, signal };
-    return replyWithElements(services.annotations, answering, skippedHeader(result.skipped));
+    const context = { annotation: result.created[0]!, caller, signal };
+    return replyWithElements(services.annotations, context, skippedHeader(result.skipped));
   },
 });
 
@@ -141,14 +141,14 @@ const format = defineRoute({
     const { permissions, geoJson, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
     // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
-    const shown = await overlayImages.readable(annotation.elements.references, caller);
-    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
+    const readableImages = await overlayImages.readable(annotation.elements.references, caller);
+    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sent });
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
     if (unchanged !== null) return unchanged;
     const write = async () => {
       const sizes: [string, OverlaySize | null][] = [];
-      for (const itemId of shown.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);
+      for (const itemId of readableImages.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);
       return geoJson.write(annotation, params.format, sizes, signal);
     };
     const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
@@ -160,7 +160,7 @@ const replace = defineRoute({
   method: 'put',
   path: '/annotation/:id',
   summary: 'Replace an annotation, move it to another item, or store it again unchanged.',
-  description: `The body is an annotation document; without \`elements\`, the stored elements stay. ${writing} A change by somebody else while the body is sent is a conflict (409).`,
+  description: `The body is an annotation document; without \`elements\`, the stored elements stay. ${ifMatchDescription} A change by somebody else while the body is sent is a conflict (409).`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -176,8 +176,8 @@ const replace = defineRoute({
     precondition?.(current);
     const request = { id: params.id, caller, signal, precondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
-    const sent = await bodyOrNull(body);
-    const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: sent, item });
+    const chunks = await bodyOrNull(body);
+    const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: chunks, item });
     return elementsSent
       ? replyWithElements(annotations, { annotation, caller, signal })
       : replyWithoutElements(annotations, { annotation, caller });
@@ -188,7 +188,7 @@ const patch = defineRoute({
   method: 'patch',
   path: '/annotation/:id',
   summary: 'Change parts of an annotation by a list of operations {op, path, value}.',
-  description: `Paths: a field, or \`elements/id:<id>\` and below. Either all operations are applied or none. ${writing} Without it, the current version is patched even if somebody else has just written it. Only the packs of the affected elements are written.`,
+  description: `Paths: a field, or \`elements/id:<id>\` and below. Either all operations are applied or none. ${ifMatchDescription} Without it, the current version is patched even if somebody else has just written it. Only the packs of the affected elements are written.`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -209,7 +209,7 @@ const remove = defineRoute({
   method: 'delete',
   path: '/annotation/:id',
   summary: 'Delete an annotation. If versions are kept, reverting restores it.',
-  description: writing,
+  description: ifMatchDescription,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,

@@ -46,8 +46,8 @@ export class AnnotationEdits {
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch refers to elements by id, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
-      const writing = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
-      const changed = await editing.change(current.elements, { put, remove }, writing);
+      const writeOptions = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
+      const changed = await editing.change(current.elements, { put, remove }, writeOptions);
       return { head, elements: await this.#withReferences(current.elements, changed, editing, request) };
     };
     return this.writer.merge(request, { ids, apply });
@@ -94,8 +94,12 @@ export class AnnotationEdits {
     let changed: ChangedElements;
     const apply: MergedChange['apply'] = async (current, editing) => {
       const edit = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
-      const writing = { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError };
-      changed = await editing.change(current.elements, edit, writing);
+      const writeOptions = {
+        ...(request.signal && { signal: request.signal }),
+        ...this.#sizes(request),
+        raise: patchSchemaError,
+      };
+      changed = await editing.change(current.elements, edit, writeOptions);
       return { elements: await this.#withReferences(current.elements, changed, editing, request) };
     };
     const annotation = await this.writer.merge(request, { ids, apply });

@@ -13,7 +13,7 @@ export interface FeaturesInput {
   /** JSON texts of elements, joined by commas; a comma may come first. */
   elements: Uint8Array;
   format: 'geojson' | 'qupath';
-  /** JSON text of the annotation without its elements; `null` if the first feature, which has it, is written. */
+  /** JSON text of the annotation without its elements; `null` once the first feature, which contains it, is written. */
   head: Uint8Array | null;
   written: WrittenFeatures;
   brand: string;

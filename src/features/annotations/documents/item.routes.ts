@@ -18,12 +18,12 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 async function* listChunks(
   { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
-  { caller, signal, began }: { caller: Caller | null; signal: AbortSignal; began: (annotation: AnnotationRecord) => void },
+  { caller, signal, onBegin }: { caller: Caller | null; signal: AbortSignal; onBegin: (annotation: AnnotationRecord) => void },
 ): AsyncGenerator<Buffer | string> {
   let separator = '[';
   for (let next = await annotations.next(); next.done !== true; next = await annotations.next()) {
     const annotation = next.value;
-    began(annotation);
+    onBegin(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
     const waiting = { queue: reading, caller, patient: separator !== '[' };
@@ -48,24 +48,29 @@ const get = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
   async handle({ granted: item, query, caller, headers, signal }, { annotations }) {
-    const listed = () => annotations.lists.ofItem(item.id, caller, query.ids);
-    const tag = await tagOfAll(annotations, listed(), caller);
+    const listAnnotations = () => annotations.lists.ofItem(item.id, caller, query.ids);
+    const tag = await tagOfList(annotations, listAnnotations(), caller);
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
-    let sent: AnnotationRecord | undefined;
-    const began = (annotation: AnnotationRecord) => (sent = annotation);
-    const chunks = listChunks(annotations, listed(), { caller, signal, began });
+    let lastBegun: AnnotationRecord | undefined;
+    const onBegin = (annotation: AnnotationRecord) => (lastBegun = annotation);
+    const chunks = listChunks(annotations, listAnnotations(), { caller, signal, onBegin });
     return Reply.stream(await withFirstChunk(chunks), 'application/json', {
       headers: annotationHeaders(tag),
-      permitted: async () => sent && annotations.writer.load(sent.id, 0, caller, { deletedToo: true }),
+      permitted: async () => lastBegun && annotations.writer.load(lastBegun.id, 0, caller, { deletedToo: true }),
     });
   },
 });
 
 /** Entity tag of a list of annotations with their elements. */
-async function tagOfAll({ permissions }: AnnotationServices, listed: AsyncIterable<AnnotationRecord>, caller: Caller | null) {
+async function tagOfList(
+  { permissions }: AnnotationServices,
+  annotations: AsyncIterable<AnnotationRecord>,
+  caller: Caller | null,
+) {
   const tags: string[] = [];
-  for await (const annotation of listed) tags.push(annotationTag(annotation, await permissions.shownLevel(annotation, caller)));
+  for await (const annotation of annotations)
+    tags.push(annotationTag(annotation, await permissions.shownLevel(annotation, caller)));
   return entityTag(tags.join());
 }
 
@@ -100,7 +105,7 @@ const remove = defineRoute({
     const item = await items.loadFresh(params.id, 1, caller);
     const { lists, permissions, many } = annotations;
     // All rights are checked first, because a refusal in the middle would leave some annotations deleted.
-    for await (const annotation of lists.all({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
+    for await (const annotation of lists.listAll({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
     return many.remove({ itemId: item.id });
   },
 });

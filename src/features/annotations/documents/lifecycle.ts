@@ -22,8 +22,8 @@ export interface CreateOptions extends ReceiveOptions {
   idAt?: (index: number) => string;
 }
 
-/** Number of annotations that are removed, or whose removal is told, at the same time. */
-const discardedTogether = 8;
+/** Number of annotations that are removed, or whose creators are notified, at the same time. */
+const maxConcurrentRemovals = 8;
 
 /** Creates, replaces, copies and removes annotations. Their elements are in the store, and become visible when the annotation refers to them. */
 export class AnnotationLifecycle {
@@ -96,7 +96,7 @@ export class AnnotationLifecycle {
    */
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;
-    for (let looksLeft = 3; ; looksLeft--) {
+    for (let triesLeft = 3; ; triesLeft--) {
       const missing: NewAnnotation[] = [];
       for (const annotation of annotations) {
         if (annotation.id === undefined || (await model.find(annotation.id)) === null) missing.push(annotation);
@@ -104,7 +104,7 @@ export class AnnotationLifecycle {
       try {
         return await model.insert(missing);
       } catch (error) {
-        if (looksLeft === 0 || !isDuplicateKey(error)) throw error;
+        if (triesLeft === 0 || !isDuplicateKey(error)) throw error;
       }
     }
   }
@@ -169,9 +169,9 @@ export class AnnotationLifecycle {
     const { model } = this.options;
     for (;;) {
       const current = await this.writer.loadForChange(request, { deletedToo: true });
-      const keeps = await this.writer.keepsHistory();
-      if (keeps && !current.active) return;
-      if (keeps ? await model.deactivate(current.id, current.version) : await this.#removeNow(current)) {
+      const keepsHistory = await this.writer.keepsHistory();
+      if (keepsHistory && !current.active) return;
+      if (keepsHistory ? await model.deactivate(current.id, current.version) : await this.#removeNow(current)) {
         await this.writer.notify(current.creatorId, 'remove', current);
         return;
       }
@@ -194,13 +194,13 @@ export class AnnotationLifecycle {
   /** Removes annotations or marks them as deleted, without checking rights. @returns the number of annotations that were active. */
   async discard(annotations: AsyncIterable<AnnotationRecord> | Iterable<AnnotationRecord>): Promise<number> {
     const { model } = this.options;
-    const keeps = await this.writer.keepsHistory();
+    const keepsHistory = await this.writer.keepsHistory();
     let count = 0;
-    for await (const some of inParts(annotations, idsPerQuery)) {
-      const active = some.filter((annotation) => annotation.active);
-      if (keeps) await model.deactivateAll(active.map(({ id }) => id));
-      else await mapConcurrently(some, discardedTogether, (annotation) => this.#removeLatest(annotation));
-      await mapConcurrently(active, discardedTogether, (annotation) =>
+    for await (const batch of inParts(annotations, idsPerQuery)) {
+      const active = batch.filter((annotation) => annotation.active);
+      if (keepsHistory) await model.deactivateAll(active.map(({ id }) => id));
+      else await mapConcurrently(batch, maxConcurrentRemovals, (annotation) => this.#removeLatest(annotation));
+      await mapConcurrently(active, maxConcurrentRemovals, (annotation) =>
         this.writer.notify(annotation.creatorId, 'remove', annotation),
       );
       count += active.length;
@@ -209,8 +209,8 @@ export class AnnotationLifecycle {
   }
 
   /** Removes an annotation although others are changing it. */
-  async #removeLatest(listed: AnnotationRecord): Promise<void> {
-    let annotation: AnnotationRecord | null = listed;
+  async #removeLatest(initial: AnnotationRecord): Promise<void> {
+    let annotation: AnnotationRecord | null = initial;
     while (annotation !== null && !(await this.#removeNow(annotation))) annotation = await this.options.model.find(annotation.id);
   }
 
@@ -220,8 +220,8 @@ export class AnnotationLifecycle {
     const source = await this.writer.load(id, 0, caller);
     const copied = await store.share(source.elements.family, async () => {
       const { head, elements } = await this.writer.load(id, 0, caller);
-      const [made] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
-      return made!;
+      const [copy] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
+      return copy!;
     });
     await this.writer.notify(copied.creatorId, 'create', copied);
     return copied;
@@ -231,8 +231,8 @@ export class AnnotationLifecycle {
   async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
     const { model, store, permissions } = this.options;
     const initial = await permissions.initial(item, ownerId);
-    const listed = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
-    for await (const { id, elements } of listed) {
+    const annotations = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
+    for await (const { id, elements } of annotations) {
       await store.share(elements.family, async () => {
         const source = await model.find(id);
         if (source === null || !source.active || source.itemId !== sourceItemId) return;

@@ -79,37 +79,37 @@ export class MergedChanges {
   /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */
   join(admitted: Admitted): Promise<Step> {
     const { id, caller, signal } = admitted.request;
-    return this.#queues.run(id, () => this.#wait(admitted), { signal, caller: callerName(caller) });
+    return this.#queues.run(id, () => this.#enqueue(admitted), { signal, caller: callerName(caller) });
   }
 
-  #wait(admitted: Admitted): Promise<Step> {
+  #enqueue(admitted: Admitted): Promise<Step> {
     const { request, change, admit } = admitted;
     const { id } = request;
     return new Promise((resolve, reject) => {
       // Work and log lines for a change belong to its own request, not to the one that wrote first.
-      const own = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
-      const waiting = { ...admitted, ...own, resolve, reject };
+      const boundFunctions = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
+      const waiting = { ...admitted, ...boundFunctions, resolve, reject };
       const next = this.#next.get(id);
       if (next !== undefined) next.push(waiting);
       else {
         this.#next.set(id, [waiting]);
-        void this.#makeAll(id);
+        void this.#makeAllChanges(id);
       }
     });
   }
 
-  async #makeAll(id: string): Promise<void> {
+  async #makeAllChanges(id: string): Promise<void> {
     const { changing } = this.options;
     for (let next = this.#next.get(id)!; next.length > 0;) {
       const { caller } = next[0]!.request;
-      await changing.run(() => this.#make(id, next.splice(0)), { caller: callerName(caller), patient: true });
+      await changing.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), patient: true });
     }
     this.#next.delete(id);
     this.#latest.delete(id);
   }
 
   /** Makes changes together, and settles each; it never rejects. */
-  async #make(id: string, changes: Waiting[]): Promise<void> {
+  async #makeChanges(id: string, changes: Waiting[]): Promise<void> {
     const deadline = performance.now() + mergePatienceMs;
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
       try {
@@ -153,8 +153,8 @@ export class MergedChanges {
     await Promise.all(
       changes.map(async (change) => {
         const { admitted } = change;
-        const isSame = admitted.accessStamp === current?.accessStamp && admitted.itemId === current.itemId;
-        if (isSame && now - change.admittedAt < admissionMs) return;
+        const hasSameAccess = admitted.accessStamp === current?.accessStamp && admitted.itemId === current.itemId;
+        if (hasSameAccess && now - change.admittedAt < admissionMs) return;
         try {
           change.admitted = await change.admit();
           change.admittedAt = performance.now();
@@ -169,7 +169,7 @@ export class MergedChanges {
   }
 
   /**
-   * Applies changes to a version and writes the result. @returns the outcome of the first changes, of at least one. @throws
+   * Applies changes to a version and writes the result. @returns the outcomes of the first changes, at least one. @throws
    * Superseded
    */
   async #write(current: AnnotationRecord, changes: readonly Waiting[]): Promise<Outcome[]> {
@@ -219,8 +219,8 @@ export class MergedChanges {
     });
     this.#latest.set(current.id, written);
     const { access, public: isPublic, publicFlags, accessStamp } = written;
-    const now = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
-    for (const each of steps) each.changed = { ...each.changed, ...now };
+    const currentAccess = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
+    for (const each of steps) each.changed = { ...each.changed, ...currentAccess };
     return outcomes;
   }
 }

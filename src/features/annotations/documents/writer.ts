@@ -124,25 +124,25 @@ export class AnnotationWriter {
     await this.notify(current.creatorId, 'update', current);
   }
 
-  /** The error to answer with if `commit` has thrown another. */
-  async explain(error: unknown, request: ChangeRequest, read: AnnotationRecord): Promise<unknown> {
+  /** The error to answer with when `commit` has failed. */
+  async explain(error: unknown, request: ChangeRequest, original: AnnotationRecord): Promise<unknown> {
     if (!(error instanceof Superseded)) return error;
     // Answers 412 if the request named a version, 404 if the annotation no longer exists.
-    const now = await this.loadForChange(request);
+    const latest = await this.loadForChange(request);
     return new LargeImageError(
       'conflict',
-      `Someone else has changed the annotation: it was at version ${read.version} and is now at ${now.version}. Nothing was stored.`,
+      `Someone else has changed the annotation: it was at version ${original.version} and is now at ${latest.version}. Nothing was stored.`,
     );
   }
 
   /** Sends a message, if the user may still read the annotation. A failure is only logged: it does not undo the change. */
-  async notify(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
+  async notify(userId: string | null, event: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;
     // The creator may have lost access.
     if ((await permissions.level(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
-    const type = `large_image_annotation.${what}`;
+    const type = `large_image_annotation.${event}`;
     const expires = new Date(Date.now() + notificationLifetimeMs);
     try {
       await notify({ userId, type, data: { _id: id, itemId }, expires });

@@ -10,7 +10,7 @@ import { annotationEventStream } from './event-stream.js';
 import { annotationPaging, pagingOf } from '../../parameters.js';
 import { annotationListSchema } from '../../schemas.js';
 import { replyPage } from '../../replies.js';
-import { filteredView, privately, withoutElements } from '../../views.js';
+import { filteredView, privateHeaders, withoutElements } from '../../views.js';
 
 /** Checks that the caller may read an item. The error names the item, not its folder as usual. @throws UnknownIdError, AccessDeniedError */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
@@ -129,11 +129,11 @@ const counts = defineRoute({
     for (const part of ids) if (!isId(part)) throw new InvalidError(`Invalid ObjectId: ${part}`, 'id');
     if (ids.length > maxItems) throw new InvalidError(`At most ${maxItems} items can be counted at once.`, 'items');
     const itemIds = ids.map((part) => part.toLowerCase());
-    const { counts: found, referenced } = await annotations.lists.counts(itemIds, caller);
+    const { counts: countByItem, referenced } = await annotations.lists.counts(itemIds, caller);
     const result: Record<string, unknown> = {};
-    for (const itemId of itemIds) result[itemId] = found.get(itemId) ?? 0;
+    for (const itemId of itemIds) result[itemId] = countByItem.get(itemId) ?? 0;
     if (referenced.size > 0) result.referenced = Object.fromEntries([...referenced].map((itemId) => [itemId, true]));
-    return Reply.json(result, { headers: privately });
+    return Reply.json(result, { headers: privateHeaders });
   },
 });
 
@@ -157,7 +157,7 @@ const images = defineRoute({
     const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };
     const { items, total } = await annotations.lists.images(search, { limit, offset, sort: field, direction }, caller);
     const docs = items.map((item) => ({ ...records.itemView(item), _modelType: 'item' }));
-    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privately } });
+    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privateHeaders } });
   },
 });
 
@@ -189,7 +189,7 @@ const old = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.oldInTime({ ageDays: query.age, keep: query.versions, remove: false }),
+    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keep: query.versions, remove: false }),
 });
 
 const removeOld = defineRoute({
@@ -202,7 +202,7 @@ const removeOld = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
-    annotations.cleanup.oldInTime({ ageDays: query.age, keep: query.versions, remove: true }),
+    annotations.cleanup.cleanUpOldInTime({ ageDays: query.age, keep: query.versions, remove: true }),
 });
 
 /** Routes for lists of all annotations. */

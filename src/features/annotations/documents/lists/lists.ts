@@ -54,7 +54,7 @@ export class AnnotationLists {
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
-  /** A page of the deleted annotations of an item that the caller may change, and so bring back. */
+  /** A page of the deleted annotations of an item that the caller may change, and can therefore restore. */
   async deleted(itemId: string, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
     const filter: AnnotationFilter = { ...(await permissions.permitted(caller, 1)), itemIds: [itemId], active: false };
@@ -71,7 +71,7 @@ export class AnnotationLists {
     const { model, permissions } = this.options;
     const filter = { ...(await permissions.permitted(caller, 0)), itemIds: [itemId] };
     const keys = (await model.keys(filter, [['_id', 1]], 0)).filter(({ id }) => ids?.has(id) ?? true);
-    for await (const annotation of model.some(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
+    for await (const annotation of model.findByIds(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
   }
 
   /** Number of active annotations of an item, without regard to access. */
@@ -80,7 +80,7 @@ export class AnnotationLists {
   }
 
   /**
-   * Number of active annotations of each item that the caller may read, and those of the items to which image and pixelmap elements of
+   * Counts the active annotations of each item that the caller may read, and finds the items to which image and pixelmap elements of
    * readable annotations refer.
    *
    * @throws UnknownIdError, AccessDeniedError if an item does not exist or the caller may not read it.
@@ -101,7 +101,7 @@ export class AnnotationLists {
     return { counts, referenced };
   }
 
-  /** Number of active annotations of each item that the caller may read, without a check of their access to the items. */
+  /** Number of active annotations of each item that the caller may read. Access to the items is not checked. */
   async countsOf(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, number>> {
     const { model, permissions } = this.options;
     return model.countByItem({ ...(await permissions.permitted(caller, 0)), itemIds });
@@ -115,14 +115,14 @@ export class AnnotationLists {
     const { annotations, total } = await this.find({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
     let version: number | null = null;
     for await (const newest of annotations) version = newest.version;
-    const allowed = async (level: 1 | 2) =>
+    const countAtLevel = async (level: 1 | 2) =>
       total === 0
         ? 0
         : this.options.model.count({ ...(await this.options.permissions.permitted(caller, level)), itemIds: [itemId] });
-    return { total, version, writable: await allowed(1), administered: await allowed(2) };
+    return { total, version, writable: await countAtLevel(1), administered: await countAtLevel(2) };
   }
 
-  /** A page of the items with active annotations that the caller may read, and the number of all. */
+  /** A page of the items with active annotations that the caller may read, and the total number of these items. */
   async images(
     query: { creatorId?: string | undefined; imageName?: string | undefined },
     paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
@@ -139,9 +139,9 @@ export class AnnotationLists {
     const items: ItemRecord[] = [];
     let total = 0;
     for await (const part of ids) {
-      const found = new Map((await records.findItems(part, filter)).map((item) => [item.id, item]));
+      const itemsById = new Map((await records.findItems(part, filter)).map((item) => [item.id, item]));
       for (const id of part) {
-        const item = found.get(id);
+        const item = itemsById.get(id);
         if (item === undefined || !matches(item.name)) continue;
         if (total >= paging.offset && total < end) items.push(item);
         total += 1;
@@ -155,14 +155,14 @@ export class AnnotationLists {
     const { model, permissions, records } = this.options;
     const permitted = await permissions.permitted(caller, 0);
     const filter = await this.access.filter(caller, 'item', 0);
-    const found: string[] = [];
+    const imageIds: string[] = [];
     for await (const itemIds of records.itemIdsIn(folderId, { recurse })) {
       const counts = await model.countByItem({ ...permitted, itemIds });
       for (const part of batches([...counts.keys()])) {
-        for (const { id } of await records.findItems(part, filter)) found.push(id);
+        for (const { id } of await records.findItems(part, filter)) imageIds.push(id);
       }
     }
-    return found.sort();
+    return imageIds.sort();
   }
 
   /** The conditions of a folder's list as plain data, which can be stored and evaluated again later. */
@@ -183,13 +183,13 @@ export class AnnotationLists {
     let total = 0;
     let keys: AnnotationKey[] = [];
     for await (const filter of this.#inFolder(search)) {
-      const found = await model.keys(filter, sort, end === Infinity ? 0 : end);
-      total += found.length < end ? found.length : await model.count(filter);
-      for (const key of found) keys.push(key);
+      const batchKeys = await model.keys(filter, sort, end === Infinity ? 0 : end);
+      total += batchKeys.length < end ? batchKeys.length : await model.count(filter);
+      for (const key of batchKeys) keys.push(key);
       if (keys.length > 2 * end) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, end);
     }
     keys.sort((a, b) => compareKeys(a, b, sort));
-    return { annotations: model.some(keys.slice(offset, end).map(({ id }) => id)), total };
+    return { annotations: model.findByIds(keys.slice(offset, end).map(({ id }) => id)), total };
   }
 
   /** Whether a folder's list is not empty. */
@@ -201,7 +201,7 @@ export class AnnotationLists {
   }
 
   /** All matching annotations, which are read as they are consumed. */
-  all(filter: AnnotationFilter): AsyncGenerator<AnnotationRecord> {
+  listAll(filter: AnnotationFilter): AsyncGenerator<AnnotationRecord> {
     return this.options.model.list(filter, { limit: 0, offset: 0, sort: [['_id', 1]] });
   }
 }

@@ -22,7 +22,7 @@ export class AnnotationMetadataSearch {
     private readonly access: HostAccess,
   ) {}
 
-  /** The items, without duplicates, by the age of their first matching annotation. @throws BadParameterError for other types than `item`. */
+  /** The items without duplicates, sorted by the age of their first matching annotation. @throws BadParameterError for types other than `item`. */
   async search(request: MetadataSearchRequest, caller: Caller | null): Promise<{ item: StoredDocument[] } | []> {
     const types = new Set(request.types);
     if (types.size !== 1 || !types.has('item')) {
@@ -32,21 +32,21 @@ export class AnnotationMetadataSearch {
     if (matches === 'unfinished') return { item: [] };
     if (matches === 'empty') return [];
     const { limit, offset } = request;
-    const found: StoredDocument[] = [];
-    let passed = 0;
+    const docs: StoredDocument[] = [];
+    let matchCount = 0;
     for await (const item of this.#readable(this.#itemIds(matches, caller), request.level, caller)) {
-      if (passed++ < offset) continue;
-      found.push(item.doc);
-      if (limit > 0 && found.length >= limit) break;
+      if (matchCount++ < offset) continue;
+      docs.push(item.doc);
+      if (limit > 0 && docs.length >= limit) break;
     }
-    return { item: found };
+    return { item: docs };
   }
 
   /** Ids of the items of matching annotations, without duplicates. */
   async *#itemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
     const { lists, permissions } = this.annotations;
     const seen = new Set<string>();
-    for await (const { itemId, head } of lists.all({ ...(await permissions.permitted(caller, 0)), withAttributes: true })) {
+    for await (const { itemId, head } of lists.listAll({ ...(await permissions.permitted(caller, 0)), withAttributes: true })) {
       if (seen.has(itemId) || !matches(head.attributes)) continue;
       seen.add(itemId);
       yield itemId;
@@ -55,20 +55,20 @@ export class AnnotationMetadataSearch {
 
   async *#readable(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
-    let waiting: string[] = [];
-    const matchWaiting = async () => {
+    let pending: string[] = [];
+    const matchPending = async () => {
       const items: ItemRecord[] = [];
-      for (const part of batches(waiting)) {
+      for (const part of batches(pending)) {
         const byId = new Map((await this.records.findItems(part, filter)).map((item) => [item.id, item]));
         items.push(...part.flatMap((id) => byId.get(id) ?? []));
       }
-      waiting = [];
+      pending = [];
       return items;
     };
     for await (const id of ids) {
-      waiting.push(id);
-      if (waiting.length >= itemsPerBatch) yield* await matchWaiting();
+      pending.push(id);
+      if (pending.length >= itemsPerBatch) yield* await matchPending();
     }
-    yield* await matchWaiting();
+    yield* await matchPending();
   }
 }
