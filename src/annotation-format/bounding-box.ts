@@ -4,7 +4,7 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { BoxElement } from './schema/common.js';
 
-/** The position of an element in base-layer pixels, and its details; the form of `_bbox` in the API. */
+/** The box around an element in base-layer pixels, and its details; `_bbox` in the API has this form. */
 export interface BoundingBox {
   lowx: number;
   lowy: number;
@@ -36,14 +36,14 @@ interface Ranges {
   highz: number;
 }
 
-function around(center: readonly number[], halfWidth: number, halfHeight: number): Ranges {
+function rangesAround(center: readonly number[], halfWidth: number, halfHeight: number): Ranges {
   const [x = 0, y = 0, z = 0] = center;
   return { lowx: x - halfWidth, lowy: y - halfHeight, highx: x + halfWidth, highy: y + halfHeight, lowz: z, highz: z };
 }
 
-/** Works for coordinates and for the four-number points of heatmaps. */
-function ofPoints(points: readonly (readonly number[])[]): Ranges {
-  if (points.length === 0) return around([0, 0, 0], 0, 0);
+/** The ranges of coordinates, or of the points of heatmaps, which have four numbers. */
+function rangesOfPoints(points: readonly (readonly number[])[]): Ranges {
+  if (points.length === 0) return rangesAround([0, 0, 0], 0, 0);
   let [lowx, lowy, lowz] = [Infinity, Infinity, Infinity];
   let [highx, highy, highz] = [-Infinity, -Infinity, -Infinity];
   for (let i = 0; i < points.length; i += 1) {
@@ -62,17 +62,17 @@ function ofPoints(points: readonly (readonly number[])[]): Ranges {
 }
 
 /** The tight box of a rotated rectangle or ellipse; `normal` is not considered. */
-function ofBox({ type, center, width, height, rotation = 0 }: BoxElement & { type: string }): Ranges {
+function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement & { type: string }): Ranges {
   const w = width / 2;
   const h = height / 2;
-  if (rotation === 0) return around(center, w, h);
+  if (rotation === 0) return rangesAround(center, w, h);
   const cos = Math.abs(Math.cos(rotation));
   const sin = Math.abs(Math.sin(rotation));
-  if (type === 'ellipse') return around(center, Math.hypot(w * cos, h * sin), Math.hypot(w * sin, h * cos));
-  return around(center, w * cos + h * sin, w * sin + h * cos);
+  if (type === 'ellipse') return rangesAround(center, Math.hypot(w * cos, h * sin), Math.hypot(w * sin, h * cos));
+  return rangesAround(center, w * cos + h * sin, w * sin + h * cos);
 }
 
-function ofGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
+function rangesOfGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
   // A choropleth has a value for each cell, the others have one for each grid line.
   const lines = interpretation === 'choropleth' ? 0 : 1;
   const [x, y, z] = origin;
@@ -112,22 +112,22 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
     case 'arrow':
     case 'polyline':
     case 'heatmap':
-      return ofPoints(element.points);
+      return rangesOfPoints(element.points);
     case 'rectangle':
     case 'rectanglegrid':
     case 'ellipse':
-      return ofBox(element);
+      return rangesOfBox(element);
     case 'circle':
-      return around(element.center, element.radius, element.radius);
+      return rangesAround(element.center, element.radius, element.radius);
     case 'point':
-      return around(element.center, pointMargin, pointMargin);
+      return rangesAround(element.center, pointMargin, pointMargin);
     case 'griddata':
-      return ofGrid(element);
+      return rangesOfGrid(element);
     case 'image':
     case 'pixelmap':
       return overlay === null
-        ? around([0, 0, 0], 0, 0)
-        : ofPoints(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0]));
+        ? rangesAround([0, 0, 0], 0, 0)
+        : rangesOfPoints(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0]));
   }
 }
 
@@ -142,19 +142,24 @@ export function boundingBox(element: AnnotationElement, overlay: OverlaySize | n
   const dx = highx - lowx;
   const dy = highy - lowy;
   const box = { lowx, lowy, lowz, highx, highy, highz, size: Math.sqrt(dx * dx + dy * dy), details: elementDetails(element) };
-  return Number.isFinite(box.size) ? box : withinNumbers(box);
+  return Number.isFinite(box.size) ? box : finiteBox(box);
 }
 
-function finite(value: number): number {
+function clampToFinite(value: number): number {
   return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 }
 
-function withinNumbers(box: BoundingBox): BoundingBox {
-  const [lowx, lowy, highx, highy] = [finite(box.lowx), finite(box.lowy), finite(box.highx), finite(box.highy)];
-  return { ...box, lowx, lowy, highx, highy, size: finite(Math.hypot(highx - lowx, highy - lowy)) };
+function finiteBox(box: BoundingBox): BoundingBox {
+  const [lowx, lowy, highx, highy] = [
+    clampToFinite(box.lowx),
+    clampToFinite(box.lowy),
+    clampToFinite(box.highx),
+    clampToFinite(box.highy),
+  ];
+  return { ...box, lowx, lowy, highx, highy, size: clampToFinite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around both. `size` is that of the union, and `details` is the sum. `null` means no box. */
+/** The box around both; `null` means no box. `size` is the size of the union, and `details` is the sum. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {
@@ -167,7 +172,7 @@ export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   };
   return {
     ...union,
-    size: finite(Math.hypot(union.highx - union.lowx, union.highy - union.lowy)),
+    size: clampToFinite(Math.hypot(union.highx - union.lowx, union.highy - union.lowy)),
     details: a.details + b.details,
   };
 }

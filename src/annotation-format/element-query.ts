@@ -27,7 +27,7 @@ export interface ElementQuery {
   centroids: boolean;
   /** Whether each element gets its `_bbox`; never with `centroids`. */
   bbox: boolean;
-  /** Whether the response contains the position of each element among all of its version. */
+  /** Whether the response contains the position of each element among all elements of its version. */
   orders: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface ElementQuery {
 const maxOrders = 100_000;
 
 /**
- * Region and size parameters, each with the box field it is compared with. Limits that are ignored when <= 0 compare with `$gte`.
+ * Region and size parameters, each with the box field it is compared with. Parameters with `$gte` are ignored at 0 and below.
  */
 const boxParameters = {
   left: { field: 'highx', operator: '$gte' },
@@ -53,9 +53,9 @@ const sortFields: ReadonlyMap<string, BoxField> = new Map<string, BoxField>([
   ['details', 'details'],
 ]);
 
-type Sent = Readonly<Record<string, string | undefined>>;
+type SentParameters = Readonly<Record<string, string | undefined>>;
 
-function numberOf(sent: Sent, name: string): number | null {
+function numberOf(sent: SentParameters, name: string): number | null {
   const text = sent[name];
   if (text === undefined || text.trim() === '') return null;
   const value = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(text) ? Number(text) : NaN;
@@ -63,7 +63,7 @@ function numberOf(sent: Sent, name: string): number | null {
   return value;
 }
 
-function countOf(sent: Sent, name: string): number {
+function countOf(sent: SentParameters, name: string): number {
   const text = sent[name];
   if (text === undefined || text.trim() === '') return 0;
   const value = /^\s*[-+]?\d+\s*$/.test(text) ? Number(text) : NaN;
@@ -72,11 +72,11 @@ function countOf(sent: Sent, name: string): number {
   return value;
 }
 
-function flagOf(sent: Sent, name: string): boolean {
+function flagOf(sent: SentParameters, name: string): boolean {
   return ['true', 'on', '1', 'yes'].includes((sent[name] ?? '').trim().toLowerCase());
 }
 
-function directionOf(sent: Sent): 1 | -1 {
+function directionOf(sent: SentParameters): 1 | -1 {
   const text = (sent.sortdir ?? '').trim();
   if (text === '' || text === '1') return 1;
   if (text === '-1') return -1;
@@ -86,7 +86,7 @@ function directionOf(sent: Sent): 1 | -1 {
 /** A path of plain names; stored fields have no other names. */
 const storedField = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
 
-function sortOf(sent: Sent): ElementQuery['sort'] {
+function sortOf(sent: SentParameters): ElementQuery['sort'] {
   const direction = directionOf(sent);
   const name = (sent.sort ?? '').trim();
   if (name === '') return ['_id', direction];
@@ -104,7 +104,7 @@ function sortOf(sent: Sent): ElementQuery['sort'] {
  * @param sent parameters by name, as text. Empty texts count as missing.
  * @throws BadParameterError that names the parameter if a number is not finite or a count is negative.
  */
-export function parseElementQuery(sent: Sent): ElementQuery {
+export function parseElementQuery(sent: SentParameters): ElementQuery {
   const conditions: BoxCondition[] = [];
   for (const [name, { field, operator }] of Object.entries(boxParameters)) {
     const value = numberOf(sent, name);
@@ -134,9 +134,9 @@ export function matchesConditions(box: BoundingBox, conditions: readonly BoxCond
   return true;
 }
 
-/** Whether a box around many elements, whose sizes go up to its `size`, may contain one that satisfies all conditions. */
+/** Whether an element in this box may satisfy all conditions. @param union the box around many elements; none of them is larger than its `size`. */
 export function mayMatchWithin(union: BoundingBox, conditions: readonly BoxCondition[]): boolean {
-  // `$gte` compares high limits and the largest size, `$lt` low limits, so the union is the most favorable box for each.
+  // Conditions with `$gte` compare upper limits and sizes, and conditions with `$lt` lower limits. If any element satisfies one, so does the union.
   return matchesConditions(union, conditions);
 }
 
@@ -187,7 +187,7 @@ export class ElementBudget {
 }
 
 /** Data of a response for {@link elementQueryEcho}. */
-export interface ElementAnswer {
+export interface ElementResponse {
   annotationId: string;
   version: number;
   /** Number of elements of this version. */
@@ -200,25 +200,25 @@ export interface ElementAnswer {
 }
 
 /** `_elementQuery` of a response, without the `props` and `propskeys` of centroids. */
-export function elementQueryEcho(query: ElementQuery, answer: ElementAnswer): Record<string, unknown> {
-  const { returned, details } = answer.budget;
+export function elementQueryEcho(query: ElementQuery, response: ElementResponse): Record<string, unknown> {
+  const { returned, details } = response.budget;
   const { offset, sort, limit, maxDetails, minElements } = query;
   const echo: Record<string, unknown> = {
     returned,
     details,
     offset,
     sort,
-    filter: filterEcho(query, answer.annotationId, answer.version),
+    filter: filterEcho(query, response.annotationId, response.version),
   };
-  if (query.conditions.length === 0) echo.count = answer.total;
+  if (query.conditions.length === 0) echo.count = response.total;
   if (limit > 0) echo.limit = limit;
   if (maxDetails > 0) echo.maxDetails = maxDetails;
   if (minElements > 0) echo.minElements = minElements;
   if (query.centroids) echo.centroids = true;
-  if (query.bbox && answer.box) {
-    const { lowx, lowy, lowz, highx, highy, highz } = answer.box;
+  if (query.bbox && response.box) {
+    const { lowx, lowy, lowz, highx, highy, highz } = response.box;
     echo.bbox = { lowx, lowy, lowz, highx, highy, highz };
   }
-  if (query.orders) echo.orders = answer.orders;
+  if (query.orders) echo.orders = response.orders;
   return echo;
 }

@@ -44,16 +44,20 @@ function arrayCheck(items: Check, { minItems, maxItems }: Limits): Check {
 function numberCheck(schema: Schema): Check {
   const minimum = Number(schema.minimum ?? -Infinity);
   const maximum = Number(schema.maximum ?? Infinity);
-  const above = Number(schema.exclusiveMinimum ?? -Infinity);
-  const integer = schema.type === 'integer';
+  const exclusiveMinimum = Number(schema.exclusiveMinimum ?? -Infinity);
+  const isInteger = schema.type === 'integer';
   return (value) =>
-    isFiniteNumber(value) && value >= minimum && value <= maximum && value > above && (!integer || Number.isInteger(value));
+    isFiniteNumber(value) &&
+    value >= minimum &&
+    value <= maximum &&
+    value > exclusiveMinimum &&
+    (!isInteger || Number.isInteger(value));
 }
 
 /**
- * Maximum number of distinct texts remembered by one check. An annotation has few colors, and a look-up is cheaper than a match.
+ * Maximum number of distinct texts that a check remembers. An annotation has few colors, and looking one up is faster than matching it.
  */
-const rememberedTexts = 256;
+const maxRememberedTexts = 256;
 
 function stringCheck(schema: Schema): Check {
   if (typeof schema.const === 'string') return (value) => value === schema.const;
@@ -65,7 +69,7 @@ function stringCheck(schema: Schema): Check {
     if (typeof value !== 'string') return false;
     if (matched.has(value)) return true;
     if (!pattern.test(value)) return false;
-    if (matched.size < rememberedTexts && value.length < 64) matched.add(value);
+    if (matched.size < maxRememberedTexts && value.length < 64) matched.add(value);
     return true;
   };
 }
@@ -89,8 +93,8 @@ function objectCheck(schema: Schema): Check {
 }
 
 /**
- * Turns a schema of this folder into a function that only says yes or no, without allocating. If it says no, the validator of the
- * schema finds the error. The function supports the keywords that the element schemas use; a test compares the verdicts of both.
+ * Turns a schema of this folder into a function that only says yes or no, without allocating memory. If it says no, the validator of
+ * the schema finds the error. The function supports the keywords that the element schemas use; a test compares it with the validator.
  *
  * @throws Error if a schema uses an unsupported type.
  */

@@ -3,20 +3,20 @@ import type { AnnotationElement } from './schema/document.js';
 
 /** Size and center of an element in base-layer pixels; x and y only. */
 export interface Measures {
-  /** `NaN` for elements that are not shapes: heat maps, grids and overlays. */
+  /** In square pixels; `NaN` for elements that are not shapes: heat maps, grids and overlays. */
   area: number;
   /** Length of a line, or perimeter of a closed shape and its holes; `NaN` as for `area`. */
   length: number;
-  /** The centroid; of elements that are not shapes, the center of their box. */
+  /** The centroid; for elements that are not shapes, the center of their box. */
   x: number;
   y: number;
 }
 
 type Point = readonly number[];
 
-/** Sums over the sides of rings and lines, relative to a first point, so that far away from the origin no digits are lost. */
+/** Sums over the sides of rings and lines. Coordinates are relative to the first point, so that no digits are lost far away from 0. */
 class Sides {
-  /** Twice the signed area of the last ring, and its moments. */
+  /** Twice the signed area of the last ring, and the sums that give its centroid. */
   area = 0;
   momentX = 0;
   momentY = 0;
@@ -42,40 +42,40 @@ class Sides {
     this.area += cross;
     this.momentX += (ax + bx) * cross;
     this.momentY += (ay + by) * cross;
-    const length = distance(bx - ax, by - ay);
+    const length = lengthOf(bx - ax, by - ay);
     this.length += length;
     this.middleX += length * ((ax + bx) / 2);
     this.middleY += length * ((ay + by) / 2);
   }
 }
 
-/** `Math.hypot` takes ten times as long, so it is used only where squares are too large or too small. */
-function distance(dx: number, dy: number): number {
+/** The length of a vector. `Math.hypot` takes ten times as long, so it is used only where squares are too large or too small. */
+function lengthOf(dx: number, dy: number): number {
   const squares = dx * dx + dy * dy;
   return squares > 1e-200 && squares < Infinity ? Math.sqrt(squares) : Math.hypot(dx, dy);
 }
 
-function ofLine(points: readonly Point[]): Measures {
+function measureLine(points: readonly Point[]): Measures {
   const origin = points[0] ?? [0, 0];
   const sides = new Sides(origin);
   for (let i = 1; i < points.length; i += 1) sides.add(points[i - 1] as Point, points[i] as Point);
-  return { area: 0, length: sides.length, ...middle(sides, origin) };
+  return { area: 0, length: sides.length, ...centerOfOutline(sides, origin) };
 }
 
 /** The center of the outline, for shapes without an area. */
-function middle({ length, middleX, middleY }: Sides, origin: Point): { x: number; y: number } {
+function centerOfOutline({ length, middleX, middleY }: Sides, origin: Point): { x: number; y: number } {
   const [x, y] = [origin[0] as number, origin[1] as number];
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };
 }
 
-function ofPolygon(rings: readonly (readonly Point[])[]): Measures {
+function measurePolygon(rings: readonly (readonly Point[])[]): Measures {
   const origin = rings[0]?.[0] ?? [0, 0];
   const sides = new Sides(origin);
   let [area, momentX, momentY] = [0, 0, 0];
   for (const [number, ring] of rings.entries()) {
     sides.startRing();
     for (let i = 0; i < ring.length; i += 1) sides.add(ring[i] as Point, ring[(i + 1) % ring.length] as Point);
-    // Holes count against the outline, in whichever direction either was drawn.
+    // The outline counts as positive and holes as negative, regardless of the directions in which they were drawn.
     const sign = (number === 0 ? 1 : -1) * Math.sign(sides.area);
     area += sign * sides.area;
     momentX += sign * sides.momentX;
@@ -83,19 +83,19 @@ function ofPolygon(rings: readonly (readonly Point[])[]): Measures {
   }
   const center =
     area === 0
-      ? middle(sides, origin)
+      ? centerOfOutline(sides, origin)
       : { x: (origin[0] as number) + momentX / (3 * area), y: (origin[1] as number) + momentY / (3 * area) };
-  return { area: withoutNoise(area / 2, origin, sides.length), length: sides.length, ...center };
+  return { area: roundedArea(area / 2, origin, sides.length), length: sides.length, ...center };
 }
 
 /**
- * An area with five decimals, as coordinates with two give it, if it is that up to the rounding errors of coordinates. Such numbers also take half as
- * many bytes in columns.
+ * The area rounded to five decimals, if the difference is only a rounding error. Areas from coordinates with two decimals have at most
+ * five. Rounded, they take half as many bytes in columns.
  */
-function withoutNoise(area: number, [x = 0, y = 0]: Point, perimeter: number): number {
+function roundedArea(area: number, [x = 0, y = 0]: Point, perimeter: number): number {
   const rounded = Math.round(area * 1e5) / 1e5;
-  const noise = 4 * Number.EPSILON * (Math.abs(x) + Math.abs(y) + perimeter) * perimeter;
-  return Math.abs(area - rounded) <= noise ? rounded : area;
+  const maxError = 4 * Number.EPSILON * (Math.abs(x) + Math.abs(y) + perimeter) * perimeter;
+  return Math.abs(area - rounded) <= maxError ? rounded : area;
 }
 
 /** Ramanujan's second approximation, which is off by less than 0.04% for any ellipse that is not almost a line. */
@@ -104,15 +104,15 @@ function ellipsePerimeter(a: number, b: number): number {
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));
 }
 
-/** Measures an element that passed validation. Holes are taken off the area; `normal` is not considered. */
+/** Measures an element that passed validation. Holes are subtracted from the area; `normal` is not considered. */
 export function measure(element: AnnotationElement, box: BoundingBox): Measures {
   switch (element.type) {
     case 'arrow':
-      return ofLine(element.points);
+      return measureLine(element.points);
     case 'polyline':
       // A ring needs three vertices.
-      if (element.closed !== true || element.points.length < 3) return ofLine(element.points);
-      return ofPolygon([element.points, ...(element.holes ?? [])]);
+      if (element.closed !== true || element.points.length < 3) return measureLine(element.points);
+      return measurePolygon([element.points, ...(element.holes ?? [])]);
     case 'point':
       return { area: 0, length: 0, x: element.center[0], y: element.center[1] };
     case 'circle': {

@@ -5,17 +5,17 @@ import { colorPattern, fillPattern, idPattern } from './schema/common.js';
 /** Makes the error that is thrown for a schema problem. */
 export type RaiseProblem = (detail: string) => LargeImageError;
 
-/** The form of messages of create, PUT and item POST. */
+/** The error for schema problems in requests that create or replace annotations, with the message that existing clients expect. */
 export function schemaError(detail: string): BadParameterError {
   return new BadParameterError(`Validation Error: JSON doesn't follow schema (${detail})`);
 }
 
-/** The form of messages of PATCH: just the detail. */
+/** The error for schema problems in PATCH requests. Its message is just the detail. */
 export function patchSchemaError(detail: string): InvalidError {
   return new InvalidError(detail);
 }
 
-/** The error with the number of the entry in a list of annotations, added after the text that existing clients expect. */
+/** The error with the number of the entry in a list of annotations. The beginning of the message, which existing clients expect, is kept. */
 export function inEntry(error: unknown, index: number): unknown {
   if (!(error instanceof BadParameterError)) return error;
   const { message } = error;
@@ -32,14 +32,14 @@ export const idsNotUnique = 'Annotation Element IDs are not unique';
 /** Longest part of a refused text that a message repeats. */
 const quotedLength = 60;
 
-/** A value as shown in messages: short texts, numbers and short lists unchanged, anything longer by its kind. */
+/** A value as shown in messages. Long texts are cut; long lists and objects are only named. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
     return value.length <= quotedLength ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, quotedLength))}…`;
   }
   if (Array.isArray(value)) {
-    const simple = value.length <= 4 && value.every((entry) => typeof entry !== 'object' || entry === null);
-    return simple ? `[${value.map(describeValue).join(', ')}]` : `an array of ${value.length}`;
+    const isShort = value.length <= 4 && value.every((entry) => typeof entry !== 'object' || entry === null);
+    return isShort ? `[${value.map(describeValue).join(', ')}]` : `an array of ${value.length}`;
   }
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);
@@ -61,7 +61,7 @@ const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-/** Converts a JSON pointer to the notation of programmers: `/points/2/1` to `.points[2][1]`. */
+/** Converts a JSON pointer to the notation of JavaScript: `/points/2/1` to `.points[2][1]`. */
 function pathText(pointer: string): string {
   return pointer
     .split('/')
@@ -77,7 +77,7 @@ function sizeRule(schema: Record<string, unknown>): string {
   return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
 }
 
-/** The requirement of a schema in words; `subject` is empty for the document itself. */
+/** A schema error in words: where it is, what is required, and what was sent. `subject` is empty for the document itself. */
 export function explain(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const at = path.replace(/^\./, '') || 'document';

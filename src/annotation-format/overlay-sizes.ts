@@ -2,7 +2,7 @@ import type { OverlaySize } from './bounding-box.js';
 import { itemField } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 
-/** Size of an item's large image in pixels, `null` if it has none; for image and pixelmap elements. */
+/** Looks up the size of an item's large image, which image and pixelmap elements show; `null` if the item has none. */
 export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 
 /** Sizes of the large images of overlays, each looked up once. */

@@ -14,13 +14,13 @@ type ElementChange =
   | { kind: 'replace'; id: string; element: JsonObject }
   | { kind: 'remove'; id: string };
 
-/** The result of a patch. Unchanged objects are those of the target. */
+/** The result of a patch. Unchanged objects are the same objects as in the target. */
 export interface PatchResult {
   head: JsonObject;
   headChanged: boolean;
   /**
-   * One change for each element that differs. Added ones come last and in order; an element that is removed and added again moves
-   * to the end.
+   * One change for each element that differs. Added elements come last, in order; an element that is removed and added again moves to
+   * the end.
    */
   elements: ElementChange[];
 }
@@ -44,7 +44,7 @@ function isObject(value: unknown): value is JsonObject {
 /** Maximum number of parts of one path. Stored documents are nested less deeply. */
 const maxParts = 100;
 /** Maximum number of parts of all paths of a patch together. */
-const maxPartsTogether = 100_000;
+const maxTotalParts = 100_000;
 /** Maximum number of operations of a patch. */
 const maxOperations = 20_000;
 
@@ -52,16 +52,16 @@ function parseOperation(entry: unknown): PatchOperation {
   if (!isObject(entry) || !Object.hasOwn(entry, 'op') || !Object.hasOwn(entry, 'path')) {
     throw new InvalidError('patch missing op or path');
   }
-  const { op, path: sent, value } = entry;
-  if (typeof sent !== 'string') throw new InvalidError('patch missing op or path');
+  const { op, path: sentPath, value } = entry;
+  if (typeof sentPath !== 'string') throw new InvalidError('patch missing op or path');
   if (op !== 'add' && op !== 'replace' && op !== 'remove') throw new InvalidError('patch has invalid op');
   if (op !== 'remove' && (value === undefined || value === null)) throw new InvalidError('patch has invalid op');
-  const path = sent.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '');
-  const [first, ...rest] = path.split('/', maxParts + 1);
-  if (rest.length === maxParts) throw new InvalidError(`patch path has more than ${maxParts} parts`);
-  if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...rest], value };
-  const [target, ...keys] = rest;
-  if (target === undefined) throw notThere(path);
+  const path = sentPath.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '');
+  const [first, ...otherParts] = path.split('/', maxParts + 1);
+  if (otherParts.length === maxParts) throw new InvalidError(`patch path has more than ${maxParts} parts`);
+  if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...otherParts], value };
+  const [target, ...keys] = otherParts;
+  if (target === undefined) throw missingPathError(path);
   if (!target.startsWith('id:')) throw new InvalidError(`patch path ${path} is not handled`);
   return { op, path, elementId: target.slice(3).toLowerCase(), keys, value };
 }
@@ -79,7 +79,7 @@ export function parsePatch(body: unknown): PatchOperation[] {
     return body.map((entry) => {
       const operation = parseOperation(entry);
       parts += operation.keys.length;
-      if (parts > maxPartsTogether) throw new InvalidError(`patch has paths of more than ${maxPartsTogether} parts together`);
+      if (parts > maxTotalParts) throw new InvalidError(`patch has paths of more than ${maxTotalParts} parts together`);
       return operation;
     });
   }
@@ -93,12 +93,12 @@ export function patchedElementIds(operations: readonly PatchOperation[]): Set<st
   return new Set(operations.flatMap(({ elementId }) => (elementId === null ? [] : [elementId])));
 }
 
-function notThere(path: string): InvalidError {
+function missingPathError(path: string): InvalidError {
   return new InvalidError(`patch path ${path} does not exist`);
 }
 
-function alreadyThere(what: string): InvalidError {
-  return new InvalidError(`Cannot add ${what} as it already exists`);
+function existsError(subject: string): InvalidError {
+  return new InvalidError(`Cannot add ${subject} as it already exists`);
 }
 
 /**
@@ -110,43 +110,43 @@ const maxMovedEntries = 200_000_000;
 /** Changes containers on the path to a value. Each is copied once, and the rest is shared with the original. */
 class Editor {
   /** Copies made by this patch, which are changed in place. */
-  readonly #own = new WeakSet<object>();
+  readonly #copies = new WeakSet<object>();
   #movedEntries = 0;
 
-  /** The changed container: a copy, or the container itself if it is already one. */
+  /** The changed container: a new copy, or the container itself if it is already a copy. */
   change(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
-    const [key = '', ...rest] = keys;
+    const [key = '', ...deeperKeys] = keys;
     if (Array.isArray(container)) {
       const array = container as unknown[];
-      if (rest.length === 0) return this.#changeArray(array, key, operation);
+      if (deeperKeys.length === 0) return this.#changeArray(array, key, operation);
       const index = indexOf(key, operation);
-      if (index >= array.length) throw notThere(operation.path);
-      const below = this.change(array[index], rest, operation);
-      if (below === array[index]) return array;
-      const copy = this.#ownArray(array);
-      copy[index] = below;
+      if (index >= array.length) throw missingPathError(operation.path);
+      const changedEntry = this.change(array[index], deeperKeys, operation);
+      if (changedEntry === array[index]) return array;
+      const copy = this.#copyOfArray(array);
+      copy[index] = changedEntry;
       return copy;
     }
-    if (!isObject(container)) throw notThere(operation.path);
-    if (rest.length === 0) return this.changeObject(container, key, operation);
-    if (!Object.hasOwn(container, key)) throw notThere(operation.path);
-    const below = this.change(container[key], rest, operation);
-    return below === container[key] ? container : this.#put(container, key, below);
+    if (!isObject(container)) throw missingPathError(operation.path);
+    if (deeperKeys.length === 0) return this.changeObject(container, key, operation);
+    if (!Object.hasOwn(container, key)) throw missingPathError(operation.path);
+    const changedMember = this.change(container[key], deeperKeys, operation);
+    return changedMember === container[key] ? container : this.#setMember(container, key, changedMember);
   }
 
   /** Changes one member of an object. Adding an existing member fails. */
   changeObject(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
     const exists = Object.hasOwn(object, key);
-    if (op === 'add' && exists) throw alreadyThere(path);
-    if (op !== 'remove') return this.#put(object, key, value);
+    if (op === 'add' && exists) throw existsError(path);
+    if (op !== 'remove') return this.#setMember(object, key, value);
     if (!exists) return object;
-    const copy = this.#ownObject(object);
+    const copy = this.#copyOfObject(object);
     delete copy[key];
     return copy;
   }
 
-  #put(object: Readonly<JsonObject>, key: string, value: unknown): JsonObject {
-    const copy = this.#ownObject(object);
+  #setMember(object: Readonly<JsonObject>, key: string, value: unknown): JsonObject {
+    const copy = this.#copyOfObject(object);
     // The member is defined, not assigned, so that a key `__proto__` becomes an own property, which the validator refuses.
     Object.defineProperty(copy, key, { value, writable: true, enumerable: true, configurable: true });
     return copy;
@@ -156,51 +156,51 @@ class Editor {
     const { op, path, value } = operation;
     const index = indexOf(key, operation);
     if (op === 'remove') {
-      if (index >= array.length) throw notThere(path);
+      if (index >= array.length) throw missingPathError(path);
       this.#movedEntries += array.length - index;
       if (this.#movedEntries > maxMovedEntries) throw new InvalidError('patch removes too many entries of long lists one by one');
-      const copy = this.#ownArray(array);
+      const copy = this.#copyOfArray(array);
       copy.splice(index, 1);
       return copy;
     }
     if (index > array.length || (op === 'add' && index < array.length)) throw new InvalidError(`Cannot ${op} ${path}`);
-    const copy = this.#ownArray(array);
+    const copy = this.#copyOfArray(array);
     copy[index] = value;
     return copy;
   }
 
-  #ownArray(array: unknown[]): unknown[] {
-    if (this.#own.has(array)) return array;
+  #copyOfArray(array: unknown[]): unknown[] {
+    if (this.#copies.has(array)) return array;
     const copy = array.slice();
-    this.#own.add(copy);
+    this.#copies.add(copy);
     return copy;
   }
 
-  #ownObject(object: Readonly<JsonObject>): JsonObject {
-    if (this.#own.has(object)) return object;
+  #copyOfObject(object: Readonly<JsonObject>): JsonObject {
+    if (this.#copies.has(object)) return object;
     const copy = { ...object };
-    this.#own.add(copy);
+    this.#copies.add(copy);
     return copy;
   }
 }
 
 function indexOf(key: string, { path }: PatchOperation): number {
-  if (!/^\d{1,15}$/.test(key)) throw notThere(path);
+  if (!/^\d{1,15}$/.test(key)) throw missingPathError(path);
   return Number(key);
 }
 
 function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, editor: Editor): JsonObject {
   const { op, keys } = operation;
   const [key = ''] = keys;
-  // The head is an object, and the editor returns an object for one.
+  // The head is an object, and for an object the editor returns an object.
   if (keys.length > 1) return editor.change(head, keys, operation) as JsonObject;
   const exists = Object.hasOwn(head, key);
-  if (op === 'add' && exists && Boolean(head[key])) throw alreadyThere(key);
+  if (op === 'add' && exists && Boolean(head[key])) throw existsError(key);
   // A field that exists but is empty can be added; this replaces it.
   return editor.changeObject(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
 }
 
-/** Elements during a patch: the result of each, and the order of those added at the end. */
+/** The elements during a patch: the current state of each, and the order of the elements added at the end. */
 class ElementEdits {
   readonly #current: Map<string, JsonObject | null>;
   readonly #appended = new Set<string>();
@@ -217,16 +217,16 @@ class ElementEdits {
     const { op, path, keys } = operation;
     const element = this.#current.get(id) ?? null;
     if (keys.length > 0) {
-      if (element === null) throw notThere(path);
+      if (element === null) throw missingPathError(path);
       // Elements are found by id, so another id would mean another element.
       if (keys.length === 1 && keys[0] === 'id') throw new InvalidError(`Cannot ${op} ${path}`);
-      // An element is an object, and the editor returns an object for one.
+      // An element is an object, and for an object the editor returns an object.
       this.#set(id, this.editor.change(element, keys, operation) as JsonObject);
     } else if (op === 'remove') {
       this.#set(id, null);
       this.#appended.delete(id);
     } else {
-      if (op === 'add' && element !== null) throw alreadyThere(`element ${id}`);
+      if (op === 'add' && element !== null) throw existsError(`element ${id}`);
       if (!isObject(operation.value)) throw new InvalidError(`patch value of ${path} must be an object`);
       this.#set(id, { ...operation.value, id });
       if (element === null) this.#appended.add(id);

@@ -3,17 +3,17 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { HeatmapElement } from './schema/heatmap.js';
 
-/** How deeply objects and lists can be nested in `user` and `attributes`, which are level 1. */
+/** How deeply objects and lists can be nested in `user` and `attributes`. These two are level 1. */
 const maxFreeFormDepth = 64;
-/** Maximum number of keys of an object in them. Larger objects are slow to read and write. */
+/** Maximum number of keys of an object in `user` or `attributes`. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
 
 /** A broken rule: the property and the problem, as `.values: …`. */
 export type BrokenRule = string;
 
 /**
- * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which would be lost or worse wherever the data are merged
- * or copied. All other keys are allowed, including `$where` and `constructor`.
+ * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which could set a prototype when the data are merged or
+ * copied. All other keys are allowed, including `$where` and `constructor`.
  *
  * @returns the problem, or `null`.
  */
@@ -63,10 +63,10 @@ function checkRange(element: HeatmapElement | GridDataElement): BrokenRule | nul
     if (rises && falls) return `.rangeValues: must be weakly monotonic, but changes direction at entry ${i}`;
   }
   if (colorRange === undefined) return null;
-  const stepped = element.type === 'griddata' && element.interpretation === 'contour' && element.stepped === true;
-  const expected = colorRange.length + (stepped ? 1 : 0);
+  const isStepped = element.type === 'griddata' && element.interpretation === 'contour' && element.stepped === true;
+  const expected = colorRange.length + (isStepped ? 1 : 0);
   if (rangeValues.length === expected) return null;
-  const rule = stepped ? 'one entry more than colorRange (stepped contour)' : 'one entry for each color of colorRange';
+  const rule = isStepped ? 'one entry more than colorRange (stepped contour)' : 'one entry for each color of colorRange';
   return `.rangeValues: must have ${rule}, that is ${expected}, not ${rangeValues.length}`;
 }
 

@@ -44,14 +44,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Drops keys such as `_bbox`, because clients send back elements that they have received. Returns the value itself if it has none.
+ * The element without keys such as `_bbox`, which clients send back with elements that they have received. Returns the element itself if it
+ * has no such keys.
  */
 function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
-  let found = false;
+  let hasPrivateKeys = false;
   for (const key in element) {
-    if (key.charCodeAt(0) === 95) found = true;
+    if (key.charCodeAt(0) === 95) hasPrivateKeys = true;
   }
-  if (!found) return element;
+  if (!hasPrivateKeys) return element;
   // fromEntries only makes own properties, and a key `__proto__` begins with `_` and is dropped too.
   return Object.fromEntries(Object.entries(element).filter(([key]) => !key.startsWith('_')));
 }
@@ -94,9 +95,9 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
     const type = element.type;
     const validator = validators.get(type);
     if (validator === undefined) {
-      const wrong = type === undefined ? 'is required; it must be' : 'must be';
+      const requirement = type === undefined ? 'is required; it must be' : 'must be';
       const actual = type === undefined ? '' : `, not ${describeValue(type)}`;
-      throw raise(`${subject}.type: ${wrong} one of ${types}${actual}`);
+      throw raise(`${subject}.type: ${requirement} one of ${types}${actual}`);
     }
     if (!validator.accepts(element)) {
       const error = validator.explain(element);

@@ -46,9 +46,9 @@ function placedBox(type: BoxType, { center, width, height, rotation }: BoxPlacem
 }
 
 /**
- * The position according to the corners alone: the middle of the four, the lengths of two edges, and the direction of the first.
+ * The shape according to the corners alone: their middle, the lengths of two edges, and the direction of the first edge.
  */
-function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
+function boxFromCorners(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
     const { center, width, height } = extent(ring);
@@ -66,7 +66,7 @@ function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
  * The shape represented by a ring. If the properties have lengths and rotation and agree with the ring, they are used, because they
  * are exact. If another program has moved or changed the ring, the ring is used.
  *
- * @param ring vertices without the repeated first one: the corners, or for circles and ellipses also an outline.
+ * @param ring vertices without the repeated first one: four corners, or for circles and ellipses more vertices of the outline.
  * @returns `null` if the ring cannot represent such a shape.
  */
 export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxShape | null {
@@ -79,5 +79,5 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
     const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
     if (sameOutline(expected, ring)) return placedBox(type, placement);
   }
-  return measured(type, ring);
+  return boxFromCorners(type, ring);
 }

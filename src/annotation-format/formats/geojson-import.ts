@@ -24,8 +24,8 @@ function polygonShape(rings: Coordinate[][], index: number): Shape {
   const [outer, ...holes] = rings.map(openRing);
   if (outer === undefined || outer.length < 2)
     throw featureError(index, 'the outer ring of a polygon must have at least 2 vertices');
-  const bad = holes.findIndex((hole) => hole.length < 3);
-  if (bad >= 0) throw featureError(index, `hole ${bad} of a polygon must have at least 3 vertices`);
+  const shortHole = holes.findIndex((hole) => hole.length < 3);
+  if (shortHole >= 0) throw featureError(index, `hole ${shortHole} of a polygon must have at least 3 vertices`);
   return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
 }
 
@@ -34,7 +34,7 @@ function lineShape(points: Coordinate[], index: number): Shape {
   return { type: 'polyline', points, closed: false };
 }
 
-/** The shapes of a geometry, whatever the properties say. */
+/** The shapes of a geometry, regardless of the properties. */
 function geometryShapes(geometry: Geometry, index: number): Shape[] {
   switch (geometry.type) {
     case 'Point':
@@ -115,12 +115,12 @@ export interface GeoJsonReader {
    * @throws BadParameterError that names the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
-  /** Adds name, description, attributes and display of a feature that was read elsewhere, and whether it was skipped. */
+  /** Adds the members of the head from features that were read elsewhere, and the number of skipped ones. */
   note(annotation: unknown, skipped: number): void;
 }
 
 /**
- * A reader of GeoJSON, including that of QuPath. Properties that the resulting element type does not have are dropped; with an
+ * A reader of GeoJSON, including GeoJSON from QuPath. Properties that the resulting element type does not have are dropped; with an
  * unknown `properties.type`, the geometry determines the type.
  */
 export function createGeoJsonReader(brand: string): GeoJsonReader {
@@ -131,14 +131,14 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   let head: JsonObject = {};
   let skipped = 0;
 
-  function noteHead(annotation: unknown): void {
+  function mergeHead(annotation: unknown): void {
     if (!isObject(annotation)) return;
     for (const key of ['name', 'description', 'attributes', 'display']) {
       if (annotation[key] !== undefined && annotation[key] !== null) head = { ...head, [key]: annotation[key] };
     }
   }
 
-  function complete(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
+  function withProperties(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
     const element: ImportedElement = { ...shape };
     for (const key of allowed.get(shape.type) ?? []) {
       const value = properties[key];
@@ -159,14 +159,16 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   function elementsOf(feature: JsonObject, properties: JsonObject, value: unknown, index: number): ImportedElement[] {
     const geometry = parseGeometry(value, index);
     const isQuPath = isQuPathFeature(feature);
-    const effective = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
-    const type = isElementType(effective.type) ? effective.type : layerTypes.get(effective.annotationType);
-    const typed = type === undefined ? null : typedShape(type, geometry, effective, brand, index);
-    const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
-    if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
-      return shapes.map((shape, at) => complete(shape, quPathPart(effective, geometry, at), true));
+    const elementProperties = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
+    const type = isElementType(elementProperties.type)
+      ? elementProperties.type
+      : layerTypes.get(elementProperties.annotationType);
+    const typedElement = type === undefined ? null : typedShape(type, geometry, elementProperties, brand, index);
+    const shapes = typedElement === null ? geometryShapes(geometry, index) : [typedElement];
+    if (isQuPath && typedElement === null && geometry.type.startsWith('Multi')) {
+      return shapes.map((shape, at) => withProperties(shape, quPathPart(elementProperties, geometry, at), true));
     }
-    return shapes.map((shape, at) => complete(shape, effective, at === 0));
+    return shapes.map((shape, at) => withProperties(shape, elementProperties, at === 0));
   }
 
   return {
@@ -176,9 +178,9 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     get skipped() {
       return skipped;
     },
-    note(annotation, more) {
-      noteHead(annotation);
-      skipped += more;
+    note(annotation, skippedFeatures) {
+      mergeHead(annotation);
+      skipped += skippedFeatures;
     },
     read(feature, index) {
       if (!isObject(feature)) throw featureError(index, `must be an object, not ${describeValue(feature)}`);
@@ -187,15 +189,17 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (!isFeature) {
         if (parts.length === 0) skipped += 1;
         return parts.flatMap((part) =>
-          geometryShapes(parseGeometry(part, index), index).map((shape) => complete(shape, {}, false)),
+          geometryShapes(parseGeometry(part, index), index).map((shape) => withProperties(shape, {}, false)),
         );
       }
       const properties = feature.properties ?? {};
       if (!isObject(properties)) throw featureError(index, `properties must be an object, not ${describeValue(properties)}`);
-      noteHead(properties.annotation);
+      mergeHead(properties.annotation);
       // Elements from our own export can be without positions, such as a heatmap without points.
-      const isOwn = parts.length === 0 && isObject(feature.geometry) && mayBeEmpty.has(properties.type);
-      const elements = (isOwn ? [feature.geometry] : parts).flatMap((part) => elementsOf(feature, properties, part, index));
+      const isEmptyElement = parts.length === 0 && isObject(feature.geometry) && positionlessTypes.has(properties.type);
+      const elements = (isEmptyElement ? [feature.geometry] : parts).flatMap((part) =>
+        elementsOf(feature, properties, part, index),
+      );
       if (elements.length === 0) skipped += 1;
       // Parts of one feature cannot share its id.
       for (const element of parts.length > 1 ? elements.slice(1) : []) delete element.id;
@@ -205,7 +209,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
 }
 
 /** Types of elements that can be without positions. */
-const mayBeEmpty: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
+const positionlessTypes: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
 const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
@@ -218,18 +222,18 @@ const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
 /** Converts the properties of a shape in an annotation layer of geojs, which has colors and opacities in separate members. */
 function layerProperties(properties: JsonObject): JsonObject {
   if (typeof properties.annotationType !== 'string') return properties;
-  const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...rest } = properties;
-  const painted = (isPainted: unknown, color: unknown, opacity: unknown) => {
+  const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...others } = properties;
+  const colorWithOpacity = (isPainted: unknown, color: unknown, opacity: unknown) => {
     const rgb = typeof color === 'string' ? rgbOf(color) : null;
     if (rgb === null) return undefined;
     const alpha = isPainted === false ? 0 : opacity;
     return typeof alpha === 'number' && alpha >= 0 && alpha < 1 ? `rgba(${rgb.join(', ')}, ${alpha.toFixed(3)})` : color;
   };
   return {
-    fillColor: painted(fill, fillColor, fillOpacity) ?? fillColor,
-    lineColor: painted(stroke, strokeColor, strokeOpacity),
+    fillColor: colorWithOpacity(fill, fillColor, fillOpacity) ?? fillColor,
+    lineColor: colorWithOpacity(stroke, strokeColor, strokeOpacity),
     lineWidth: typeof strokeWidth === 'number' && strokeWidth >= 0 ? strokeWidth : undefined,
-    ...rest,
+    ...others,
   };
 }
 
@@ -252,7 +256,7 @@ function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
 /**
  * Makes an annotation document from GeoJSON, not checked against the schema yet, and counts features without a shape.
  *
- * @throws BadParameterError that names the feature that cannot be read, or says that there is nothing to make elements from.
+ * @throws BadParameterError that names the feature that cannot be read, or says that no feature has a shape.
  */
 export function geoJsonToAnnotation(
   value: unknown,
@@ -274,7 +278,7 @@ export function emptyGeoJson(features: number): string {
   return features === 0 ? 'The GeoJSON has no features.' : `None of the ${features} features of the GeoJSON has a shape.`;
 }
 
-/** Whether a `type` is one of GeoJSON. */
+/** Whether a text is a `type` of GeoJSON. */
 export function isGeoJsonType(type: unknown): boolean {
   return type === 'Feature' || type === 'FeatureCollection' || type === 'GeometryCollection' || isGeometryType(type);
 }

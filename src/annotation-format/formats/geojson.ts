@@ -17,9 +17,9 @@ export interface Feature {
 /** Makes a feature from an element. */
 export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
 
-/** A part of a feature of several elements. */
+/** The place of an element in a feature that is made from several elements. */
 export interface FeaturePart {
-  /** The geometry of the feature. */
+  /** Type of the geometry of the feature. */
   type: string;
   /** Number of the part. */
   part: number;
@@ -41,21 +41,21 @@ export interface FeatureOptions {
   pointsOf?: (element: AnnotationElement) => string | null;
 }
 
-/** How far the text of a FeatureCollection is written. */
+/** The state of a FeatureCollection whose text is being written. */
 export interface WrittenFeatures {
   /** Whether no feature has been written yet. */
   isEmpty: boolean;
-  /** The feature whose parts are being written. */
+  /** The feature whose parts are being written; `null` if there is none. */
   open: OpenFeature | null;
 }
 
-function flat(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
+function withZ(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
   return corners.map(([x, y]) => [x, y, z]);
 }
 
 function gridCorners(element: AnnotationElement): Coordinate[] {
   const { lowx, lowy, highx, highy, lowz } = boundingBox(element);
-  return flat(
+  return withZ(
     [
       [lowx, lowy],
       [highx, lowy],
@@ -93,7 +93,7 @@ function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null
       return polygon(gridCorners(element));
     case 'image':
     case 'pixelmap': {
-      if (overlay !== null) return polygon(flat(overlayCorners(element.transform, overlay), 0));
+      if (overlay !== null) return polygon(withZ(overlayCorners(element.transform, overlay), 0));
       const { xoffset = 0, yoffset = 0 } = element.transform ?? {};
       return { type: 'Point', coordinates: [xoffset, yoffset, 0] };
     }
@@ -105,7 +105,7 @@ function polygon(vertices: Coordinate[]): Geometry {
 }
 
 /** Members that the geometry contains, by element type; all others go into the properties. */
-function inGeometry(element: AnnotationElement, geometry: Geometry): readonly string[] {
+function membersInGeometry(element: AnnotationElement, geometry: Geometry): readonly string[] {
   switch (element.type) {
     case 'polyline':
       // The geometry cannot represent holes of an open line, or an empty list of holes.
@@ -133,11 +133,11 @@ const layerTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle
 
 /**
  * The feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
- * element; `type` is left out if it is the geometry's in lower case.
+ * element; `type` is left out if it equals the type of the geometry in lower case.
  */
 export function elementToFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
   const geometry = elementGeometry(element, overlay);
-  const omitted = inGeometry(element, geometry);
+  const omitted = membersInGeometry(element, geometry);
   const properties: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(element)) {
     if (key !== 'type' && !omitted.includes(key)) properties[key] = value;
@@ -154,7 +154,7 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
 export const collectionStart = '{"type":"FeatureCollection","features":[';
 
 /**
- * The text of the features of some elements, after those that have been written.
+ * The text of the features of some elements, which continues the text that has been written.
  *
  * @param head name, description and so on of the annotation, which are in the properties of the first feature.
  */
@@ -200,7 +200,7 @@ export function collectionEnd({ open }: WrittenFeatures): string {
   return `${open === null ? '' : endOf(open)}]}`;
 }
 
-/** A feature made from several elements whose coordinates are being written. */
+/** A feature made from several elements. Its coordinates are being written. */
 interface OpenFeature {
   /** The feature of the first part, which contains everything that the parts share, without coordinates. */
   feature: Omit<Feature, 'geometry'> & { geometry: Omit<Geometry, 'coordinates'> };
@@ -211,11 +211,11 @@ interface OpenFeature {
 
 /** The text after the coordinates. */
 function endOf({ feature, ids }: OpenFeature): string {
-  const { type: _type, geometry, properties, ...rest } = feature;
-  const { type: _kind, ...further } = geometry;
+  const { type: _type, geometry, properties, ...otherMembers } = feature;
+  const { type: _kind, ...otherGeometryMembers } = geometry;
   const members = (value: object) =>
     Object.entries(value).map(([name, member]) => `,${JSON.stringify(name)}:${JSON.stringify(member)}`);
-  return `]${members(further).join('')}}${members({ ...rest, properties: { ...properties, elementIds: ids } }).join('')}}`;
+  return `]${members(otherGeometryMembers).join('')}}${members({ ...otherMembers, properties: { ...properties, elementIds: ids } }).join('')}}`;
 }
 
 function headOf({ name, description, attributes, display }: AnnotationHead): AnnotationHead {

@@ -75,16 +75,16 @@ export function splitGeometry(value: unknown, index: number, depth = 0): unknown
   if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];
   if (isEmptyList(coordinates)) return [];
   // Parts of a Multi geometry can be empty too, and so can the holes of a polygon.
-  const filled = nesting[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
+  const nonEmptyParts = nesting[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
   if (type === 'Polygon' && isEmptyList(coordinates[0])) return [];
-  return [filled.length === coordinates.length ? value : { ...value, coordinates: filled }];
+  return [nonEmptyParts.length === coordinates.length ? value : { ...value, coordinates: nonEmptyParts }];
 }
 
 /**
  * Checks a geometry and converts its positions to three numbers. Further numbers of a position are dropped, as GeoJSON recommends.
  *
- * @throws BadParameterError that names the feature for no geometry, an unknown type or a GeometryCollection (see {@link
- * splitGeometry}), positions at the wrong nesting level, or numbers that are not finite.
+ * @throws BadParameterError that names the feature if the geometry is missing, is of an unknown type, is a GeometryCollection (see
+ * {@link splitGeometry}), or has positions at the wrong nesting level or numbers that are not finite.
  */
 export function parseGeometry(value: unknown, index: number): Geometry {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -123,7 +123,7 @@ export interface BoxPlacement {
 }
 
 /**
- * Corners left-top, right-top, right-bottom, left-bottom, rotated by `rotation` radians around the center; z is that of the center.
+ * Corners left-top, right-top, right-bottom, left-bottom, rotated by `rotation` radians around the center, with the z of the center.
  */
 export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
   const cos = Math.cos(rotation);
@@ -184,8 +184,8 @@ export function sameOutline(a: readonly Coordinate[], b: readonly Coordinate[]):
   return a.every((position, at) => {
     const other = b[at] as Coordinate;
     return position.every((value, axis) => {
-      const against = other[axis] as number;
-      return Math.abs(value - against) <= tolerance * Math.max(1, Math.abs(value), Math.abs(against));
+      const otherValue = other[axis] as number;
+      return Math.abs(value - otherValue) <= tolerance * Math.max(1, Math.abs(value), Math.abs(otherValue));
     });
   });
 }

@@ -41,14 +41,14 @@ function colorOf(source: unknown): Rgb | null {
 function measurementsOf(measurements: unknown): JsonObject | null {
   if (isObject(measurements)) return measurements;
   if (!Array.isArray(measurements)) return null;
-  const named = measurements.filter(
+  const namedEntries = measurements.filter(
     (entry): entry is { name: string; value: unknown } => isObject(entry) && typeof entry.name === 'string',
   );
-  return Object.fromEntries(named.map(({ name, value }) => [name, value]));
+  return Object.fromEntries(namedEntries.map(({ name, value }) => [name, value]));
 }
 
-/** Our own properties, which are used directly. QuPath's other members are stored in `user.qupath`. */
-const understood = new Set([
+/** Properties that are converted or used directly. Other members from QuPath are stored in `user.qupath`. */
+const convertedProperties = new Set([
   'name',
   'measurements',
   'annotation',
@@ -62,17 +62,17 @@ const understood = new Set([
   'fillColor',
 ]);
 
-/** Properties that our own export adds. */
-const added = new Set(
+/** Properties that our own export adds. They are not stored in `user.qupath`. */
+const exportedProperties = new Set(
   'elementType elementIds fromQuPath center width height rotation normal radius points holes closed widthSubdivisions heightSubdivisions'.split(
     ' ',
   ),
 );
 
 /** The members of a QuPath feature that elements have no field for, which are stored in `user.qupath`. */
-function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
+function membersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isOurs = properties.elementType !== undefined;
-  const isKept = (key: string) => !understood.has(key) && !(isOurs && added.has(key));
+  const isKept = (key: string) => !convertedProperties.has(key) && !(isOurs && exportedProperties.has(key));
   const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
   const { id, nucleusGeometry, geometry } = feature;
   if (typeof id === 'string') others.id = id;
@@ -84,7 +84,7 @@ function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject 
 /** The `user` field of an element made from a QuPath feature. */
 function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
   const measurements = measurementsOf(properties.measurements);
-  return { ...(measurements === null ? {} : { measurements }), qupath: keptForQuPath(feature, properties) };
+  return { ...(measurements === null ? {} : { measurements }), qupath: membersOnlyForQuPath(feature, properties) };
 }
 
 /**
@@ -129,16 +129,16 @@ function multiOf({ user }: AnnotationElement): { type: string; part: number } | 
 }
 
 /**
- * The feature that an element is a part of, as long as it is still one: the same kind of shape, with everything else equal to the
- * other parts.
+ * The feature that an element is a part of. An element counts as a part only while it is the same kind of shape as the other parts and
+ * everything else about it is equal to them.
  */
 export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
   const multi = multiOf(element);
   if (multi === null || multi.type !== `Multi${geometry.type}`) return null;
   const { qupath, ...user } = element.user ?? {};
-  const { multi: _multi, ...kept } = qupath as JsonObject;
+  const { multi: _multi, ...quPathMembers } = qupath as JsonObject;
   const shared = Object.entries(element).filter(([name]) => !['id', 'points', 'center', 'holes', 'user'].includes(name));
-  return { ...multi, of: JSON.stringify([shared, user, kept]) };
+  return { ...multi, of: JSON.stringify([shared, user, quPathMembers]) };
 }
 
 function numericMembers(value: unknown): JsonObject | null {
@@ -157,12 +157,12 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
-/** Classification and color: those from QuPath if group and line color still match them. */
+/** Classification and color: the members from QuPath if group and line color still match them. */
 function appearanceForQuPath(element: AnnotationElement, stored: JsonObject): JsonObject {
   const { classification, color, colorRGB } = stored;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
-  const keptColor = colorOf(stored) ?? colorOf(classification);
-  if ((classificationName(classification) ?? undefined) === element.group && keptColor?.join() === lineColor?.join()) {
+  const storedColor = colorOf(stored) ?? colorOf(classification);
+  if ((classificationName(classification) ?? undefined) === element.group && storedColor?.join() === lineColor?.join()) {
     return {
       ...(classification === undefined ? {} : { classification }),
       ...(color === undefined ? {} : { color }),
@@ -205,23 +205,27 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...appearanceForQuPath(element, stored),
     ...(measurements === null ? {} : { measurements }),
   };
-  const written: Feature & JsonObject = {
+  const quPathFeature: Feature & JsonObject = {
     type: 'Feature',
     // An id belongs to one feature. If parts are no longer consecutive, the first of them gets it.
     ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
-    geometry: { ...geometry, coordinates: flat(geometry.coordinates), ...(plane === undefined ? {} : { plane }) } as Geometry,
+    geometry: {
+      ...geometry,
+      coordinates: withoutZeroZ(geometry.coordinates),
+      ...(plane === undefined ? {} : { plane }),
+    } as Geometry,
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
     properties,
   };
   // Features from QuPath are written without `user` if importing them without it gives the same element.
   const { user, ...others } = properties;
-  const short = { ...written, properties: { ...others, fromQuPath: true } };
-  return user !== undefined && isDeepStrictEqual(userOf(short, short.properties), user) ? short : written;
+  const withoutUser = { ...quPathFeature, properties: { ...others, fromQuPath: true } };
+  return user !== undefined && isDeepStrictEqual(userOf(withoutUser, withoutUser.properties), user) ? withoutUser : quPathFeature;
 }
 
-/** Coordinates without the third one if it is 0, because QuPath does not write that. */
-function flat(coordinates: unknown): unknown {
+/** Positions without their z if it is 0, as QuPath writes them. */
+function withoutZeroZ(coordinates: unknown): unknown {
   if (!Array.isArray(coordinates)) return coordinates;
-  if (typeof coordinates[0] !== 'number') return coordinates.map(flat);
+  if (typeof coordinates[0] !== 'number') return coordinates.map(withoutZeroZ);
   return coordinates[2] === 0 ? coordinates.slice(0, 2) : coordinates;
 }

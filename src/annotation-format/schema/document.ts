@@ -71,8 +71,8 @@ export type AnnotationHead = FromSchema<{ type: 'object'; properties: typeof hea
 export type AnnotationDocument = AnnotationHead & { elements?: AnnotationElement[] };
 
 /**
- * The JSON schema of annotation documents on a host of this brand, which is both served and used for validation. It only uses the
- * vocabulary that draft 6 and all later ones share, so that any validator accepts it.
+ * The JSON schema of annotation documents on a host of this brand. It is both served and used for validation. It only uses the
+ * vocabulary that draft 6 and all later drafts share, so that any validator accepts it.
  */
 export function schemaFor(brand: string): Schema {
   return {

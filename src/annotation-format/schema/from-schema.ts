@@ -1,6 +1,6 @@
 /**
  * The type of the values that a JSON schema describes, so that types of elements are declared once. It supports the keywords that
- * the schemas of annotations use. For a schema without any of them it is `unknown`.
+ * the schemas of annotations use. For a schema without any of these keywords, the type is `unknown`.
  */
 export type FromSchema<S> = S extends { const: infer Value }
   ? Value

@@ -6,7 +6,7 @@ import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, withFirstChunk } from './streams.js';
-import { annotationHeaders, annotationTag, filteredView, privateHeaders, withoutElements, type AnnotationView } from './views.js';
+import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
 /** The annotation of a response, and the request that is answered. */
 interface ResponseContext {
@@ -61,7 +61,7 @@ export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
 ): Promise<Reply> {
-  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privateHeaders });
+  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
 }
 
 /** Answers with a JSON list while it is read. The first entry is awaited, so that early errors occur before a byte is sent. */

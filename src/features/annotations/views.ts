@@ -104,7 +104,7 @@ export function annotationTag(
 }
 
 /** Header of responses that have no entity tag and must not be cached. */
-export const privateHeaders: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
+export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
 /** Headers of a response about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {

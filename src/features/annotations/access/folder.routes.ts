@@ -6,7 +6,7 @@ import { accessQuery } from './access.routes.js';
 import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
 import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
-import { privateHeaders, storedView, withoutElements } from '../views.js';
+import { privately, storedView, withoutElements } from '../views.js';
 
 const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
 
@@ -39,7 +39,7 @@ const present = defineRoute({
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
     const present = await annotations.lists.anyInFolder({ folderId: params.id, recurse: query.recurse, caller });
-    return Reply.json(present, { headers: privateHeaders });
+    return Reply.json(present, { headers: privately });
   },
 });
 

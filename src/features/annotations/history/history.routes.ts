@@ -16,7 +16,7 @@ import {
   annotationHeaders,
   annotationTag,
   preconditionOf,
-  privateHeaders,
+  privately,
   storedView,
   versionView,
   withoutElements,
@@ -48,7 +48,7 @@ const list = defineRoute({
   async handle({ params, query, sent, caller, headers }, { annotations }) {
     const { limit, offset, sort } = pagingOf(query);
     const annotation = await loadIfReadable(annotations, params.id, caller);
-    if (annotation === null) return Reply.json([], { headers: privateHeaders });
+    if (annotation === null) return Reply.json([], { headers: privately });
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
@@ -84,7 +84,7 @@ const get = defineRoute({
       signal,
       trailer: { _versionId: version.id },
     });
-    return Reply.stream(chunks, 'application/json', { headers: privateHeaders });
+    return Reply.stream(chunks, 'application/json', { headers: privately });
   },
 });
 
@@ -116,7 +116,7 @@ const revert = defineRoute({
     await load(annotations, params.id, caller);
     const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
     const annotation = await annotations.history.revert(request, query.version);
-    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privateHeaders });
+    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privately });
   },
 });
 

@@ -4,7 +4,7 @@ import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 import { scopes } from '../../../http/scopes.js';
 import { folderPath } from '../parameters.js';
-import { privateHeaders } from '../views.js';
+import { privately } from '../views.js';
 import { FolderSummaries } from './folder-summary.js';
 import { folderSummarySchema } from './schemas.js';
 import type { TableContext } from './table.routes.js';
@@ -58,6 +58,6 @@ export const folderSummary = defineRoute({
       const { name } = await items.load(itemId, 0, caller);
       images.push({ itemId, name, ...(await summed.ofImage(itemId, question)) });
     }
-    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privateHeaders });
+    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privately });
   },
 });

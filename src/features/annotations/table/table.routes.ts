@@ -13,7 +13,7 @@ import type { AnnotationContext } from '../context.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import { annotationPath } from '../parameters.js';
 import { enqueueInParts } from '../streams.js';
-import { annotationHeaders, annotationTag, privateHeaders } from '../views.js';
+import { annotationHeaders, annotationTag, privately } from '../views.js';
 import type { OpenTable, TableBlocks } from './blocks.js';
 import type { ColumnNames, TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
@@ -269,7 +269,7 @@ const ids = defineRoute({
       }
       yield Buffer.from(']}');
     })();
-    return Reply.stream(pieces, 'application/json', { headers: privateHeaders });
+    return Reply.stream(pieces, 'application/json', { headers: privately });
   },
 });
 

@@ -10,7 +10,7 @@ import { annotationEventStream } from './event-stream.js';
 import { annotationPaging, pagingOf } from '../../parameters.js';
 import { annotationListSchema } from '../../schemas.js';
 import { replyPage } from '../../replies.js';
-import { filteredView, privateHeaders, withoutElements } from '../../views.js';
+import { filteredView, privately, withoutElements } from '../../views.js';
 
 /** Checks that the caller may read an item. The error names the item, not its folder as usual. @throws UnknownIdError, AccessDeniedError */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
@@ -133,7 +133,7 @@ const counts = defineRoute({
     const result: Record<string, unknown> = {};
     for (const itemId of itemIds) result[itemId] = countByItem.get(itemId) ?? 0;
     if (referenced.size > 0) result.referenced = Object.fromEntries([...referenced].map((itemId) => [itemId, true]));
-    return Reply.json(result, { headers: privateHeaders });
+    return Reply.json(result, { headers: privately });
   },
 });
 
@@ -157,7 +157,7 @@ const images = defineRoute({
     const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };
     const { items, total } = await annotations.lists.images(search, { limit, offset, sort: field, direction }, caller);
     const docs = items.map((item) => ({ ...records.itemView(item), _modelType: 'item' }));
-    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privateHeaders } });
+    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privately } });
   },
 });
 
