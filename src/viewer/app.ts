@@ -10,7 +10,7 @@ import { useChosenLanguage } from './languages/choice.js';
 import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
 import { leaveScroll, restoreScroll } from './scroll.js';
 import {
-  acceptEnd,
+  dismissEnd,
   currentUser,
   enterByLink,
   followOtherTabs,
@@ -145,14 +145,14 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
 
 async function explainError(error: unknown): Promise<[title: string, notice: HTMLElement]> {
   if (!(error instanceof ApiError)) return [accountTexts.cannotBeShown, errorNotice(error)];
-  if (error.status === 403) return [accountTexts.noAccess, await noticeOfDenial(error)];
+  if (error.status === 403) return [accountTexts.noAccess, await denialNotice(error)];
   if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
   if (!hasEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
   return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
 /** A notice that says whom to ask for access. */
-async function noticeOfDenial(error: ApiError) {
+async function denialNotice(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
   const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
@@ -185,7 +185,7 @@ function showSessionNotice() {
   if (sessionNotice.hidden) return fill(sessionNotice);
   const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
   link.addEventListener('click', () => (link.href = signInHash()));
-  const dismiss = () => (acceptEnd(), showSessionNotice());
+  const dismiss = () => (dismissEnd(), showSessionNotice());
   const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
   const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(unsavedChanges())}`;
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);

@@ -221,8 +221,8 @@ export function debounced(call: () => void, ms = 250) {
 export function newestOnly() {
   let newest = {};
   return () => {
-    const mine = (newest = {});
-    return () => mine === newest;
+    const ownRequest = (newest = {});
+    return () => ownRequest === newest;
   };
 }
 
@@ -242,16 +242,16 @@ export function announce(message: string) {
 /** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */
 export function tell(message: string, action?: HTMLElement) {
   say(message, 'told surface raised row', action);
-  clearTimeout(telling);
+  clearTimeout(messageTimer);
   const end = () => say('', 'visually-hidden');
   action?.addEventListener('click', end);
-  telling = setTimeout(end, action ? toldWithActionMs : toldMs);
+  messageTimer = setTimeout(end, action ? messageWithActionMs : messageMs);
 }
 
-const toldMs = 6000;
-const toldWithActionMs = 20_000;
+const messageMs = 6000;
+const messageWithActionMs = 20_000;
 
-let telling: ReturnType<typeof setTimeout> | undefined;
+let messageTimer: ReturnType<typeof setTimeout> | undefined;
 
 function say(message: string, classes: string, action?: HTMLElement) {
   const announcer = (surface ?? document).querySelector('#announcer');

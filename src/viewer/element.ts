@@ -241,9 +241,9 @@ let sheets: CSSStyleSheet[] | null = null;
 /** The style sheets. They are created by a script, because security policies may forbid style elements. */
 function styleSheets() {
   sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, commentStyle, elementStyle].map((text) => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(text.replaceAll(':root', ':host'));
-    return sheet;
+    const styleSheet = new CSSStyleSheet();
+    styleSheet.replaceSync(text.replaceAll(':root', ':host'));
+    return styleSheet;
   });
   return sheets;
 }

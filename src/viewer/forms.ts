@@ -89,8 +89,13 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       await send(Object.fromEntries(values));
     } catch (error) {
       // If the page already knows that the session has ended, the request was sent without a token.
-      const isOver = error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
-      fill(message, isOver ? accountTexts.sessionEndedEntries : messageOf(error), isOver && keepsToken() && signInElsewhere());
+      const isSessionOver =
+        error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
+      fill(
+        message,
+        isSessionOver ? accountTexts.sessionEndedEntries : messageOf(error),
+        isSessionOver && keepsToken() && signInElsewhere(),
+      );
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
       (culprit ?? inputs[0] ?? button).focus();
       message.scrollIntoView({ block: 'nearest' });

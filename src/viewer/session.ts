@@ -32,7 +32,7 @@ export function hasEnded() {
 }
 
 /** Must be called when the user continues without signing in again. */
-export function acceptEnd() {
+export function dismissEnd() {
   isEnded = false;
 }
 

@@ -64,10 +64,10 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   }
 
   function addLog(text: string, overwrite: boolean) {
-    const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-    const full = overwrite ? text : (log.textContent ?? '') + text;
-    log.textContent = full.length > maxLog ? `…${full.slice(-maxLog)}` : full;
-    if (atEnd) log.scrollTop = log.scrollHeight;
+    const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+    const logText = overwrite ? text : (log.textContent ?? '') + text;
+    log.textContent = logText.length > maxLog ? `…${logText.slice(-maxLog)}` : logText;
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
   }
 
   function followEvents() {

@@ -179,7 +179,7 @@ export class ImageAnnotations {
     const sheets = this.#sheets;
     return drawingLayer(stage, drawing, {
       overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
-      picture: (element) => this.#pictures.of(element),
+      picture: (element) => this.#pictures.pictureOf(element),
       shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
       labeled: () => sheets.visible.flatMap((sheet) => sheet.labeled()),
       covers: (box) => sheets.covers(box),

@@ -248,21 +248,21 @@ export class Edits {
     let isChanged = [...this.#undoSteps, ...this.#redoSteps].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
-      const now = await loadElement(record, id);
+      const current = await loadElement(record, id);
       // The user may have continued editing during the request.
       const edit = this.#edits.get(id);
-      if (!edit || JSON.stringify(now) === JSON.stringify(edit.before)) continue;
+      if (!edit || JSON.stringify(current) === JSON.stringify(edit.before)) continue;
       const { after } = edit;
       isChanged = true;
       this.#edits.delete(id);
       // The element may already exist, if the response to an earlier attempt was lost.
-      if (JSON.stringify(now) === JSON.stringify(after)) continue;
+      if (JSON.stringify(current) === JSON.stringify(after)) continue;
       if (after === null) {
         conflicts.kept += 1;
         continue;
       }
-      const ours = { ...after, id: newId() };
-      this.#edits.set(ours.id, { before: null, after: ours });
+      const ourElement = { ...after, id: newId() };
+      this.#edits.set(ourElement.id, { before: null, after: ourElement });
       conflicts.added += 1;
     }
     this.#version = record._version;

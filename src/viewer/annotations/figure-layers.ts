@@ -34,7 +34,7 @@ export async function figureLayers(
     sheets.map(async (sheet) => {
       const part = await sheet.shapesIn(box, signal);
       const overlays = await Promise.all(
-        part.overlays.map(async (element) => ({ element, picture: await pictures.loaded(element) })),
+        part.overlays.map(async (element) => ({ element, picture: await pictures.whenLoaded(element) })),
       );
       return {
         name: nameOf(sheet.record),

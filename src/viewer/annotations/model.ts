@@ -54,8 +54,8 @@ export function nameOf(record: AnnotationRecord) {
 /** A new id: four bytes of time like the server's ids, and eight random bytes. */
 export function newId() {
   const seconds = Math.floor(Date.now() / 1000);
-  const chance = [...crypto.getRandomValues(new Uint8Array(8))];
-  return seconds.toString(16).padStart(8, '0') + chance.map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const randomBytes = [...crypto.getRandomValues(new Uint8Array(8))];
+  return seconds.toString(16).padStart(8, '0') + randomBytes.map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 export function boxAround(points: readonly Point[]): Box {

@@ -262,7 +262,7 @@ export class Sheet {
         this.#gathered = new Map();
         this.#overlays = [];
       }
-      this.#present(this.visible ? 'shapes' : 'none');
+      this.#switchTo(this.visible ? 'shapes' : 'none');
       return;
     }
     const { region, soon, around } = this.#reach.update(view);
@@ -270,7 +270,7 @@ export class Sheet {
     // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
     const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
     if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
-    if (isCovered) this.#present(this.#isDense ? 'tiles' : 'shapes');
+    if (isCovered) this.#switchTo(this.#isDense ? 'tiles' : 'shapes');
     for (const { box, end } of this.#requests) if (!overlaps(box, region)) end.abort();
     this.#requests = this.#requests.filter(({ end }) => !end.signal.aborted);
     if (partsOutside(this.#patches.missing(soon), this.#requests).length === 0) return;
@@ -278,7 +278,7 @@ export class Sheet {
     if (!this.#isTooMuch(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
       this.#stop();
-      this.#present('tiles');
+      this.#switchTo('tiles');
     }
   }
 
@@ -286,7 +286,7 @@ export class Sheet {
     this.#end.abort();
     this.#stop();
     this.#newPainting.abort();
-    this.#present('none');
+    this.#switchTo('none');
     this.#tiles?.remove();
     this.#tiles = null;
   }
@@ -329,7 +329,7 @@ export class Sheet {
   #load(region: Box, share: number) {
     const view = this.options.stage.view();
     // Until the shapes have arrived, tiles are better than shapes of another region.
-    if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#present('tiles');
+    if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#switchTo('tiles');
     const parts = partsOutside(this.#patches.missing(region), this.#requests);
     for (const box of parts.length > maxParts ? [this.#region] : parts) void this.#request(box, share);
   }
@@ -351,7 +351,7 @@ export class Sheet {
       } else this.#refused = { covers: this.#region, share };
       this.#gather();
       const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
-      this.#present(isPart || this.#isDense ? 'tiles' : 'shapes');
+      this.#switchTo(isPart || this.#isDense ? 'tiles' : 'shapes');
       if (this.#refused) this.options.redraw();
       if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
@@ -378,7 +378,7 @@ export class Sheet {
     this.options.onMore();
   }
 
-  #present(what: 'none' | 'shapes' | 'tiles') {
+  #switchTo(what: 'none' | 'shapes' | 'tiles') {
     if (this.#shown !== what) {
       this.#shown = what;
       this.options.redraw();

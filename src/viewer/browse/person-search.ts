@@ -35,7 +35,7 @@ export async function findNamed(words: string, types: ('user' | 'group')[]) {
 async function findPeople(words: string, types: ('user' | 'group')[]): Promise<PersonOrGroup[]> {
   const { user, group } = await findNamed(words, types);
   return [
-    ...user.map((one) => ({ kind: 'users' as const, id: one._id, login: one.login, name: nameOf(one) })),
+    ...user.map((match) => ({ kind: 'users' as const, id: match._id, login: match.login, name: nameOf(match) })),
     ...group.map(({ _id, name }) => ({ kind: 'groups' as const, id: _id, name })),
   ];
 }
@@ -63,7 +63,11 @@ export function personSearch(onFound: (person: PersonOrGroup) => void, types: ('
     try {
       const people = await findPeople(words, types);
       if (!isNewest()) return;
-      fill(results, ...people.map((one) => h('li', pick(one))), people.length === 0 && h('li.quiet-text', commonTexts.none));
+      fill(
+        results,
+        ...people.map((person) => h('li', pick(person))),
+        people.length === 0 && h('li.quiet-text', commonTexts.none),
+      );
     } catch (error) {
       // Servers that use the element need not have this route.
       const isAbsent = error instanceof ApiError && error.status === 404;

@@ -60,8 +60,8 @@ async function insideOf(path: string) {
   const lists = await Promise.all(
     countedRoots.map((root) => listOf(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
   );
-  const entries = lists.flatMap((one) => one.entries);
-  const total = lists.reduce((sum, one) => sum + one.total, 0);
+  const entries = lists.flatMap((list) => list.entries);
+  const total = lists.reduce((sum, list) => sum + list.total, 0);
   return {
     folders: countPrivate(folders.entries, folders.total, true),
     annotations: countPrivate(entries, total, roots.length === countedRoots.length),
@@ -135,7 +135,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     const names = isTree ? browseTexts.levels : { see, change, administer };
     const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grantee), onchange: set });
     const drop = () => {
-      grants = grants.filter((one) => one.grant !== grant);
+      grants = grants.filter((other) => other.grant !== grant);
       show();
     };
     const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grantee) });

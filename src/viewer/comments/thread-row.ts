@@ -62,7 +62,7 @@ export function threadRow(options: RowOptions) {
 
   function setState() {
     const state = isResolved ? 'open' : 'resolved';
-    act(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
+    attempt(async () => onChanged(await request('PUT', `comment/${thread._id}/state`, { json: { state } })));
   }
 
   function openPart() {
@@ -74,7 +74,7 @@ export function threadRow(options: RowOptions) {
     return h('div.column', threadActions, replyList(options, reloadThread), mayWrite && replyForm());
   }
 
-  function act(change: () => Promise<void>) {
+  function attempt(change: () => Promise<void>) {
     say('');
     change().catch((error: unknown) => signal.aborted || say(messageOf(error)));
   }

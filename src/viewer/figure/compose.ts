@@ -109,8 +109,8 @@ export async function composeFigure(
       const bounds = boundsOf(frame, source.metadata) ?? { left: 0, top: 0, right: 0, bottom: 0 };
       const left = index * (across + gap);
       const place = { left, top: titleHeight, right: left + across, bottom: titleHeight + height };
-      const isSeen = options.annotations && bounds.right > bounds.left;
-      return { source, frame, bounds, place, layers: isSeen ? await source.layersIn(bounds, signal) : [] };
+      const hasLayers = options.annotations && bounds.right > bounds.left;
+      return { source, frame, bounds, place, layers: hasLayers ? await source.layersIn(bounds, signal) : [] };
     }),
   );
   const captions = panels.length > 1 ? panels.map(({ source, place }) => caption(source.item.name, place, size)) : [];
@@ -129,8 +129,8 @@ export async function composeFigure(
   }
   const around = [...(options.title === '' ? [] : [heading(options.title, width, size)]), ...captions, ...legend.marks];
   if (around.length > 0) figure.parts.push({ clip: { left: 0, top: 0, right: width, bottom: figure.height }, marks: around });
-  const dense = panels.flatMap(({ layers }) => layers.filter(({ tiles }) => tiles !== null));
-  return { figure, canvas, notes: dense.map(({ name }) => figureTexts.asPicture(name, maxFigureShapes)) };
+  const tiledLayers = panels.flatMap(({ layers }) => layers.filter(({ tiles }) => tiles !== null));
+  return { figure, canvas, notes: tiledLayers.map(({ name }) => figureTexts.asPicture(name, maxFigureShapes)) };
 }
 
 function panelPicture({ source, frame, bounds, place, layers }: Panel): PanelPicture {

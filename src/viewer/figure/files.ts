@@ -25,7 +25,7 @@ export async function* rowsOf(canvas: HTMLCanvasElement, signal: AbortSignal): A
 }
 
 /** Compresses parts with zlib as one stream, in a thread of the browser. */
-export async function deflated(parts: AsyncIterable<Uint8Array<ArrayBuffer>> | Iterable<Uint8Array<ArrayBuffer>>): Promise<Blob> {
+export async function deflate(parts: AsyncIterable<Uint8Array<ArrayBuffer>> | Iterable<Uint8Array<ArrayBuffer>>): Promise<Blob> {
   const { readable, writable } = new CompressionStream('deflate');
   const result = new Response(readable).blob();
   const writer = writable.getWriter();
@@ -70,7 +70,7 @@ function checksum(bytes: Uint8Array) {
 /** The picture as TIFF: red, green and blue in strips that are compressed with deflate. */
 export async function tiffOf(canvas: HTMLCanvasElement, dpi: Dpi, signal: AbortSignal): Promise<Blob> {
   const strips: Blob[] = [];
-  for await (const rows of rowsOf(canvas, signal)) strips.push(await deflated([rows]));
+  for await (const rows of rowsOf(canvas, signal)) strips.push(await deflate([rows]));
   const [short, long, rational] = [3, 4, 5];
   /** Offset of the values that do not fit into their entries. They follow the header and the directory. */
   const entries = 13;

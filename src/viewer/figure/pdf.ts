@@ -1,23 +1,23 @@
-import { deflated, rowsOf } from './files.js';
+import { deflate, rowsOf } from './files.js';
 import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } from './marks.js';
 import type { Figure } from './compose.js';
 
 /** The characters with the codes 80 to 9f in PDF files. Unicode has other codes for them. Spaces are unused codes. */
-const special = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
+const specialCharacters = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
 
 /** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
-function encoded(text: string): number[] | null {
+function encodeText(text: string): number[] | null {
   const codes = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
     const code = letter.codePointAt(0) as number;
     if ((code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff)) return code;
-    return special.includes(letter) ? 0x80 + special.indexOf(letter) : -1;
+    return specialCharacters.includes(letter) ? 0x80 + specialCharacters.indexOf(letter) : -1;
   });
   return codes.includes(-1) ? null : codes;
 }
 
 /** Whether a PDF can contain a mark as vectors. Other texts are drawn on its picture. */
 export function isWritable(mark: Mark) {
-  return 'path' in mark || encoded(mark.text) !== null;
+  return 'path' in mark || encodeText(mark.text) !== null;
 }
 
 /** The figure as a PDF of one page: the canvas as its picture, and the marks as vectors. */
@@ -26,27 +26,27 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
   const points = 72 / dpi;
   const opacities = new Set<number>();
   const content = [
-    `${short(points)} 0 0 ${short(-points)} 0 ${short(height * points)} cm 1 j 1 J`,
+    `${shortNumber(points)} 0 0 ${shortNumber(-points)} 0 ${shortNumber(height * points)} cm 1 j 1 J`,
     `q ${width} 0 0 ${-height} 0 ${height} cm /Picture Do Q`,
   ];
   for (const {
     clip: { left, top, right, bottom },
     marks,
   } of parts) {
-    content.push(`q ${short(left)} ${short(top)} ${short(right - left)} ${short(bottom - top)} re W n`);
+    content.push(`q ${shortNumber(left)} ${shortNumber(top)} ${shortNumber(right - left)} ${shortNumber(bottom - top)} re W n`);
     await eachMark(marks.filter(isWritable), signal, (mark) => content.push('path' in mark ? pathOf(mark) : textOf(mark)));
     content.push('Q');
   }
   const states = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
-  const picture = await deflated(rowsOf(canvas, signal));
-  const drawing = await deflated([new TextEncoder().encode(content.join('\n'))]);
+  const picture = await deflate(rowsOf(canvas, signal));
+  const drawing = await deflate([new TextEncoder().encode(content.join('\n'))]);
   const font = (name: string) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
   const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${states} >> /Font << /Helvetica 6 0 R /Helvetica-Bold 7 0 R >>`;
-  return assembled([
+  return assembleFile([
     ['<< /Type /Catalog /Pages 2 0 R >>'],
     ['<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [
-      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${short(width * points)} ${short(height * points)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${shortNumber(width * points)} ${shortNumber(height * points)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
     ],
     stream('', drawing),
     stream(
@@ -61,23 +61,23 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
   function use({ color, alpha }: Ink, operator: 'rg' | 'RG') {
     const percent = Math.round(alpha * 100);
     opacities.add(percent);
-    const parts = [1, 3, 5].map((at) => short(Number.parseInt(color.slice(at, at + 2), 16) / 255));
+    const parts = [1, 3, 5].map((at) => shortNumber(Number.parseInt(color.slice(at, at + 2), 16) / 255));
     return `/A${percent} gs ${parts.join(' ')} ${operator}`;
   }
 
   function pathOf({ path, fill, stroke }: Exclude<Mark, TextMark>) {
     const outline = path.map(segment).join(' ');
     const filled = fill ? [use(fill, 'rg'), outline, 'f*'] : [];
-    const line = stroke ? [use(stroke, 'RG'), `${short(stroke.width)} w`, outline, 'S'] : [];
+    const line = stroke ? [use(stroke, 'RG'), `${shortNumber(stroke.width)} w`, outline, 'S'] : [];
     return [...filled, ...line].join(' ');
   }
 
   function textOf({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
     const left = isCentered ? x - widthOf(text, size, isBold) / 2 : x;
-    const letters = (encoded(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
-    const placed = `/Helvetica${isBold ? '-Bold' : ''} ${short(size)} Tf 1 0 0 -1 ${short(left)} ${short(y)} Tm`;
+    const letters = (encodeText(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
+    const placed = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(size)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
     const around = halo
-      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${short(halo)} w BT 1 Tr ${placed} <${letters}> Tj ET `
+      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${placed} <${letters}> Tj ET `
       : '';
     return `${around}${use(ink, 'rg')} BT 0 Tr ${placed} <${letters}> Tj ET`;
   }
@@ -86,10 +86,10 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
 const operators = { M: 'm', L: 'l', C: 'c', Z: 'h' } as const;
 
 function segment([name, ...numbers]: Segment) {
-  return [...numbers.map(short), operators[name]].join(' ');
+  return [...numbers.map(shortNumber), operators[name]].join(' ');
 }
 
-function short(value: number) {
+function shortNumber(value: number) {
   return String(Number(value.toFixed(3)));
 }
 
@@ -98,7 +98,7 @@ function stream(entries: string, data: Blob) {
 }
 
 /** A PDF file with these objects. The first one is the catalog. */
-function assembled(objects: (string | Blob)[][]) {
+function assembleFile(objects: (string | Blob)[][]) {
   const parts: (string | Blob)[] = ['%PDF-1.4\n'];
   let length = (parts[0] as string).length;
   const places = objects.map((object, index) => {

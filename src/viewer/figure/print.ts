@@ -45,7 +45,7 @@ export function printable(options: {
       [printTexts.address, location.href],
     ]);
     for (const { figure } of images) freeze(figure);
-    fill(sheet, h('h1', title()), h('div.print-images', ...images.map((one) => printed(one, second !== null))), address);
+    fill(sheet, h('h1', title()), h('div.print-images', ...images.map((one) => printedImage(one, second !== null))), address);
   }
 }
 
@@ -58,7 +58,7 @@ function freeze({ stage }: FigureSource) {
   pane?.classList.add('frozen');
 }
 
-function printed(image: Shown, isNamed: boolean) {
+function printedImage(image: Shown, isNamed: boolean) {
   const { item, metadata, stage } = image.figure;
   const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, magnificationComputed } = metadata;
   const bar = scaleBar({ zoom: stage.zoom(), mmPerPixel: mmX, maxWidth: maxBarWidth });

@@ -32,31 +32,31 @@ function elementOf(mark: Mark) {
     const { path, fill, stroke } = mark;
     const filled = fill ? `${ink('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
     const line = stroke
-      ? ` ${ink('stroke', stroke)} stroke-width="${short(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
+      ? ` ${ink('stroke', stroke)} stroke-width="${shortNumber(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
       : '';
     return `<path d="${path.map(segment).join('')}" ${filled}${line}/>`;
   }
   const { x, y, size, isBold, isCentered, halo } = mark;
-  const around = halo ? ` stroke="#ffffff" stroke-width="${short(halo)}" stroke-linejoin="round" paint-order="stroke"` : '';
-  const font = `font-family="${fontFamily}" font-size="${short(size)}"${isBold ? ' font-weight="bold"' : ''}`;
+  const around = halo ? ` stroke="#ffffff" stroke-width="${shortNumber(halo)}" stroke-linejoin="round" paint-order="stroke"` : '';
+  const font = `font-family="${fontFamily}" font-size="${shortNumber(size)}"${isBold ? ' font-weight="bold"' : ''}`;
   const anchor = isCentered ? ' text-anchor="middle"' : '';
-  return `<text x="${short(x)}" y="${short(y)}" ${font}${anchor} ${ink('fill', mark.ink)}${around}>${escaped(mark.text)}</text>`;
+  return `<text x="${shortNumber(x)}" y="${shortNumber(y)}" ${font}${anchor} ${ink('fill', mark.ink)}${around}>${escapeXml(mark.text)}</text>`;
 }
 
 function segment([name, ...numbers]: Segment) {
-  return `${name}${numbers.map(short).join(' ')}`;
+  return `${name}${numbers.map(shortNumber).join(' ')}`;
 }
 
 function ink(name: string, { color, alpha }: Ink) {
-  return `${name}="${color}"${alpha < 1 ? ` ${name}-opacity="${short(alpha)}"` : ''}`;
+  return `${name}="${color}"${alpha < 1 ? ` ${name}-opacity="${shortNumber(alpha)}"` : ''}`;
 }
 
-function short(value: number) {
+function shortNumber(value: number) {
   return String(Number(value.toFixed(3)));
 }
 
 /** A text, escaped, without the characters that XML does not allow. */
-function escaped(text: string) {
+function escapeXml(text: string) {
   const allowed = text.replaceAll(/\s/g, ' ').replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd');
   return allowed.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -12,7 +12,7 @@ const defaultLight: Light = { brightness: 100, contrast: 100 };
 /** Two sliders for images whose samples are colors. */
 export function lightControls(start: Light, onChange: (light: Light) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
-    return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => changed() }) };
+    return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => onInput() }) };
   });
   const reset = linkButton(imageTexts.asInFile, () => (set(defaultLight), onChange(defaultLight)));
   const element = h('div.frame-controls.column', ...rows.map((row) => row.element), reset);
@@ -26,7 +26,7 @@ export function lightControls(start: Light, onChange: (light: Light) => void) {
     }
   }
 
-  function changed() {
+  function onInput() {
     const [brightness = 100, contrast = 100] = rows.map(({ input }) => input.valueAsNumber);
     set({ brightness, contrast });
     onChange({ brightness, contrast });

@@ -26,7 +26,7 @@ export async function requestHistogram(
   const max = Math.max(histogram.max, histogram.thresholds[1]);
   const isWider = min < histogram.min || max > histogram.max;
   // The last bin ends 1 above the maximum, so fractional samples would be in very few bins.
-  const isFine = max > min && (isWider || max - min < 1);
-  const finer = isFine ? await ask({ rangeMin: min, rangeMax: max }) : undefined;
+  const needsFinerBins = max > min && (isWider || max - min < 1);
+  const finer = needsFinerBins ? await ask({ rangeMin: min, rangeMax: max }) : undefined;
   return { ...(finer ?? histogram), min, max };
 }

@@ -30,8 +30,8 @@ export function channelRange(options: {
   const inputs = (['min', 'max'] as const).map((bound) => {
     const set = ({ valueAsNumber: entered }: HTMLInputElement) => {
       const other = valueOf(bound === 'min' ? 'max' : 'min');
-      const near = Number(significant(Math[bound](entered, other), 6));
-      change({ [bound]: Number.isNaN(entered) ? null : near });
+      const bounded = Number(significant(Math[bound](entered, other), 6));
+      change({ [bound]: Number.isNaN(entered) ? null : bounded });
       showBounds();
     };
     const label = imageTexts.boundOf[bound](name);

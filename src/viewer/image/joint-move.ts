@@ -11,7 +11,7 @@ export class JointMove {
   #sides: [Side, Side] | null = null;
   /** Whether one image is moved alone because Alt is pressed. */
   #isAlone = false;
-  #leads: 0 | 1 = 0;
+  #leader: 0 | 1 = 0;
   #isFollowing = false;
 
   constructor(private readonly first: { stage: Stage; metadata: ImageMetadata }) {
@@ -25,7 +25,7 @@ export class JointMove {
       const unit = isScaled ? (mmX ?? 1) * 1000 : 1;
       return { stage, unit, center: { x: (sizeX * unit) / 2, y: (sizeY * unit) / 2 } };
     };
-    this.#leads = 0;
+    this.#leader = 0;
     this.#listen(this.first.stage.canvas, 0, leave);
     this.#listen(other.stage.canvas, 1, leave);
     other.stage.onMove(() => this.follow(1));
@@ -39,7 +39,7 @@ export class JointMove {
 
   /** Moves the other image with the leading one. If one image is moved alone, updates their relative position instead. */
   follow(moved: 0 | 1) {
-    if (this.#sides === null || moved !== this.#leads || this.#isFollowing) return;
+    if (this.#sides === null || moved !== this.#leader || this.#isFollowing) return;
     const [firstSide, secondSide] = this.#sides;
     if (!this.isLocked || this.#isAlone) {
       this.offset = currentOffset(firstSide, secondSide);
@@ -55,7 +55,7 @@ export class JointMove {
   #listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
     const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {
-      this.#leads = index;
+      this.#leader = index;
       this.#isAlone = altKey;
     };
     for (const name of ['pointerdown', 'wheel', 'keydown'] as const)

@@ -50,12 +50,12 @@ export function currentOffset(first: Side, second: Side): Offset {
 
 /** Moves an image so that it shows the same part as another image. @param offset of the second image relative to the first @param isInverse whether the first image is moved */
 export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolean) {
-  const seen = viewOf(from);
+  const view = viewOf(from);
   const matrix = matrixOf(offset);
-  const { x, y } = (isInverse ? matrix.inverse() : matrix).transformPoint(seen);
+  const { x, y } = (isInverse ? matrix.inverse() : matrix).transformPoint(view);
   const factor = (isInverse ? 1 / offset.scale : offset.scale) * (to.stage.size().width / from.stage.size().width);
-  to.stage.rotate(seen.rotation + (isInverse ? -offset.turn : offset.turn), true);
-  to.stage.goTo({ x: x / to.unit, y: y / to.unit, width: (seen.width * factor) / to.unit });
+  to.stage.rotate(view.rotation + (isInverse ? -offset.turn : offset.turn), true);
+  to.stage.goTo({ x: x / to.unit, y: y / to.unit, width: (view.width * factor) / to.unit });
 }
 
 /** The matrix that maps points of the first image to points of the second one, each in the units of its image. */

@@ -63,12 +63,12 @@ export function projectionControls(options: {
 
   function choose() {
     const method = methods.find((candidate) => candidate === select.value);
-    set(method === undefined ? null : { ...(shown ?? around(plane())), method });
+    set(method === undefined ? null : { ...(shown ?? rangeAround(plane())), method });
     onChange(shown);
   }
 
   /** As many planes as possible, with the current one in the middle. */
-  function around(middle: number) {
+  function rangeAround(middle: number) {
     const count = Math.min(maxPlanes, axis.range);
     const from = Math.min(axis.range - count, Math.max(0, middle - Math.floor(count / 2)));
     return { from, to: from + count - 1 };

@@ -41,8 +41,8 @@ export class ViewState {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
     const position = axis ? positionOf(axis, this.frame) : 0;
     if (axis) this.frame = frameAt(axis, this.frame, 0);
-    const read = text === null ? null : readChannels(text, this.allChannels);
-    if (read) return read;
+    const fromAddress = text === null ? null : readChannels(text, this.allChannels);
+    if (fromAddress) return fromAddress;
     if (position === 0) return this.firstShown;
     return this.firstShown.map((channel, index) => ({ ...channel, on: index === position }));
   }

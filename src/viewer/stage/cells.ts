@@ -61,7 +61,7 @@ class CellGrid {
   readonly cells: Map<string, TrackedCell> = new Map();
   /** The area to draw while the view moves; `null` for everything */
   ahead: Box | null = null;
-  #seen: Box | null = null;
+  #lastVisible: Box | null = null;
 
   constructor(readonly cut: Cut) {}
 
@@ -76,11 +76,11 @@ class CellGrid {
    * @param ratio pixels of the canvas per CSS pixel
    */
   paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, visible: Box) {
-    const moved = this.placed(placement);
-    const isTurned = Math.abs(moved.b) > 1e-6;
-    if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(moved));
-    const [x, y] = [snapped(moved.e), snapped(moved.f)];
-    const scale = isTurned || Math.abs(moved.a - 1) < 1e-6 ? 1 : moved.a;
+    const toStage = this.placed(placement);
+    const isTurned = Math.abs(toStage.b) > 1e-6;
+    if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(toStage));
+    const [x, y] = [snapped(toStage.e), snapped(toStage.f)];
+    const scale = isTurned || Math.abs(toStage.a - 1) < 1e-6 ? 1 : toStage.a;
     const onCanvas = (value: number, offset: number) => (isTurned ? value : Math.round((value * scale + offset) * ratio));
     for (const { box, picture } of this.cells.values()) {
       if (!picture || !overlaps(box, visible)) continue;
@@ -99,8 +99,8 @@ class CellGrid {
 
   /** Follows the visible part. While it moves, only visible cells and cells ahead of it are drawn; at rest, all cells near it. */
   follow(visible: Box, near: Box) {
-    const before = this.#seen ?? visible;
-    this.#seen = visible;
+    const before = this.#lastVisible ?? visible;
+    this.#lastVisible = visible;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
       const move = visible[side] - before[side];
       return Math.abs(move) < noMove ? 0 : move;
@@ -231,22 +231,22 @@ export class CellLayer {
     const newest = this.#next ?? this.#shown;
     if (!newest) return;
     const placement = this.options.stage.placement();
-    const moved = newest.placed(placement);
-    const scaling = Math.hypot(moved.a, moved.b);
+    const toStage = newest.placed(placement);
+    const scaling = Math.hypot(toStage.a, toStage.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#start();
-    const near = this.#around(moved, beyond);
-    newest.fill(near, this.#around(moved, awaited));
-    newest.follow(this.#around(moved, 0), near);
+    const near = this.#around(toStage, beyond);
+    newest.fill(near, this.#around(toStage, awaited));
+    newest.follow(this.#around(toStage, 0), near);
     this.#drawNext();
     this.#swap();
   }
 
   /** The box of the stage in pixels of a cut, extended by a share of its size. */
-  #around(moved: DOMMatrix, share: number): Box {
+  #around(toStage: DOMMatrix, share: number): Box {
     const { width, height } = this.options.stage.size();
-    const back = moved.inverse();
+    const toCut = toStage.inverse();
     const corners = [-share, 1 + share].flatMap((x) =>
-      [-share, 1 + share].map((y) => back.transformPoint({ x: x * width, y: y * height })),
+      [-share, 1 + share].map((y) => toCut.transformPoint({ x: x * width, y: y * height })),
     );
     return boxAround(corners);
   }
@@ -284,12 +284,13 @@ export class CellLayer {
     const visible = this.#around(sheet.placed(this.options.stage.placement()), 0);
     const { left, top, right, bottom } = visible;
     const { cut, ahead } = sheet;
-    const away = ({ box }: TrackedCell) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
+    const distance = ({ box }: TrackedCell) =>
+      Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
     const isDue = (cell: TrackedCell) =>
       (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, visible) || (cut.isReady?.(cell) ?? true));
     let nearest: TrackedCell | null = null;
     for (const cell of sheet.cells.values())
-      if (cell.state === 'asked' && (!nearest || away(cell) < away(nearest)) && isDue(cell)) nearest = cell;
+      if (cell.state === 'asked' && (!nearest || distance(cell) < distance(nearest)) && isDue(cell)) nearest = cell;
     return nearest;
   }
 

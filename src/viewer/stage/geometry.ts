@@ -66,8 +66,8 @@ export function geometryOf(
 function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
   const bounds = viewer.viewport.getBoundsNoRotate();
   const home = viewer.viewport.getHomeBoundsNoRotate();
-  const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
-  if (same('x') && same('y') && same('width')) return null;
+  const isSame = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
+  if (isSame('x') && isSame('y') && isSame('width')) return null;
   const rectangle = image.viewportToImageRectangle(bounds);
   // Coordinates have as many digits as can be distinguished on the screen.
   const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(rectangle.width))));

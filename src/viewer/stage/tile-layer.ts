@@ -60,13 +60,13 @@ export function tileLayer(
     const url = shown;
     const level = levelAt(placement);
     const side = 2 ** (levels - 1 - level);
-    const range = { left: 0, top: 0, right: last(sizeX, tileWidth * side), bottom: last(sizeY, tileHeight * side) };
+    const range = { left: 0, top: 0, right: lastIndex(sizeX, tileWidth * side), bottom: lastIndex(sizeY, tileHeight * side) };
     const tiles: Cut = {
-      ...fit(placement, side),
+      ...placeTiles(placement, side),
       range,
       draw: ({ column, row, box }: Cell, signal: AbortSignal) => draw(url!(level, column, row), box, signal),
       refit(other) {
-        if (levelAt(other) === level) Object.assign(tiles, fit(other, side));
+        if (levelAt(other) === level) Object.assign(tiles, placeTiles(other, side));
         return levelAt(other) === level;
       },
     };
@@ -74,7 +74,7 @@ export function tileLayer(
   }
 
   /** The positions of tiles. They are not rotated, because the browser rotates them with the view. */
-  function fit(placement: DOMMatrix, side: number) {
+  function placeTiles(placement: DOMMatrix, side: number) {
     const { a, b, e, f } = placement;
     const scale = Math.hypot(a, b);
     const origin = { x: e - snapped(e), y: f - snapped(f) };
@@ -100,6 +100,6 @@ export function tileLayer(
   }
 }
 
-function last(size: number, side: number) {
+function lastIndex(size: number, side: number) {
   return Math.ceil(size / side) - 1;
 }

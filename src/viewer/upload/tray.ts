@@ -15,7 +15,7 @@ const concurrentUploads = 2;
 const checkDelays = [500, 2000, 8000];
 
 /** Functions that check refused items again when all files have arrived, because their missing parts may be among them. */
-const refusals: (() => void)[] = [];
+const refusedChecks: (() => void)[] = [];
 
 const waiting: (() => Promise<void>)[] = [];
 let running = 0;
@@ -151,7 +151,7 @@ function startNext() {
 
 function showCount() {
   const open = running + waiting.length;
-  if (open === 0) for (const check of refusals.splice(0)) setTimeout(check, checkDelays[0]);
+  if (open === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelays[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
   const close = open === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
@@ -217,5 +217,5 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
   const again = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
-  if (running + waiting.length > 0) refusals.push(again);
+  if (running + waiting.length > 0) refusedChecks.push(again);
 }

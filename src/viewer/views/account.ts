@@ -6,11 +6,11 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 
-const shared = { required: true, autocapitalize: 'none' };
+const requiredText = { required: true, autocapitalize: 'none' };
 
 const signInFields = (): Field[] => [
-  { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...shared },
-  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...shared },
+  { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...requiredText },
+  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...requiredText },
 ];
 
 /** Attributes of a field for a new password. */
@@ -18,11 +18,11 @@ const newPassword = { type: 'password', autocomplete: 'new-password', minlength:
 
 /** The fields for a new user. */
 export const registerFields = (): Field[] => [
-  { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
-  { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },
-  { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...shared },
-  { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...shared },
-  { name: 'password', label: commonTexts.password, ...newPassword, ...shared },
+  { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...requiredText },
+  { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...requiredText },
+  { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...requiredText },
+  { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...requiredText },
+  { name: 'password', label: commonTexts.password, ...newPassword, ...requiredText },
 ];
 
 /** The forms for signing in and for registering. */
@@ -47,8 +47,8 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
   const otherForm = h('p.aside.quiet-text', question, ' ', h('a', { href: routeHash(name, '', { back }) }, other));
-  const closed = h('p.notice.surface', accountTexts.registrationClosed);
-  fill(main, isNew && isClosed ? page(title, closed, otherForm) : page(title, element, !isClosed && otherForm));
+  const closedNotice = h('p.notice.surface', accountTexts.registrationClosed);
+  fill(main, isNew && isClosed ? page(title, closedNotice, otherForm) : page(title, element, !isClosed && otherForm));
   element.querySelector('input')?.focus();
   return { title };
 }

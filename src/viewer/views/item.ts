@@ -67,7 +67,7 @@ async function filesPage({ item, heading, title, mayWrite }: ItemPage, { main, s
   const notice = preparing || refusal(item, mayWrite, refresh);
   const files = await fileSection(item, signal);
   signal.throwIfAborted();
-  const [facts, ...metadata] = aboutItem(item);
+  const [facts, ...metadata] = itemSections(item);
   const panel = h('div.panel.surface.raised', facts, files, ...metadata);
   fill(main, h('div.page.item-page.column', heading, title, notice, panel));
   // The server creates the image automatically, even later, when missing parts arrive.
@@ -89,7 +89,7 @@ async function imagePage(page: ItemPage, route: Route, context: ViewContext): Pr
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
-    fill(panel, ...aboutItem(item), await fileSection(item, signal));
+    fill(panel, ...itemSections(item), await fileSection(item, signal));
     return { title: item.name };
   }
 }
@@ -126,7 +126,7 @@ async function openedImage(
   const entry = mayWrite ? pixelSizeEntry(item._id, metadata, reopen) : null;
   const technical = technicalSection(item._id, signal);
   fill(panel, ...imagePanels(image, metadata, undefined, entry), h('div.associated-place'), technical);
-  const about = itemAbout(page, technical, signal);
+  const about = followItem(page, technical, signal);
   void fillAssociated(panel, item, signal);
   compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
   const shared = () => ({ ...viewQuery, channels: image.channels(), hide: null, comment: null });
@@ -152,7 +152,7 @@ async function openedImage(
 }
 
 /** The facts of an open image's item, before the technical metadata. They are updated in place, so that the view stays. */
-function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
+function followItem({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
   let lastItem = item;
   let shown: HTMLElement[] = [];
   show();
@@ -160,7 +160,7 @@ function itemAbout({ item, path, title, heading, mayWrite }: ItemPage, technical
 
   function show() {
     const former = shown;
-    shown = aboutItem(item, { mayWrite, onSaved: hasChanged });
+    shown = itemSections(item, { mayWrite, onSaved: hasChanged });
     technical.before(...shown);
     for (const part of former) part.remove();
   }
@@ -199,13 +199,13 @@ function fileNotices({ fileMissing, fileChanged }: Item) {
 }
 
 /** Facts and metadata of an item. */
-function aboutItem(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
+function itemSections(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
   const { meta = {} } = item;
   const facts = section(browseTexts.item, true, itemFacts(item));
   const metadata = Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
   const state = statePanel(item, changing);
-  const stated = state ? [section(stateTexts.state, true, state)] : [];
-  return [...fileNotices(item), facts, ...stated, ...metadata];
+  const stateSection = state ? [section(stateTexts.state, true, state)] : [];
+  return [...fileNotices(item), facts, ...stateSection, ...metadata];
 }
 
 /** The reason why a file is not shown as an image, and an action. */

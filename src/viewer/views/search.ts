@@ -34,7 +34,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     type: 'search',
     autocomplete: 'off',
     'aria-label': browseTexts.searchAll,
-    oninput: typed,
+    oninput: onTyped,
   });
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
@@ -54,14 +54,14 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   };
 
   /** Hides the results for the former words immediately, even if the new results take long. */
-  function typed() {
+  function onTyped() {
     begin();
     shown = '';
-    sayWait();
+    showWaiting();
     showSoon();
   }
 
-  function sayWait() {
+  function showWaiting() {
     const isShort = input.value.trim().length < minLetters;
     fill(results, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
   }
@@ -71,7 +71,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     const isNewest = begin();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
-    if (shown === '') sayWait();
+    if (shown === '') showWaiting();
     if (words.length < minLetters) return;
     try {
       const matches = await find(words, signal);

@@ -90,7 +90,7 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
 /** Reads colorings from an address. Invalid parts are ignored. */
 export function readColorings(text: string | null): Map<string, Coloring> {
   const colorings: Map<string, Coloring> = new Map();
-  for (const [id, entry] of Object.entries(membersOf(parsed(text)))) {
+  for (const [id, entry] of Object.entries(membersOf(parseJson(text)))) {
     const { by, palette, low, high, heat, colors, filter } = membersOf(entry);
     colorings.set(id, {
       by: typeof by === 'string' ? by : null,
@@ -105,7 +105,7 @@ export function readColorings(text: string | null): Map<string, Coloring> {
   return colorings;
 }
 
-function parsed(text: string | null): unknown {
+function parseJson(text: string | null): unknown {
   try {
     return JSON.parse(text ?? '{}');
   } catch {

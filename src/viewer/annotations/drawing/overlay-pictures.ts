@@ -52,7 +52,7 @@ export class OverlayPictures {
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
   /** The picture of an element, once it has arrived. */
-  of(element: Element): OverlayPicture | null {
+  pictureOf(element: Element): OverlayPicture | null {
     const key = keyOf(element);
     const cached = this.#pictures.get(key);
     if (cached === undefined) {
@@ -63,10 +63,10 @@ export class OverlayPictures {
   }
 
   /** The picture of an element, when it has arrived; `null` if there is none. */
-  async loaded(element: Element): Promise<OverlayPicture | null> {
-    this.of(element);
+  async whenLoaded(element: Element): Promise<OverlayPicture | null> {
+    this.pictureOf(element);
     await this.#loading.get(keyOf(element));
-    return this.of(element);
+    return this.pictureOf(element);
   }
 
   async #load(key: string, element: Element) {
@@ -80,7 +80,7 @@ export class OverlayPictures {
       const size = { width: Math.ceil(width * shrink), height: Math.ceil(height * shrink) };
       const image = await requestPicture(apiUrl(`item/${id}/tiles/region`, { ...size, encoding: 'PNG' }), signal);
       if (signal.aborted) return;
-      this.#pictures.set(key, { picture: isMap ? colored(image, element) : image, width, height });
+      this.#pictures.set(key, { picture: isMap ? colorByCategory(image, element) : image, width, height });
       onLoad();
     } catch (error) {
       if (!signal.aborted) onProblem(annotationTexts.overlayFailed((error as Error).message));
@@ -89,7 +89,7 @@ export class OverlayPictures {
 }
 
 /** A picture in which each pixel has the color of its category. */
-function colored(image: ImageBitmap, element: Element) {
+function colorByCategory(image: ImageBitmap, element: Element) {
   const canvas = new OffscreenCanvas(image.width, image.height);
   const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
   context.drawImage(image, 0, 0);

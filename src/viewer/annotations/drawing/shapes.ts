@@ -8,7 +8,7 @@ import type { Box, Coordinate, Element, Point } from '../model.js';
 export type Handle = Point & { kind: 'corner' | 'turn' | 'rim' | 'vertex' | 'middle'; index: number };
 
 /** Types of elements that this page draws as outlines. */
-const outlined = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
+const outlinedTypes = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
 /** Corners of a unit box, in the order of the handles. */
 const corners = [
   [-0.5, -0.5],
@@ -23,7 +23,7 @@ const minSide = 1e-3;
 
 /** Whether this page can draw an element. The server draws the others. */
 export function isOutlined({ type }: Element) {
-  return outlined.has(type);
+  return outlinedTypes.has(type);
 }
 
 /** Whether an element shows another image on top of this one. */
@@ -106,8 +106,8 @@ export function touches(element: Element, point: Point, reach: number) {
   if (type === 'ellipse') return Math.hypot(away.x / (width / 2 + reach), away.y / (height / 2 + reach)) <= 1;
   if (isBox(element)) return Math.abs(away.x) <= width / 2 + reach && Math.abs(away.y) <= height / 2 + reach;
   if (element.closed && insideRing(points, point)) return !holes.some((hole) => insideRing(hole, point));
-  const last = element.closed ? points.length : points.length - 1;
-  for (let index = 0; index < last; index += 1) {
+  const sideCount = element.closed ? points.length : points.length - 1;
+  for (let index = 0; index < sideCount; index += 1) {
     const from = points[index];
     const to = points[(index + 1) % points.length];
     if (from && to && distanceToSide(point, from, to) <= reach) return true;

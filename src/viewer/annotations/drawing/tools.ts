@@ -45,7 +45,7 @@ export class Tools {
   #polygonWithHole: string | null = null;
   readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
-  #press: { at: Point; dragged: boolean; first: boolean } | null = null;
+  #press: { at: Point; isDragged: boolean; isFirst: boolean } | null = null;
   /** Delayed gestures; `null` while gestures are not delayed. */
   #delayed: (() => void)[] | null = null;
 
@@ -229,9 +229,9 @@ export class Tools {
   /** The topmost of some shapes at a position of the stage. @param distance in screen pixels at which a shape counts as hit */
   topmost(shapes: Iterable<Element>, at: Point, distance: number = reach): Element | null {
     const point = this.toolContext.stage.toImage(at.x, at.y);
-    let found: Element | null = null;
-    for (const element of shapes) if (touches(element, point, distance / this.#scale)) found = element;
-    return found;
+    let topmostShape: Element | null = null;
+    for (const element of shapes) if (touches(element, point, distance / this.#scale)) topmostShape = element;
+    return topmostShape;
   }
 
   *#areas() {
@@ -256,7 +256,7 @@ export class Tools {
 
   /** Cancels the current gesture, but keeps the vertices that were clicked before. */
   #cancelPress() {
-    if (this.#grasp || this.#press?.first) this.draft = null;
+    if (this.#grasp || this.#press?.isFirst) this.draft = null;
     this.#grasp = null;
     this.#press = null;
     this.#brush.drop();
@@ -296,9 +296,9 @@ export class Tools {
   }
 
   #handleAt(element: Element, point: Point): Handle | null {
-    const near = handleReach / this.#scale;
+    const isNear = handleReach / this.#scale;
     const handles = handlesOf(element, rotationHandleDistance / this.#scale);
-    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= near) ?? null;
+    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= isNear) ?? null;
   }
 
   #pressed(at: Point) {
@@ -314,7 +314,7 @@ export class Tools {
       this.#grasp = { before, handle, from: point };
       return true;
     }
-    this.#press = { at, dragged: false, first: this.draft === null };
+    this.#press = { at, isDragged: false, isFirst: this.draft === null };
     const box = { center: [0, 0, 0] as [number, number, number], width: 0, height: 0, rotation: 0 };
     if (this.tool === 'rectangle' || this.tool === 'ellipse')
       this.#grasp = { before: make({ type: this.tool, ...box }), handle: null, from: point };
@@ -358,8 +358,8 @@ export class Tools {
     } else if (this.#press && this.tool !== 'point') {
       const { at: last } = this.#press;
       if (Math.hypot(at.x - last.x, at.y - last.y) < freehandStep) return;
-      if (!this.#press.dragged) this.#addVertex(last);
-      this.#press = { ...this.#press, at, dragged: true };
+      if (!this.#press.isDragged) this.#addVertex(last);
+      this.#press = { ...this.#press, at, isDragged: true };
       this.#addVertex(at);
     }
     this.toolContext.redraw();
@@ -378,13 +378,13 @@ export class Tools {
     } else if (grasp) {
       this.draft = null;
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-      const far = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
-      if (draft && far && isDrawn(draft)) this.#useDrawing(draft, isAdding);
+      const isLarge = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
+      if (draft && isLarge && isDrawn(draft)) this.#useDrawing(draft, isAdding);
     } else if (this.tool === 'point') {
       const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
       this.#useDrawing(this.toolContext.make({ type: 'point', center: coordinate(x, y) }));
-    } else if (press?.dragged) {
-      if (press.first) this.finish();
+    } else if (press?.isDragged) {
+      if (press.isFirst) this.finish();
     } else if (press) this.#clickVertex(at);
     this.toolContext.redraw();
   }
@@ -393,13 +393,13 @@ export class Tools {
   #clickVertex(at: Point) {
     const points = this.draft?.points ?? [];
     const { x, y } = this.toolContext.stage.toImage(at.x, at.y);
-    const near = (vertex: readonly number[] | undefined) =>
+    const isNear = (vertex: readonly number[] | undefined) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
     const isRing = ringTools.has(this.tool) || this.tool === 'measure';
-    if (isRing && points.length >= 3 && near(points[0])) {
+    if (isRing && points.length >= 3 && isNear(points[0])) {
       this.draft = this.draft && { ...this.draft, closed: true };
       this.finish();
-    } else if (!near(points.at(-1))) this.#addVertex(at);
+    } else if (!isNear(points.at(-1))) this.#addVertex(at);
   }
 
   #addVertex(at: Point) {

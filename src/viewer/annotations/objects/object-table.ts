@@ -37,7 +37,7 @@ export class ObjectTable {
     this.#selected = new SelectedObjects(onSelection, () => (onClear(), this.#select(new Map())));
     this.#rows = new ObjectRows({
       label: objectTexts.tableOf(nameOf(record())),
-      load: (offset, limit, asking) => this.#load(offset, limit, asking),
+      load: (offset, limit, end) => this.#load(offset, limit, end),
       isSelected: (id) => this.selected.has(id),
       onSelect: (row, isSelected) => (isSelected ? this.#selected.add(row) : this.#selected.delete(row.id)),
       onShow: (row) => {

@@ -35,7 +35,7 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: Plot
   const [xs, ys]: [number[], number[]] =
     y === null
       ? [counts.map((_, index) => x.low + (index + 0.5) * width), counts]
-      : sorted(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
+      : sortedByX(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
   const series: uPlot.Series =
@@ -96,7 +96,7 @@ function rangesOf(drawn: uPlot, x: Axis, y: Axis | null): Range[] {
   return ranges;
 }
 
-function sorted(points: (readonly [number, number])[]): [number[], number[]] {
+function sortedByX(points: (readonly [number, number])[]): [number[], number[]] {
   const inOrder = points.toSorted((a, b) => a[0] - b[0]);
   return [inOrder.map(([x]) => x), inOrder.map(([, y]) => y)];
 }
@@ -137,14 +137,14 @@ function paintMark(drawn: uPlot, mark: readonly [number | null, number | null] |
   ctx.restore();
 }
 
-let sheet: CSSStyleSheet | null = null;
+let styleSheet: CSSStyleSheet | null = null;
 
 /** Gives the page or the element the styles of the library. */
 function adoptStyles(element: HTMLElement) {
-  if (!sheet) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(styles);
+  if (!styleSheet) {
+    styleSheet = new CSSStyleSheet();
+    styleSheet.replaceSync(styles);
   }
   const root = element.getRootNode() as Document | ShadowRoot;
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  if (!root.adoptedStyleSheets.includes(styleSheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, styleSheet];
 }

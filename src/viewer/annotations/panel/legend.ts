@@ -46,13 +46,13 @@ export class Legend {
     onColor: (group, color) => this.#recolor(group, color),
     named: (group, words) => (this.#edited ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words)),
   });
-  readonly #all = actions(
+  readonly #allActions = actions(
     linkButton(annotationTexts.showAll, () => this.#hide([])),
     linkButton(annotationTexts.hideAll, () => this.#hide(this.#groups.map((group) => group.name))),
   );
   readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#changeColoring({ colors: [] }));
   readonly #newGroup = this.#newGroupForm();
-  readonly #place: HTMLElement;
+  readonly #body: HTMLElement;
   readonly #coloring: ColoringControls;
 
   constructor(
@@ -64,8 +64,8 @@ export class Legend {
     this.#opacity.value = String(this.#display.opacity);
     this.#opacity.addEventListener('input', () => options.onShow({ opacity: this.#opacity.valueAsNumber }));
     const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacity);
-    const below = [this.#newGroup, this.#all, this.#ownColors];
-    this.#place = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
+    const below = [this.#newGroup, this.#allActions, this.#ownColors];
+    this.#body = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
     this.#coloring = new ColoringControls({
       record: () => this.#record,
       coloring: () => this.#display.coloring,
@@ -79,7 +79,7 @@ export class Legend {
       },
       signal: options.signal,
     });
-    this.element = h('div.legend.small', this.#place, h('div.column', this.#coloring.elements));
+    this.element = h('div.legend.small', this.#body, h('div.column', this.#coloring.elements));
     this.#open(options.isOpen && !folded.has(id), { isChosen: false });
     onEdits(() => this.#edited && this.#showGroups(), options.signal);
   }
@@ -107,7 +107,7 @@ export class Legend {
     if (edited) {
       edited.groups.learn(this.#groups, true);
       edited.onLearned();
-      this.#place.hidden = false;
+      this.#body.hidden = false;
       this.#open(true, { isChosen: false });
     }
     this.#showGroups();
@@ -146,7 +146,7 @@ export class Legend {
       this.#groupsVersion = -1;
       fill(this.#message, errorNotice(error));
     }
-    this.#place.hidden = false;
+    this.#body.hidden = false;
   }
 
   #hide(names: (string | null)[]) {
@@ -173,7 +173,7 @@ export class Legend {
   #showGroups() {
     const categories = this.#categories;
     const { by, colors } = this.#display.coloring;
-    this.#all.hidden = categories.length < 2;
+    this.#allActions.hidden = categories.length < 2;
     this.#ownColors.hidden = by !== null || colors.length === 0;
     const isFixed = by !== null && by !== 'group';
     this.#list.show(categories, { isFixed, alwaysListed: this.#edited?.groups.chosen });

@@ -52,7 +52,7 @@ export class AnnotationPanel {
     'aria-label': annotationTexts.find,
     oninput: () => this.#showRows(),
   });
-  readonly #finding = h(
+  readonly #search = h(
     'div.column',
     { hidden: true },
     this.#filter,
@@ -68,7 +68,7 @@ export class AnnotationPanel {
   #mayCreate = false;
   /** the edited annotation */
   #edited: { id: string; editor: Editor | null } | null = null;
-  readonly #first = new FirstAnnotation((name) => this.#make({ name, description: '' }));
+  readonly #first = new FirstAnnotation((name) => this.#createAnnotation({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it while it has unsaved changes */
   #deletedRecord: AnnotationRecord | null = null;
 
@@ -111,7 +111,7 @@ export class AnnotationPanel {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
     this.#isVisible = this.options.onList(records);
     for (const id of this.#legends.keys()) if (!records.some(({ _id }) => _id === id)) this.#legends.delete(id);
-    this.#finding.hidden = records.length <= maxUnfiltered;
+    this.#search.hidden = records.length <= maxUnfiltered;
     this.#list.classList.toggle('long', records.length > maxUnfiltered);
     this.#showRows();
   }
@@ -119,7 +119,7 @@ export class AnnotationPanel {
   /** Shows the annotations whose names contain the typed text, up to the current maximum, and always the edited one. */
   #showRows() {
     const records = this.#deletedRecord ? [...this.#records, this.#deletedRecord] : this.#records;
-    const filterText = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const filterText = this.#search.hidden ? '' : this.#filter.value.trim().toLowerCase();
     const matches = records.filter((record) => nameOf(record).toLowerCase().includes(filterText));
     const first = matches.slice(0, this.#listedCount);
     const edited = records.filter((record) => record._id === this.#edited?.id && !first.includes(record));
@@ -162,7 +162,7 @@ export class AnnotationPanel {
       if (signal.aborted) return;
       this.#records = records;
       this.#mayCreate = mayCreate;
-      fill(this.element, this.#finding, this.#list, this.#message, mayCreate && this.#createControls());
+      fill(this.element, this.#search, this.#list, this.#message, mayCreate && this.#createControls());
       this.refresh();
     } catch (error) {
       if (!signal.aborted) fill(this.element, errorNotice(error));
@@ -177,7 +177,7 @@ export class AnnotationPanel {
   }
 
   #createControls() {
-    const add = button(annotationTexts.new, () => this.#create(), { picture: 'plus' });
+    const add = button(annotationTexts.new, () => this.#askToCreate(), { picture: 'plus' });
     const { item, image, signal } = this.options;
     const targets = [this.element, image];
     const onImported = () => this.#reload();
@@ -233,18 +233,19 @@ export class AnnotationPanel {
     const download = button('', show, { picture: 'download', name: annotationTexts.downloadNamed(name) });
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
     const edit = () => this.#edit(edited ? null : id);
-    const pencil = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
+    const editButton = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
     const table = button('', () => this.options.onTable(id, this.#mayCreate), {
       picture: 'table',
       name: objectTexts.openTable(name),
     });
-    for (const [what, control] of Object.entries({ box, table, download, pencil })) control.dataset.key = `${what} ${id}`;
+    for (const [what, control] of Object.entries({ box, table, download, editButton }))
+      control.dataset.key = `${what} ${id}`;
     const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
     this.#counters.set(id, { record, count: countElement, unsaved });
     const annotationActions = [
-      linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
-      linkButton(annotationTexts.deleteAnnotation, () => void this.#remove(record)),
+      linkButton(annotationTexts.renameAnnotation, () => this.#askToRename(record)),
+      linkButton(annotationTexts.deleteAnnotation, () => void this.#askToRemove(record)),
     ];
     const legend = count > 0 || edited ? this.#legendOf(record) : null;
     return h(
@@ -260,7 +261,7 @@ export class AnnotationPanel {
         ),
         count > 0 && table,
         !isLinked() && download,
-        mayEdit && pencil,
+        mayEdit && editButton,
       ),
       unsaved,
       legend?.element,
@@ -328,19 +329,19 @@ export class AnnotationPanel {
     }
   }
 
-  #create() {
+  #askToCreate() {
     ask({
       title: annotationTexts.new,
       action: annotationTexts.create,
       fields: nameFields(),
       send: async ({ name = '', description = '' }) => {
-        await this.#make({ name, description });
+        await this.#createAnnotation({ name, description });
       },
     });
   }
 
   /** Creates an annotation, and starts editing it. @returns `null` if the user has left the image by then */
-  async #make(named: { name: string; description: string }) {
+  async #createAnnotation(named: { name: string; description: string }) {
     const { item, signal } = this.options;
     const record = await createAnnotation(item._id, named);
     if (signal.aborted) return null;
@@ -360,7 +361,7 @@ export class AnnotationPanel {
     void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
   }
 
-  #rename(shown: AnnotationRecord) {
+  #askToRename(shown: AnnotationRecord) {
     ask({
       title: annotationTexts.renameNamed(nameOf(this.#latest(shown))),
       action: annotationTexts.rename,
@@ -372,7 +373,7 @@ export class AnnotationPanel {
     });
   }
 
-  async #remove(record: AnnotationRecord) {
+  async #askToRemove(record: AnnotationRecord) {
     const isKept = await keepsHistory();
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(record)),
