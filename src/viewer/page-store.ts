@@ -6,7 +6,7 @@ import { tabStorage } from './storage.js';
 
 /*
  * Unsaved shapes and unfinished uploads, which the browser keeps for a user. Each page (tab) stores its own data, and has a lock while it is open.
- * Another page takes over only the data of closed pages. Without TLS, browsers have no locks, and pages then take over copies.
+ * Another page takes over only the data of closed pages. Without TLS, browsers have no locks; then a page takes over the data of open pages too.
  */
 
 /** The name of this page in the keys of the data that it stores. */
@@ -40,17 +40,17 @@ const formerMs = 2000;
 /**
  * Calls a function that needs to know which pages are open. No other page does this at the same time.
  *
- * @param take called with a function that tells whether a page is open, and with the former name of this page
+ * @param use called with a function that tells whether a page is open, and with the former name of this page
  */
-export async function withPages<T>(take: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
+export async function withPages<T>(use: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
   await lockPage();
   const lockManager = locks();
-  if (!lockManager) return take((page) => page === pageName, formerName);
-  const ends = { signal: AbortSignal.timeout(formerMs) };
-  if (formerName) await lockManager.request(lockOf(formerName), ends, () => undefined).catch(() => undefined);
+  if (!lockManager) return use((page) => page === pageName, formerName);
+  const options = { signal: AbortSignal.timeout(formerMs) };
+  if (formerName) await lockManager.request(lockOf(formerName), options, () => undefined).catch(() => undefined);
   return lockManager.request('large-image-taking-over', async () => {
     const open = new Set((await lockManager.query()).held?.map(({ name }) => name));
-    return take((page) => open.has(lockOf(page)), formerName);
+    return use((page) => open.has(lockOf(page)), formerName);
   });
 }
 

@@ -75,10 +75,10 @@ export class Sheet {
   /** running requests */
   #requests: { box: Box; end: AbortController }[] = [];
   /** The region around a view that had too many shapes, and the view's share of the image. */
-  #refused: { covers: Box; share: number } | null = null;
+  #tooDense: { region: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
   /** The tiles for a version and a display, with a key for both. */
-  #tilesOf: { shown: string; url: TileUrl } | null = null;
+  #tilesOf: { key: string; url: TileUrl } | null = null;
   #end = new AbortController();
   #shown = 'none';
   #reach = new Reach();
@@ -86,7 +86,7 @@ export class Sheet {
   #painting: Painting | null = null;
   /** The key of the last requested `#painting`. */
   #paintingKey = '';
-  #newPainting = new AbortController();
+  #paintingRequest = new AbortController();
   record: AnnotationRecord;
   readonly edits: Edits;
   readonly display: Display;
@@ -108,7 +108,7 @@ export class Sheet {
 
   /** Whether all shapes of the annotation are loaded. */
   get isWhole() {
-    return this.record._elementCount === 0 || (this.hasShapes && this.#has(everywhere));
+    return this.record._elementCount === 0 || (this.hasShapes && this.#hasLoaded(everywhere));
   }
 
   /** The loaded shapes: all in the view, or only unsaved ones above tiles. */
@@ -149,9 +149,9 @@ export class Sheet {
     const name = paintingKey(record._version, display.coloring);
     if (name === this.#paintingKey) return;
     this.#paintingKey = name;
-    this.#newPainting.abort();
-    this.#newPainting = new AbortController();
-    const { signal } = this.#newPainting;
+    this.#paintingRequest.abort();
+    this.#paintingRequest = new AbortController();
+    const { signal } = this.#paintingRequest;
     const { coloring } = display;
     if (!needsLegend(coloring)) {
       this.#painting = isPlain(coloring) ? null : new Painting(coloring, null);
@@ -170,7 +170,7 @@ export class Sheet {
     );
   }
 
-  /** Whether the drawing equals the stored annotation. */
+  /** Whether the drawing equals the stored annotation, without unsaved changes. */
   get #isPlain() {
     return this.hasShapes && this.edits.size === 0 && this.#near !== null;
   }
@@ -196,11 +196,11 @@ export class Sheet {
   /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
     if (!this.visible || !this.hasShapes) return true;
-    return this.#has(box) && (this.edits.size === 0 || (this.#near !== null && contains(this.#near, box)));
+    return this.#hasLoaded(box) && (this.edits.size === 0 || (this.#near !== null && contains(this.#near, box)));
   }
 
   /** Whether all stored elements in a box have arrived. */
-  #has(box: Box) {
+  #hasLoaded(box: Box) {
     return this.#patches.missing(box).length === 0;
   }
 
@@ -217,19 +217,19 @@ export class Sheet {
 
   /** Shows another version of the annotation. `elements` are its elements, if this page knows them. */
   update(record: AnnotationRecord, elements?: Iterable<Element>) {
-    const changed = record._version !== this.record._version;
+    const isChanged = record._version !== this.record._version;
     this.record = record;
     this.#dense = null;
-    if (changed) this.#stop();
+    if (isChanged) this.#stop();
     if (elements) {
       this.#gathered = new Map([...elements].map((element) => [element.id, element]));
       if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#gathered.values()]);
-    } else if (changed) {
-      // The previous ones stay visible until the new ones have arrived.
+    } else if (isChanged) {
+      // The previous elements stay visible until the new ones have arrived.
       this.#gathered = this.#stored;
       this.#patches.clear();
       this.#near = null;
-      this.#refused = null;
+      this.#tooDense = null;
     }
     this.refresh();
     this.options.redraw();
@@ -266,10 +266,10 @@ export class Sheet {
       return;
     }
     const { region, soon, around } = this.#reach.update(view);
-    const isCovered = this.#has(view);
+    const isCovered = this.#hasLoaded(view);
     // While elements are edited, those in a margin around the view are needed too, because they can be grasped.
-    const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
-    if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
+    const isOutdated = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
+    if (isOutdated && (isCovered || (this.#near && this.hasShapes))) this.#gather();
     if (isCovered) this.#switchTo(this.#isDense ? 'tiles' : 'shapes');
     for (const { box, end } of this.#requests) if (!overlaps(box, region)) end.abort();
     this.#requests = this.#requests.filter(({ end }) => !end.signal.aborted);
@@ -285,7 +285,7 @@ export class Sheet {
   close() {
     this.#end.abort();
     this.#stop();
-    this.#newPainting.abort();
+    this.#paintingRequest.abort();
     this.#switchTo('none');
     this.#tiles?.remove();
     this.#tiles = null;
@@ -305,7 +305,7 @@ export class Sheet {
     return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
   }
 
-  /** Share of the image that a view shows. */
+  /** Share of the image that a view shows, from 0 to 1. */
   #shareOf({ left, top, right, bottom }: Box) {
     if (this.#isSmall) return 1;
     const { sizeX, sizeY } = this.options.metadata;
@@ -317,7 +317,7 @@ export class Sheet {
   #isTooMuch(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     if (Math.max(count / maxShapes, details / maxDetails) * share > densityAllowance) return true;
-    return this.#refused !== null && contains(this.#refused.covers, view) && share > this.#refused.share * requestAgainBelow;
+    return this.#tooDense !== null && contains(this.#tooDense.region, view) && share > this.#tooDense.share * requestAgainBelow;
   }
 
   #stop() {
@@ -344,15 +344,15 @@ export class Sheet {
         ? this.options.small.load(record)
         : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
-      // Heatmaps and similar elements are only drawn by the server.
+      // Only the server draws heatmaps and similar elements.
       if (loaded?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
         this.#patches.add({ box, ...loaded });
-        this.#refused = null;
-      } else this.#refused = { covers: this.#region, share };
+        this.#tooDense = null;
+      } else this.#tooDense = { region: this.#region, share };
       this.#gather();
-      const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
+      const isPart = this.#tooDense !== null && !this.#hasLoaded(this.options.stage.view());
       this.#switchTo(isPart || this.#isDense ? 'tiles' : 'shapes');
-      if (this.#refused) this.options.redraw();
+      if (this.#tooDense) this.options.redraw();
       if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
       if (!signal.aborted) this.options.onError(error);
@@ -391,9 +391,8 @@ export class Sheet {
   #tileUrl(): TileUrl {
     const { record, display } = this;
     const filter = { ...groupFilter(record, display.hidden), ...coloringQuery(display.coloring) };
-    const shown = JSON.stringify([record._version, filter]);
-    if (this.#tilesOf?.shown !== shown)
-      this.#tilesOf = { shown, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
+    const key = JSON.stringify([record._version, filter]);
+    if (this.#tilesOf?.key !== key) this.#tilesOf = { key, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
     return this.#tilesOf.url;
   }
 

@@ -4,20 +4,20 @@ import type { Stage } from './contract.js';
 /** The part of the stage that cells need. */
 export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** Distances from the stage, as shares of its size: cells are drawn up to `beyond`, and pending cells are kept up to `awaited`. */
-const beyond = 0.25;
-const awaited = 0.5;
+/** Distances from the stage, as shares of its size, up to which cells are drawn, and up to which pending cells are kept. */
+const drawReach = 0.25;
+const pendingReach = 0.5;
 
 /**
- * Maximum number of pixels of the cells that are kept, so that cells are not drawn again when the user returns to them. They take 64 MiB.
+ * Maximum number of pixels of the cells that are kept, so that returning to a position needs no drawing. They take 64 MiB.
  */
-const maxKept = 16 * 1024 * 1024;
+const maxKeptPixels = 16 * 1024 * 1024;
 
 /** While the user zooms, cells are redrawn when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
-/** Maximum movement of the view in a frame, in pixels, that is too small to tell its direction. */
-const noMove = 0.05;
+/** Minimum movement of the view in a frame, in pixels, that tells its direction. */
+const minMove = 0.05;
 
 /** A cell: its position in the grid, and its box in pixels of the cut. */
 export interface Cell {
@@ -47,7 +47,7 @@ export interface Cut {
 
 interface TrackedCell extends Cell {
   picture: ImageBitmap | null;
-  state: 'asked' | 'drawing' | 'drawn';
+  state: 'pending' | 'drawing' | 'drawn';
   end: AbortController;
 }
 
@@ -103,7 +103,7 @@ class CellGrid {
     this.#lastVisible = visible;
     const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
       const move = visible[side] - before[side];
-      return Math.abs(move) < noMove ? 0 : move;
+      return Math.abs(move) < minMove ? 0 : move;
     }) as [number, number, number, number];
     if (!left && !top && !right && !bottom) return;
     this.ahead = {
@@ -136,9 +136,9 @@ class CellGrid {
         const key = `${x} ${y}`;
         if (this.cells.has(key)) continue;
         const end = new AbortController();
-        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'asked', end });
+        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'pending', end });
       }
-    if (this.cells.size > maxKept / (width * height * devicePixelRatio ** 2)) this.trim(near);
+    if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.trim(near);
   }
 
   /** Drops the cells outside a box. */
@@ -167,11 +167,11 @@ interface CellLayerOptions {
 /**
  * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image,
  * which is very cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are redrawn and
- * replace the old ones at once. Elements above the image would instead be blended with it by the browser in every frame.
+ * replace the old ones at once. If cells were elements above the image, the browser would blend them with it in every frame.
  */
 export class CellLayer {
   #shown: CellGrid | null = null;
-  /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
+  /** The next grid, which stays invisible until all of its cells on the stage are drawn. */
   #next: CellGrid | null = null;
   #isScheduled = false;
   #drawingCount = 0;
@@ -204,7 +204,7 @@ export class CellLayer {
   /** Redraws the cells that match a test. Each keeps its old picture until then. */
   redrawCells(test: (cell: Cell) => boolean) {
     for (const cell of (this.#next ?? this.#shown)?.cells.values() ?? [])
-      if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
+      if (cell.state === 'drawn' && test(cell)) cell.state = 'pending';
     this.#drawNext();
   }
 
@@ -234,8 +234,8 @@ export class CellLayer {
     const toStage = newest.placed(placement);
     const scaling = Math.hypot(toStage.a, toStage.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#start();
-    const near = this.#around(toStage, beyond);
-    newest.fill(near, this.#around(toStage, awaited));
+    const near = this.#around(toStage, drawReach);
+    newest.fill(near, this.#around(toStage, pendingReach));
     newest.follow(this.#around(toStage, 0), near);
     this.#drawNext();
     this.#swap();
@@ -263,7 +263,7 @@ export class CellLayer {
     if (isSharp) return;
     if (!newest.cut.refit?.(placement)) return this.#start();
     newest.repositionCells();
-    newest.trim(this.#around(newest.placed(placement), beyond));
+    newest.trim(this.#around(newest.placed(placement), drawReach));
     // Tiles are scaled to their size on the screen, which has changed.
     this.redrawCells(() => true);
     this.options.stage.repaint();
@@ -271,40 +271,40 @@ export class CellLayer {
 
   #drawNext() {
     while (this.#drawingCount < this.options.parallel) {
-      const sheet = this.#next ?? this.#shown;
-      const cell = sheet && this.#nearest(sheet);
-      if (!sheet || !cell) return;
+      const grid = this.#next ?? this.#shown;
+      const cell = grid && this.#nearest(grid);
+      if (!grid || !cell) return;
       this.#drawingCount += 1;
-      void this.#draw(sheet, cell);
+      void this.#draw(grid, cell);
     }
   }
 
   /** The cell to draw next: the nearest to the center of the stage. */
-  #nearest(sheet: CellGrid) {
-    const visible = this.#around(sheet.placed(this.options.stage.placement()), 0);
+  #nearest(grid: CellGrid) {
+    const visible = this.#around(grid.placed(this.options.stage.placement()), 0);
     const { left, top, right, bottom } = visible;
-    const { cut, ahead } = sheet;
+    const { cut, ahead } = grid;
     const distance = ({ box }: TrackedCell) =>
       Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
     const isDue = (cell: TrackedCell) =>
       (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, visible) || (cut.isReady?.(cell) ?? true));
     let nearest: TrackedCell | null = null;
-    for (const cell of sheet.cells.values())
-      if (cell.state === 'asked' && (!nearest || distance(cell) < distance(nearest)) && isDue(cell)) nearest = cell;
+    for (const cell of grid.cells.values())
+      if (cell.state === 'pending' && (!nearest || distance(cell) < distance(nearest)) && isDue(cell)) nearest = cell;
     return nearest;
   }
 
-  async #draw(sheet: CellGrid, cell: TrackedCell) {
+  async #draw(grid: CellGrid, cell: TrackedCell) {
     cell.state = 'drawing';
     const { signal } = cell.end;
-    const picture = await sheet.cut.draw(cell, signal).catch(() => null);
+    const picture = await grid.cut.draw(cell, signal).catch(() => null);
     this.#drawingCount -= 1;
     if (signal.aborted) picture?.close();
     else {
       cell.state = 'drawn';
       cell.picture?.close();
       cell.picture = picture;
-      if (sheet === this.#shown) this.options.stage.repaint();
+      if (grid === this.#shown) this.options.stage.repaint();
       this.#swap();
     }
     this.#drawNext();

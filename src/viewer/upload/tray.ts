@@ -31,8 +31,8 @@ addEventListener('beforeunload', (event) => {
 
 // When the user goes to another page, a list of only completed uploads is closed.
 addEventListener('hashchange', () => {
-  const isOver = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
-  if (isOver && running + waiting.length === 0) closeList();
+  const areDone = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
+  if (areDone && running + waiting.length === 0) closeList();
 });
 
 function closeList() {
@@ -56,17 +56,17 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   for (const { file, path } of uploads)
     addUpload({ target: () => folderAt(path), place: [folder.name, ...path].join(' / '), file, started: {} });
 
-  /** The folder at a path below the target, which is created once if it does not exist. */
+  /** The id of the folder at a path below the target. The folder is created if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
     const key = JSON.stringify(path);
     const folderId = folderIds.get(key);
     if (folderId) return folderId;
-    const making = makeFolder(path.slice(0, -1), name);
-    folderIds.set(key, making);
-    making.catch(() => folderIds.delete(key));
-    return making;
+    const newFolderId = makeFolder(path.slice(0, -1), name);
+    folderIds.set(key, newFolderId);
+    newFolderId.catch(() => folderIds.delete(key));
+    return newFolderId;
   }
 
   async function makeFolder(above: string[], name: string) {
@@ -112,7 +112,7 @@ async function offerOnce() {
     rows.append(element);
     tray.hidden = false;
   }
-  showCount();
+  updateHeading();
 }
 
 /** Removes an unfinished upload from the list. */
@@ -123,12 +123,12 @@ function removeUnfinished(uploadId: string) {
 }
 
 /** Adds a file to the list, and uploads it in its turn. */
-function addUpload(options: Pick<Parameters<typeof run>[0], 'target' | 'place' | 'file' | 'started'>) {
+function addUpload(options: Pick<Parameters<typeof runUpload>[0], 'target' | 'place' | 'file' | 'started'>) {
   const row = uploadRow(options.file, options.place);
   rows.append(row.element);
   row.start = () => {
     const signal = row.begin();
-    waiting.push(() => run({ ...options, row, signal }));
+    waiting.push(() => runUpload({ ...options, row, signal }));
     startNext();
   };
   row.start();
@@ -136,12 +136,12 @@ function addUpload(options: Pick<Parameters<typeof run>[0], 'target' | 'place' |
 }
 
 function startNext() {
-  showCount();
+  updateHeading();
   while (running < concurrentUploads) {
     const task = waiting.shift();
     if (!task) return;
     running += 1;
-    showCount();
+    updateHeading();
     void task().finally(() => {
       running -= 1;
       startNext();
@@ -149,16 +149,16 @@ function startNext() {
   }
 }
 
-function showCount() {
-  const open = running + waiting.length;
-  if (open === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelays[0]);
+function updateHeading() {
+  const openCount = running + waiting.length;
+  if (openCount === 0) for (const check of refusedChecks.splice(0)) setTimeout(check, checkDelays[0]);
   tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
-  const close = open === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
-  fill(heading, h('h2', open === 0 ? uploadTexts.uploads : uploadTexts.running(open)), close);
+  const close = openCount === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
+  fill(heading, h('h2', openCount === 0 ? uploadTexts.uploads : uploadTexts.running(openCount)), close);
 }
 
-async function run(options: {
+async function runUpload(options: {
   /** id of the folder */
   target: () => Promise<string>;
   /** names of the target folders */
@@ -216,6 +216,6 @@ async function showOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   }
   row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
-  const again = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
-  if (running + waiting.length > 0) refusedChecks.push(again);
+  const checkAgain = () => void showOutcome(itemId, row).then(() => reportArrival(folderId, 'item'));
+  if (running + waiting.length > 0) refusedChecks.push(checkAgain);
 }

@@ -25,12 +25,12 @@ export async function keepUpload(upload: UnfinishedUpload) {
   const prefix = pagePrefix();
   if (prefix === null) return;
   await lockPage();
-  await quietly(() => set(pageKey(prefix, upload.uploadId), upload, database()));
+  await tryStorage(() => set(pageKey(prefix, upload.uploadId), upload, database()));
 }
 
 /** Removes the record of an upload that has ended. */
 export async function forgetUpload(uploadId: string) {
-  await quietly(async () => {
+  await tryStorage(async () => {
     const keys = (await entries<string, UnfinishedUpload>(database())).flatMap(([key, upload]) =>
       upload.uploadId === uploadId ? [key] : [],
     );
@@ -42,13 +42,13 @@ export async function forgetUpload(uploadId: string) {
 export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number })[]> {
   const prefix = pagePrefix();
   if (prefix === null) return [];
-  const stored = await quietly(() =>
+  const stored = await tryStorage(() =>
     withPages(async (isOpen) => {
       const taken: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(database())) {
         if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
         // If the storage is full, the former record stays.
-        const isKept = await quietly(async () => (await set(pageKey(prefix, upload.uploadId), upload, database()), true));
+        const isKept = await tryStorage(async () => (await set(pageKey(prefix, upload.uploadId), upload, database()), true));
         if (isKept) await del(key, database());
         taken.push(upload);
       }
@@ -69,7 +69,7 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
   return uploads;
 }
 
-async function quietly<T>(work: () => Promise<T>): Promise<T | undefined> {
+async function tryStorage<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch {

@@ -44,7 +44,9 @@ export class Tools {
   /** Id of the polygon that gets holes. */
   #polygonWithHole: string | null = null;
   readonly #brush: Brush;
+  /** The shape that is dragged, or whose handle is dragged. `from` is where it was grasped, in pixels of the image. */
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
+  /** The pressed pointer of a tool that draws. `isFirst` is true if it begins a new drawing. */
   #press: { at: Point; isDragged: boolean; isFirst: boolean } | null = null;
   /** Delayed gestures; `null` while gestures are not delayed. */
   #delayed: (() => void)[] | null = null;
@@ -192,10 +194,10 @@ export class Tools {
    * @param at in pixels of the stage
    */
   clickByKey(at: Point) {
-    this.#actOrDelay(() => this.#strikeNow(at));
+    this.#actOrDelay(() => this.#clickByKeyNow(at));
   }
 
-  #strikeNow(at: Point) {
+  #clickByKeyNow(at: Point) {
     if (this.#grasp || this.#brush.isDown) this.#released(at);
     else if (!this.#pressed(at)) this.#clicked(at);
     else if (!this.#grasp && !this.#brush.isDown) this.#released(at);

@@ -25,16 +25,16 @@ export async function followList(
   /** the last state that the open stream reported */
   let lastState: ListState | null = null;
   let wasDifferent = false;
-  // The server reports a state that differs from the one before. If another user undoes a change of this page between two reports, it reports nothing.
+  // The server only reports states that differ from its last report. If another user undoes a change of this page in between, it reports nothing, so the last report is also compared with the list from time to time.
   const timer = setInterval(() => {
     const isDifferent = lastState !== null && !isStateOf(lastState, listed());
-    if (isDifferent && wasDifferent) void updateReported();
+    if (isDifferent && wasDifferent) void updateStaleList();
     wasDifferent = isDifferent;
   }, watchMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   while (!signal.aborted) {
     if (!document.hidden) {
-      // If the server cannot be reached, the request is repeated later.
+      // If the server cannot be reached, the loop tries again.
       await followChanges(itemId, { signal, onEvent }).catch(() => undefined);
       lastState = null;
       await updateList();
@@ -45,10 +45,10 @@ export async function followList(
   function onEvent(state: ListState) {
     lastState = state;
     isReportedStale = false;
-    if (!isStateOf(state, listed())) void updateReported();
+    if (!isStateOf(state, listed())) void updateStaleList();
   }
 
-  function updateReported() {
+  function updateStaleList() {
     isReportedStale = true;
     return updateList();
   }
@@ -61,7 +61,7 @@ export async function followList(
     while (isStale && !signal.aborted && !document.hidden) {
       isStale = false;
       try {
-        await request();
+        await requestList();
       } catch (error) {
         if (isRefused(error)) onRefused();
         else isStale = true;
@@ -71,12 +71,12 @@ export async function followList(
     isRequesting = false;
   }
 
-  async function request() {
+  async function requestList() {
     const before = listed();
     if (!isReportedStale && !(await haveChanged(itemId, before, signal))) return;
     isReportedStale = false;
     const next = await listAnnotations(itemId, signal);
-    // A change that was saved here in the meantime is newer than the list.
+    // If a change was saved here during the request, it is newer than this list.
     isStale ||= before !== listed();
     if (!isStale) onNew(next);
   }
