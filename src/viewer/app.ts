@@ -103,15 +103,15 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   current?.leave.abort();
   if (focus) leaveScroll();
   const leave = new AbortController();
-  const shown = { name: route.name, id: route.id, view: null as View | null, leave };
-  current = shown;
+  const opened = { name: route.name, id: route.id, view: null as View | null, leave };
+  current = opened;
   main.setAttribute('aria-busy', 'true');
   const focused = main.contains(document.activeElement) ? keyOf(document.activeElement as Element) : null;
   try {
     const build = views[route.name];
     if (!build) throw new Error(accountTexts.noPage(route.name));
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
-    const view = (shown.view = await build(route, context));
+    const view = (opened.view = await build(route, context));
     if (leave.signal.aborted) return;
     const showTitle = () => {
       if (!leave.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
@@ -139,7 +139,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     if (main.innerHTML !== page.outerHTML) fill(main, page);
     if (mayPass(error)) void followChanges(async () => true, leave.signal);
   } finally {
-    if (current === shown) main.removeAttribute('aria-busy');
+    if (current === opened) main.removeAttribute('aria-busy');
   }
 }
 

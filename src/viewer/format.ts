@@ -51,8 +51,8 @@ function grouped(value: number, format: Intl.NumberFormat) {
     .join('');
 }
 
-export function plural(count: number, one: string, many: string = `${one}s`) {
-  return `${formatCount(count)} ${count === 1 ? one : many}`;
+export function plural(count: number, singular: string, pluralForm: string = `${singular}s`) {
+  return `${formatCount(count)} ${count === 1 ? singular : pluralForm}`;
 }
 
 /** A date and time. */

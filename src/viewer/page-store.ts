@@ -42,7 +42,9 @@ const formerMs = 2000;
  *
  * @param use called with a function that tells whether a page is open, and with the former name of this page
  */
-export async function withPages<T>(use: (isOpen: (page: string) => boolean, former: string | null) => Promise<T>): Promise<T> {
+export async function withPages<T>(
+  use: (isOpen: (page: string) => boolean, formerPage: string | null) => Promise<T>,
+): Promise<T> {
   await lockPage();
   const lockManager = locks();
   if (!lockManager) return use((page) => page === pageName, formerName);

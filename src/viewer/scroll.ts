@@ -10,14 +10,14 @@ const storageKey = 'scroll positions';
 const positions: Positions = read();
 
 /** Key of the entry whose view is on the page; `null` while a view is being built. */
-let shown: string | null = null;
+let shownKey: string | null = null;
 
 // The browser would restore a position before the view has been built.
 history.scrollRestoration = 'manual';
 
 addEventListener('scroll', () => {
   // A link to another view may scroll before the page notices that the address has changed.
-  if (shown !== null && isShown(location.hash)) positions.byKey[shown] = scrollY;
+  if (shownKey !== null && isShown(location.hash)) positions.byKey[shownKey] = scrollY;
 });
 
 addEventListener('pagehide', () => {
@@ -26,7 +26,7 @@ addEventListener('pagehide', () => {
 
 /** Must be called before the page shows another view. */
 export function leaveScroll() {
-  shown = null;
+  shownKey = null;
 }
 
 /** Scrolls to where the user left this entry of the history, or to the top of a new one. Must be called when its view has been built. */
@@ -35,7 +35,7 @@ export function restoreScroll() {
   const key = typeof storedScroll === 'string' ? storedScroll : String((positions.newest += 1));
   if (storedScroll !== key) history.replaceState({ ...history.state, scroll: key }, '');
   scrollTo(0, positions.byKey[key] ?? 0);
-  shown = key;
+  shownKey = key;
 }
 
 function read(): Positions {

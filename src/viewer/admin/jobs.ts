@@ -36,9 +36,9 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
 
   /** Updates the status of unfinished jobs. */
   async function refresh() {
-    const last = rows.findLastIndex(({ status }) => !isFinished(status));
-    if (last < 0 || document.hidden) return;
-    const statusById = new Map((await newest(last + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
+    const lastUnfinished = rows.findLastIndex(({ status }) => !isFinished(status));
+    if (lastUnfinished < 0 || document.hidden) return;
+    const statusById = new Map((await newest(lastUnfinished + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
     for (const listed of rows) listed.show(statusById.get(listed.id) ?? listed.status);
   }
 

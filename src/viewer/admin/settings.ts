@@ -87,8 +87,8 @@ function settingRow(definition: Definition) {
   const name = nameOf(definition);
   const box = isSwitch(definition) ? checkbox(name, { id }) : null;
   const input = box?.input ?? createInput(definition, id);
-  let shown = textOf(definition.value);
-  showValue(shown);
+  let storedText = textOf(definition.value);
+  showValue(storedText);
   const message = h('p.form-error', { role: 'alert' });
   const reset = linkButton(adminTexts.byDefault, () => showValue(textOf(byDefault)), adminTexts.defaultOf(name));
   const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
@@ -102,7 +102,7 @@ function settingRow(definition: Definition) {
   function isChanged() {
     message.textContent = '';
     input.removeAttribute('aria-invalid');
-    return value() !== shown;
+    return value() !== storedText;
   }
 
   function value() {
@@ -122,8 +122,8 @@ function settingRow(definition: Definition) {
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
       else await request('PUT', 'system/setting', { form: { key, value: sent } });
       // The server may have stored the value in a different form.
-      shown = textOf(await request('GET', 'system/setting', { query: { key } }));
-      showValue(shown);
+      storedText = textOf(await request('GET', 'system/setting', { query: { key } }));
+      showValue(storedText);
       return true;
     } catch (error) {
       input.setAttribute('aria-invalid', 'true');

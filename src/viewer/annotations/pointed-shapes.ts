@@ -39,9 +39,9 @@ export class PointedShapes {
 
   /** @returns whether another shape is under the pointer now */
   hover(at: Point) {
-    const former = this.hovered;
+    const formerShape = this.hovered;
     this.hovered = this.shapeAt(at)?.shape ?? null;
-    return this.hovered !== former;
+    return this.hovered !== formerShape;
   }
 
   /** Opens the card of the shape at a point of the stage, or closes the open one if there is no shape. */

@@ -19,15 +19,15 @@ export function shapeCard(metadata: ImageMetadata) {
   const attributes = { 'aria-label': annotationTexts.shape, hidden: true };
   const element = h('section.shape-card.surface.raised.break', attributes, content, close);
   let pinned: Element | null = null;
-  let shown: Element | null = null;
+  let shownShape: Element | null = null;
   return { element, show, pin, pinned: () => pinned };
 
   function show(shape: Element | null) {
     const next = pinned ?? shape;
     element.hidden = next === null;
     close.hidden = pinned === null;
-    if (next === shown || next === null) return;
-    shown = next;
+    if (next === shownShape || next === null) return;
+    shownShape = next;
     const { rows, nested } = fieldsOf(next.user ?? {});
     const count = Object.keys(nested).length;
     const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(nested));

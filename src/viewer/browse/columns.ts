@@ -36,10 +36,18 @@ function columnsOf(items: Item[]) {
 }
 
 /** Asks which columns to show, and calls `onChosen` with them. */
-export function askColumns(options: { folderId: string; items: Item[]; shown: string[]; onChosen: (columns: string[]) => void }) {
-  const { folderId, items, shown, onChosen } = options;
-  const offered = [...new Set([...shown, ...columnsOf(items), ...recordFields])];
-  const boxes = offered.map((column) => ({ column, ...checkbox(columnTitle(column), { checked: shown.includes(column) }) }));
+export function askColumns(options: {
+  folderId: string;
+  items: Item[];
+  shownColumns: string[];
+  onChosen: (columns: string[]) => void;
+}) {
+  const { folderId, items, shownColumns, onChosen } = options;
+  const offered = [...new Set([...shownColumns, ...columnsOf(items), ...recordFields])];
+  const boxes = offered.map((column) => ({
+    column,
+    ...checkbox(columnTitle(column), { checked: shownColumns.includes(column) }),
+  }));
   ask({
     title: browseTexts.columns,
     text: browseTexts.columnsHint,

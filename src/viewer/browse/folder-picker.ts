@@ -24,9 +24,9 @@ export async function folderPicker(signal: AbortSignal) {
      * @throws if none is selected
      */
     chosen: (anywhere = false) => {
-      const last = path.at(-1);
-      if (!last || (last.type !== 'folder' && !anywhere)) throw new Error(browseTexts.chooseFolder);
-      return last;
+      const selected = path.at(-1);
+      if (!selected || (selected.type !== 'folder' && !anywhere)) throw new Error(browseTexts.chooseFolder);
+      return selected;
     },
   };
 

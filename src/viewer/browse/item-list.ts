@@ -31,7 +31,7 @@ export function itemList(options: ItemListOptions) {
   let { query: address } = options.route;
   let configured: FolderLists = { columns: [], sort: null };
   let columns: string[] = [];
-  let shown: { entries: Item[]; total: number };
+  let shownList: { entries: Item[]; total: number };
   const begin = newestOnly();
   const count = h('h2.count.quiet-text.small');
   const filter = h('input', {
@@ -46,13 +46,13 @@ export function itemList(options: ItemListOptions) {
   const order = h('span');
   const states = h('span');
   const chooseColumns = button(browseTexts.columns, () =>
-    askColumns({ folderId: folder._id, items: shown.entries, shown: columns, onChosen }),
+    askColumns({ folderId: folder._id, items: shownList.entries, shownColumns: columns, onChosen }),
   );
   const tools = h('div.list-tools.row.wrap', filter, states, order, chooseColumns);
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
-  return { element, open, show, haveChanged: async () => !isSame(shown, await load()) };
+  return { element, open, show, haveChanged: async () => !isSame(shownList, await load()) };
 
   /** Reads the configuration of the folder, and shows the items. */
   async function open() {
@@ -94,12 +94,12 @@ export function itemList(options: ItemListOptions) {
     const loaded = await load();
     signal.throwIfAborted();
     if (!isNewest()) return;
-    shown = loaded;
+    shownList = loaded;
     draw();
   }
 
   function draw() {
-    const { entries, total } = shown;
+    const { entries, total } = shownList;
     const currentAddress = listAddress(address);
     heading.hidden = total === 0 && currentAddress.find === null;
     count.textContent = browseTexts.items(total);

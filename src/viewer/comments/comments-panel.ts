@@ -29,7 +29,7 @@ export interface PanelOptions {
   mayManage: boolean;
   onMarks: (marks: readonly CommentMark[]) => void;
   /** shows or hides the marks */
-  onShowMarks: (shown: boolean) => void;
+  onShowMarks: (areShown: boolean) => void;
   /** called when another thread was opened, or the open one was closed */
   onOpen: (id: string | null) => void;
   /** moves the view to the place of a comment */
@@ -110,9 +110,9 @@ export class CommentsPanel {
   }
 
   /** Says how many marks are shown. */
-  sayMarks(shown: number, all: number) {
-    this.#marksNote.hidden = shown === all;
-    this.#marksNote.textContent = shown === all ? '' : texts.someMarks(shown, all);
+  sayMarks(shownCount: number, totalCount: number) {
+    this.#marksNote.hidden = shownCount === totalCount;
+    this.#marksNote.textContent = shownCount === totalCount ? '' : texts.someMarks(shownCount, totalCount);
   }
 
   #say(message: string) {
@@ -185,11 +185,11 @@ export class CommentsPanel {
     const { signal, mayManage, goTo } = this.options;
     const rows: Map<string, ThreadRow> = new Map();
     for (const thread of this.#threads) {
-      const former = this.#rows.get(thread._id);
+      const formerRow = this.#rows.get(thread._id);
       const isOpen = thread._id === this.#open;
       const row =
-        former && former.isOpen === isOpen && isSame(former.thread, thread)
-          ? former
+        formerRow && formerRow.isOpen === isOpen && isSame(formerRow.thread, thread)
+          ? formerRow
           : threadRow({
               thread,
               isOpen,

@@ -46,12 +46,12 @@ export function showComments(options: {
       const thread = panel.thread(id);
       return thread && texts.mark(personName(thread.author), shortened(thread.text, maxName));
     },
-    onCount: (shown, all) => panel.sayMarks(shown, all),
+    onCount: (shownCount, totalCount) => panel.sayMarks(shownCount, totalCount),
   });
   const withFrame = (place: { x: number; y: number }): CommentPlace => {
-    const shown = frame();
+    const shownFrame = frame();
     const round = (value: number) => Math.round(value * 10) / 10;
-    return { x: round(place.x), y: round(place.y), ...(shown !== null && { frame: shown }) };
+    return { x: round(place.x), y: round(place.y), ...(shownFrame !== null && { frame: shownFrame }) };
   };
   const panel: CommentsPanel = new CommentsPanel({
     item,
@@ -64,7 +64,7 @@ export function showComments(options: {
     mayWrite: token() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
     onMarks: (places) => marks.show(places),
-    onShowMarks: (shown) => (marks.element.hidden = !shown),
+    onShowMarks: (areShown) => (marks.element.hidden = !areShown),
     onOpen(id) {
       marks.setCurrent(id);
       options.onOpen();

@@ -25,7 +25,7 @@ export class CommentMarks {
       /** the name of a mark, if its comment is known */
       nameOf: (id: string) => string | null;
       /** called with the number of shown marks, and the number of all marks in the view */
-      onCount: (shown: number, all: number) => void;
+      onCount: (shownCount: number, totalCount: number) => void;
     },
   ) {
     this.element.addEventListener('keydown', (event) => this.#onKey(event));
@@ -121,8 +121,8 @@ export class CommentMarks {
     }
     control.classList.toggle('resolved', state === 'resolved');
     control.ariaCurrent = id === this.#current ? 'true' : null;
-    const shown = this.options.frame();
-    control.classList.toggle('elsewhere', shown !== null && place.frame !== undefined && place.frame !== shown);
+    const shownFrame = this.options.frame();
+    control.classList.toggle('elsewhere', shownFrame !== null && place.frame !== undefined && place.frame !== shownFrame);
     return control;
   }
 }

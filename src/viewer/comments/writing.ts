@@ -33,12 +33,12 @@ export function commentField(label: string, value = '') {
     const { user } = words === null ? { user: [] } : await findNamed(words, ['user']).catch(() => ({ user: [] }));
     if (!isNewest() || typedLogin() !== words) return;
     suggestions.hidden = user.length === 0;
-    fill(suggestions, ...user.map((one) => h('li', suggestion(one))));
+    fill(suggestions, ...user.map((person) => h('li', suggestion(person))));
     if (user.length > 0) announce(texts.people(user.length));
   }
 
-  function suggestion(one: Parameters<typeof nameOf>[0] & object) {
-    return h('button.pick.row', { onclick: () => choose(one.login) }, icon('person'), `${nameOf(one)} (${one.login})`);
+  function suggestion(person: Parameters<typeof nameOf>[0] & object) {
+    return h('button.pick.row', { onclick: () => choose(person.login) }, icon('person'), `${nameOf(person)} (${person.login})`);
   }
 
   function choose(login: string) {

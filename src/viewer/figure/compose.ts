@@ -91,14 +91,14 @@ export async function composeFigure(
   signal: AbortSignal,
 ): Promise<{ figure: Figure; canvas: HTMLCanvasElement; notes: string[] }> {
   const { width, dpi } = options;
-  const shown = frames.map((frame, index) => {
+  const framesOnImage = frames.map((frame, index) => {
     const { metadata } = sources[index] as FigureSource;
     // Several images keep their common place.
     return frames.length === 1 ? onImage(frame, metadata) : boundsOf(frame, metadata) && frame;
   });
-  const [first] = shown;
+  const [first] = framesOnImage;
   if (!first) throw new Error(figureTexts.outside);
-  const shownFrames = shown.map((frame, index) => frame ?? (frames[index] as Frame));
+  const shownFrames = framesOnImage.map((frame, index) => frame ?? (frames[index] as Frame));
   const { across, gap, height } = sizeOf(shownFrames, width);
   checkSize(width, height);
   const size = Math.min(width * text.largest, Math.max((text.points * dpi) / 72, width * text.share));
@@ -179,14 +179,14 @@ function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box
 
 function heading(title: string, width: number, size: number): Mark {
   const large = size * 1.25;
-  const shown = clipped(title, width - size, (part) => widthOf(part, large, true));
-  return { text: shown, x: size * 0.4, y: size * 1.35, size: large, isBold: true, isCentered: false, ink: inkOf('#16181f') };
+  const shownTitle = clipped(title, width - size, (part) => widthOf(part, large, true));
+  return { text: shownTitle, x: size * 0.4, y: size * 1.35, size: large, isBold: true, isCentered: false, ink: inkOf('#16181f') };
 }
 
 function caption(name: string, { left, right, bottom }: Box, size: number): Mark {
-  const shown = clipped(name, right - left - size, (part) => widthOf(part, size, false));
+  const shownName = clipped(name, right - left - size, (part) => widthOf(part, size, false));
   return {
-    text: shown,
+    text: shownName,
     x: left + size * 0.4,
     y: bottom + size * 1.3,
     size,

@@ -26,13 +26,13 @@ export interface FigureDialogOptions {
   /** element of the stage, on which a box can be drawn */
   drawing: HTMLElement;
   /** the frame and how it is shown; `shownChannels`: the frames of the visible channels, `null` if these are all or none */
-  shown: () => Look & { frame: number; shownChannels: number[] | null };
+  display: () => Look & { frame: number; shownChannels: number[] | null };
   signal: AbortSignal;
 }
 
 /** A dialog that saves the view, or a box on it, as a figure or as samples. */
 export function figureDialog(options: FigureDialogOptions, chosen: { frame: Frame; entries: Entries } | null = null) {
-  const { source, compared, drawing, shown, signal } = options;
+  const { source, compared, drawing, display, signal } = options;
   const { item, metadata, stage } = source;
   const end = new AbortController();
   const entries = chosen?.entries ?? storedEntries();
@@ -43,7 +43,7 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   const frames = other ? [shownFrame, frameBeside(shownFrame, stage, other.stage)] : [shownFrame];
   const box = boundsOf(shownFrame, metadata);
   const name = `${item.name.replace(/(\.ome)?\.\w+$/i, '')}_region_${box?.left ?? 0}_${box?.top ?? 0}`;
-  const canMeasure = sources.some((one) => one.metadata.mm_x !== null);
+  const canMeasure = sources.some((candidate) => candidate.metadata.mm_x !== null);
   const result = h('p.quiet-text.small', { role: 'status' });
   const element = form({
     fields: entryFields(entries, canMeasure),
@@ -59,8 +59,8 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     chosen && button(figureTexts.useView, () => reopen(null)),
   ];
   const about = h('p', box ? figureTexts.boxOf(box.right - box.left, box.bottom - box.top) : figureTexts.outside);
-  const part = h('div.row.wrap.between', about, h('div.row.wrap', ...chooser.flatMap((one) => one || [])));
-  const samples = box && samplesPart({ itemId: item._id, name, box, shown: shown(), onSaved: () => dialog.close() });
+  const part = h('div.row.wrap.between', about, h('div.row.wrap', ...chooser.flatMap((control) => control || [])));
+  const samples = box && samplesPart({ itemId: item._id, name, box, display: display(), onSaved: () => dialog.close() });
   const dialog = plainDialog(
     imageTexts.saveView,
     part,

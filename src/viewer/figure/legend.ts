@@ -24,8 +24,8 @@ export function legendMarks(entries: readonly LegendEntry[], place: { top: numbe
   function add(label: string, colors: readonly string[]) {
     const swatch = colors.length === 0 ? 0 : colors.length === 1 ? size : size * 6;
     const indent = swatch === 0 ? 0 : swatch + size * 0.4;
-    const shown = clipped(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
-    const needed = indent + widthOf(shown, size, false);
+    const shownLabel = clipped(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
+    const needed = indent + widthOf(shownLabel, size, false);
     if (x > edge && x + needed > width - edge) {
       x = edge;
       y += line;
@@ -39,7 +39,15 @@ export function legendMarks(entries: readonly LegendEntry[], place: { top: numbe
       const stroke = steps === 1 ? { stroke: { ...inkOf('#5b5f6e'), width: size / 16 } } : {};
       marks.push({ path, fill: { ...inkOf(color), alpha: 1 }, ...stroke });
     }
-    marks.push({ text: shown, x: x + indent, y: y + size * 0.85, size, isBold: false, isCentered: false, ink: inkOf('#16181f') });
+    marks.push({
+      text: shownLabel,
+      x: x + indent,
+      y: y + size * 0.85,
+      size,
+      isBold: false,
+      isCentered: false,
+      ink: inkOf('#16181f'),
+    });
     x += needed + gap;
   }
 }

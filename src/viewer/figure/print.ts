@@ -45,7 +45,12 @@ export function printable(options: {
       [printTexts.address, location.href],
     ]);
     for (const { figure } of images) freeze(figure);
-    fill(sheet, h('h1', title()), h('div.print-images', ...images.map((one) => printedImage(one, second !== null))), address);
+    fill(
+      sheet,
+      h('h1', title()),
+      h('div.print-images', ...images.map((shownImage) => printedImage(shownImage, second !== null))),
+      address,
+    );
   }
 }
 

@@ -17,13 +17,13 @@ export function samplesPart(options: {
   name: string;
   box: Box;
   /** the frame and how it is shown; `shownChannels`: the frames of the displayed channels, `null` if these are all or none */
-  shown: Look & { frame: number; shownChannels: number[] | null };
+  display: Look & { frame: number; shownChannels: number[] | null };
   onSaved: () => void;
 }) {
-  const { itemId, name, box, shown, onSaved } = options;
+  const { itemId, name, box, display, onSaved } = options;
   const { left, top } = box;
   const size = { width: box.right - left, height: box.bottom - top };
-  const { frame, style, projection, shownChannels } = shown;
+  const { frame, style, projection, shownChannels } = display;
   const channels = shownChannels?.join(',');
   const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
   const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };

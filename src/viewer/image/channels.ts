@@ -66,16 +66,16 @@ function hexColor(text: unknown) {
 export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
-  const shown = channels.filter(({ on }) => on);
-  const bands = (shown.length > 0 ? shown : [{ source: first.source, color: '#000000', min: null, max: null }]).map(
-    ({ source, color, min, max, ...tone }) => ({
-      ...source,
-      palette: color,
-      min: min ?? `min:${automaticShare}`,
-      max: max ?? `max:${automaticShare}`,
-      ...toneStyle(tone),
-    }),
-  );
+  const visibleChannels = channels.filter(({ on }) => on);
+  const bands = (
+    visibleChannels.length > 0 ? visibleChannels : [{ source: first.source, color: '#000000', min: null, max: null }]
+  ).map(({ source, color, min, max, ...tone }) => ({
+    ...source,
+    palette: color,
+    min: min ?? `min:${automaticShare}`,
+    max: max ?? `max:${automaticShare}`,
+    ...toneStyle(tone),
+  }));
   return JSON.stringify({ bands });
 }
 

@@ -251,8 +251,8 @@ export class ImageView {
     try {
       const { figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const shown = () => ({ frame: state.frame, ...state.look, shownChannels: state.someFrames });
-      figureDialog({ source: this.figure, compared: this.#compared, drawing, shown, signal });
+      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.someFrames });
+      figureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
     } catch (error) {
       problem.show(messageOf(error));
     }

@@ -42,7 +42,7 @@ export function projectionControls(options: {
   onChange: (projection: Projection | null) => void;
 }) {
   const { axis, plane, onChange } = options;
-  let shown: Projection | null = null;
+  let shownProjection: Projection | null = null;
   const select = choice({ '': imageTexts.onePlane, ...imageTexts.projections }, '', { onchange: choose });
   const inputs = (['from', 'to'] as const).map((bound) => {
     const input = h('input', { type: 'number', min: 1, max: axis.range, step: 1, onchange: () => setBound(bound, input) });
@@ -55,7 +55,7 @@ export function projectionControls(options: {
 
   /** Shows a projection that was selected elsewhere. */
   function set(next: Projection | null) {
-    shown = next;
+    shownProjection = next;
     select.value = next?.method ?? '';
     range.hidden = next === null;
     for (const { bound, input } of inputs) input.value = next ? String(next[bound] + 1) : '';
@@ -63,8 +63,8 @@ export function projectionControls(options: {
 
   function choose() {
     const method = methods.find((candidate) => candidate === select.value);
-    set(method === undefined ? null : { ...(shown ?? rangeAround(plane())), method });
-    onChange(shown);
+    set(method === undefined ? null : { ...(shownProjection ?? rangeAround(plane())), method });
+    onChange(shownProjection);
   }
 
   /** As many planes as possible, with the current one in the middle. */
@@ -76,15 +76,15 @@ export function projectionControls(options: {
 
   /** Sets one bound, and moves the other one if necessary. */
   function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
-    if (shown === null) return;
+    if (shownProjection === null) return;
     const plane = Math.round(input.valueAsNumber) - 1;
-    const value = Number.isNaN(plane) ? shown[bound] : Math.min(axis.range - 1, Math.max(0, plane));
-    const { from, to }: Projection = { ...shown, [bound]: value };
+    const value = Number.isNaN(plane) ? shownProjection[bound] : Math.min(axis.range - 1, Math.max(0, plane));
+    const { from, to }: Projection = { ...shownProjection, [bound]: value };
     set(
       bound === 'from'
-        ? { ...shown, from, to: Math.min(Math.max(from, to), from + maxPlanes - 1) }
-        : { ...shown, from: Math.max(Math.min(from, to), to - maxPlanes + 1), to },
+        ? { ...shownProjection, from, to: Math.min(Math.max(from, to), from + maxPlanes - 1) }
+        : { ...shownProjection, from: Math.max(Math.min(from, to), to - maxPlanes + 1), to },
     );
-    onChange(shown);
+    onChange(shownProjection);
   }
 }

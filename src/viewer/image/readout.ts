@@ -85,8 +85,8 @@ export function pixelReadout(options: {
     const controller = new AbortController();
     pending = controller;
     try {
-      const shown = samples().slice(0, maxSamples);
-      const frames = [...new Set(shown.map((sample) => sample.frame))];
+      const shownChannels = samples().slice(0, maxSamples);
+      const frames = [...new Set(shownChannels.map((sample) => sample.frame))];
       const query = {
         left,
         top,
@@ -97,7 +97,7 @@ export function pixelReadout(options: {
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The response is a list only for requests of several frames.
       const pixels = [answer].flat();
-      const named = shown.map((channel) => {
+      const named = shownChannels.map((channel) => {
         const sample = pixels[frames.indexOf(channel.frame)]?.value?.[channel.band - 1];
         return `${channel.name}\u00a0${sample ?? '–'}`;
       });

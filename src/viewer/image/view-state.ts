@@ -79,8 +79,8 @@ export class ViewState {
   /** The frame and band of the samples of each visible channel; empty for images with fewer than two channels. */
   get samples() {
     if (this.allChannels.length < 2) return [];
-    const shown = this.channels.filter(({ on }) => on);
-    return shown.map((channel) => {
+    const visibleChannels = this.channels.filter(({ on }) => on);
+    return visibleChannels.map((channel) => {
       const { name, source } = channel;
       return { name, frame: this.frameOf(channel), band: 'band' in source ? source.band : 1 };
     });
@@ -88,8 +88,8 @@ export class ViewState {
 
   /** The frames of the visible channels; `null` if all or no channels are visible, or if channels are not frames. */
   get someFrames() {
-    const shown = this.channels.filter(({ on }) => on);
-    const isPart = this.isMixed && shown.length > 0 && shown.length < this.channels.length;
-    return isPart ? shown.map((channel) => this.frameOf(channel)) : null;
+    const visibleChannels = this.channels.filter(({ on }) => on);
+    const isPart = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
+    return isPart ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
   }
 }

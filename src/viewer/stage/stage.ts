@@ -204,22 +204,22 @@ function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement
 
 /** Moves the view with the middle button, independent of the tool. @param pan moves it by a distance in CSS pixels */
 function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => void) {
-  let last: { pointer: number; x: number; y: number } | null = null;
+  let lastMove: { pointer: number; x: number; y: number } | null = null;
   const isMiddle = ({ button }: MouseEvent) => button === 1;
   canvas.addEventListener('pointerdown', (event) => {
     if (!isMiddle(event)) return;
-    last = { pointer: event.pointerId, x: event.clientX, y: event.clientY };
+    lastMove = { pointer: event.pointerId, x: event.clientX, y: event.clientY };
     canvas.setPointerCapture(event.pointerId);
   });
   // Otherwise, browsers scroll the page.
   canvas.addEventListener('mousedown', (event) => isMiddle(event) && event.preventDefault());
   canvas.addEventListener('pointermove', ({ pointerId, clientX: x, clientY: y }) => {
-    if (pointerId !== last?.pointer) return;
-    pan(x - last.x, y - last.y);
-    last = { pointer: pointerId, x, y };
+    if (pointerId !== lastMove?.pointer) return;
+    pan(x - lastMove.x, y - lastMove.y);
+    lastMove = { pointer: pointerId, x, y };
   });
   const end = ({ pointerId }: PointerEvent) => {
-    if (pointerId === last?.pointer) last = null;
+    if (pointerId === lastMove?.pointer) lastMove = null;
   };
   canvas.addEventListener('pointerup', end);
   canvas.addEventListener('pointercancel', end);

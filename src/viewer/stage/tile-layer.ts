@@ -32,7 +32,7 @@ export function tileLayer(
   onProblem: (reason: string) => void,
 ): TileLayer {
   let opacity = 1;
-  let shown: TileUrl | null = null;
+  let shownUrl: TileUrl | null = null;
   /** The most recently visible tiles by address, so that returning to them needs no request. */
   const bitmaps: Map<string, ImageBitmap> = new Map();
   const layer = new CellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
@@ -40,11 +40,11 @@ export function tileLayer(
     show(url, share) {
       if (opacity !== share) stage.repaint();
       opacity = share;
-      if (shown !== url) layer.redraw();
-      shown = url;
+      if (shownUrl !== url) layer.redraw();
+      shownUrl = url;
     },
     hide() {
-      shown = null;
+      shownUrl = null;
       layer.hide();
     },
     remove: () => layer.remove(),
@@ -57,7 +57,7 @@ export function tileLayer(
   }
 
   function cut(placement: DOMMatrix): Cut {
-    const url = shown;
+    const url = shownUrl;
     const level = levelAt(placement);
     const side = 2 ** (levels - 1 - level);
     const range = { left: 0, top: 0, right: lastIndex(sizeX, tileWidth * side), bottom: lastIndex(sizeY, tileHeight * side) };

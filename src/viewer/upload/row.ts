@@ -32,8 +32,8 @@ export function uploadRow(file: File, folderName: string) {
     },
     progress({ sent, waiting }: Progress) {
       bar.value = sent;
-      const [done, all] = [formatBytes(sent), formatBytes(file.size)];
-      status.textContent = waiting ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(done, all));
+      const [sentText, totalText] = [formatBytes(sent), formatBytes(file.size)];
+      status.textContent = waiting ?? (sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(sentText, totalText));
     },
     end(state: 'done' | 'unreadable' | 'failed' | 'canceled', text: string) {
       element.dataset.state = state;

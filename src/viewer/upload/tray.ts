@@ -174,10 +174,10 @@ async function runUpload(options: {
   try {
     signal.throwIfAborted();
     const folderId = await target();
-    const former = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
-    if (former && started.uploadId === undefined) {
-      started.uploadId = former.uploadId;
-      removeUnfinished(former.uploadId);
+    const unfinishedUpload = unfinished.find(({ upload }) => upload.folderId === folderId && isSameFile(upload, file))?.upload;
+    if (unfinishedUpload && started.uploadId === undefined) {
+      started.uploadId = unfinishedUpload.uploadId;
+      removeUnfinished(unfinishedUpload.uploadId);
     }
     const onProgress: UploadOptions['onProgress'] = (progress) => row.progress(progress);
     const itemId = await uploadFile({ folderId, place, file, started, onProgress, signal });

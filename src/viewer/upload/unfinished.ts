@@ -44,15 +44,15 @@ export async function takeUploads(): Promise<(UnfinishedUpload & { sent: number 
   if (prefix === null) return [];
   const stored = await tryStorage(() =>
     withPages(async (isOpen) => {
-      const taken: UnfinishedUpload[] = [];
+      const takenUploads: UnfinishedUpload[] = [];
       for (const [key, upload] of await entries<string, UnfinishedUpload>(database())) {
         if (!key.startsWith(prefix) || pageOf(key) === pageName || isOpen(pageOf(key))) continue;
         // If the storage is full, the former record stays.
         const isKept = await tryStorage(async () => (await set(pageKey(prefix, upload.uploadId), upload, database()), true));
         if (isKept) await del(key, database());
-        taken.push(upload);
+        takenUploads.push(upload);
       }
-      return taken;
+      return takenUploads;
     }),
   );
   const uploads = [];

@@ -154,15 +154,15 @@ async function openedImage(
 /** The facts of an open image's item, before the technical metadata. They are updated in place, so that the view stays. */
 function followItem({ item, path, title, heading, mayWrite }: ItemPage, technical: HTMLElement, signal: AbortSignal) {
   let lastItem = item;
-  let shown: HTMLElement[] = [];
+  let shownSections: HTMLElement[] = [];
   show();
   return { hasChanged };
 
   function show() {
-    const former = shown;
-    shown = itemSections(item, { mayWrite, onSaved: hasChanged });
-    technical.before(...shown);
-    for (const part of former) part.remove();
+    const formerSections = shownSections;
+    shownSections = itemSections(item, { mayWrite, onSaved: hasChanged });
+    technical.before(...shownSections);
+    for (const part of formerSections) part.remove();
   }
 
   /** Shows a new name and new metadata. @returns whether there are other changes, for which the view must be rebuilt */

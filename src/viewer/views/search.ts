@@ -42,13 +42,13 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   const begin = newestOnly();
   const showSoon = debounced(() => void show());
   /** The words and their results, as JSON; `''` if no results are shown. */
-  let shown = '';
+  let shownResults = '';
   await show();
   return {
     title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value),
     /** Shows other results in place, so that the user can continue typing. */
     async hasChanged() {
-      if (shown !== '') await show({ isFollowing: true });
+      if (shownResults !== '') await show({ isFollowing: true });
       return false;
     },
   };
@@ -56,7 +56,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   /** Hides the results for the former words immediately, even if the new results take long. */
   function onTyped() {
     begin();
-    shown = '';
+    shownResults = '';
     showWaiting();
     showSoon();
   }
@@ -71,15 +71,15 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     const isNewest = begin();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
-    if (shown === '') showWaiting();
+    if (shownResults === '') showWaiting();
     if (words.length < minLetters) return;
     try {
       const matches = await find(words, signal);
       const next = JSON.stringify([words, matches]);
-      if (next === shown) return;
+      if (next === shownResults) return;
       const paths = await pathsOf(matches, signal);
       if (!isNewest()) return;
-      shown = next;
+      shownResults = next;
       fill(results, ...sections(words, matches, paths));
     } catch (error) {
       if (!signal.aborted && isNewest() && !isFollowing) fill(results, errorNotice(error));

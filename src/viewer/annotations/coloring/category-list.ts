@@ -37,10 +37,10 @@ export function categoryList<Value extends Cell>(options: {
   const list = h('ul.legend-groups.column', { 'aria-label': label });
   return { elements: [filter, list], show, recreateRows };
 
-  /** @param shown `isFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
-  function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
+  /** @param display `isFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
+  function show(next: readonly Category<Value>[], display: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
     categories = next;
-    ({ isFixed = false, alwaysListed: listedValue } = shown);
+    ({ isFixed = false, alwaysListed: listedValue } = display);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
     refresh();
   }
@@ -61,13 +61,13 @@ export function categoryList<Value extends Cell>(options: {
     const matches = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
     const listed = matches.slice(0, listedCount);
     const further = categories.filter((category) => category.value === listedValue && !listed.includes(category));
-    const shown = [...further, ...listed].map((category) => {
+    const shownRows = [...further, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);
       return [category.value, row] as const;
     });
-    rows = new Map(shown);
-    const elements: Element[] = shown.map(([, { element }]) => element);
+    rows = new Map(shownRows);
+    const elements: Element[] = shownRows.map(([, { element }]) => element);
     const more = matches.length - listed.length;
     if (more > 0) elements.push(moreRow(more));
     // Rows that stay keep the focus, and the color that is being chosen.

@@ -52,16 +52,16 @@ export function needsLegend({ by, heat, filter }: Coloring) {
  * @param isNumber whether a column has numbers
  */
 export function changedColoring(
-  former: Coloring,
+  formerColoring: Coloring,
   changes: Partial<Coloring>,
   isNumber: (column: string | null) => boolean,
 ): Coloring {
-  const next = { ...former, ...changes };
+  const next = { ...formerColoring, ...changes };
   // The number of shapes has no column, and a mean needs numbers.
   if (changes.heat === 'number') next.by = null;
   else if (next.heat === 'number' && next.by !== null) next.heat = null;
   else if (next.heat === 'mean' && !isNumber(next.by)) next.heat = null;
-  return next.heat === former.heat ? next : { ...next, low: null, high: null };
+  return next.heat === formerColoring.heat ? next : { ...next, low: null, high: null };
 }
 
 /** The query parameters for the server's tiles. */

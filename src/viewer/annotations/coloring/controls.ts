@@ -81,9 +81,9 @@ export class ColoringControls {
   }
 
   #change(changes: Partial<Coloring>) {
-    const former = { ...this.options.coloring(), ...this.#scale.takeChosen() };
+    const formerColoring = { ...this.options.coloring(), ...this.#scale.takeChosen() };
     const isNumber = (column: string | null) => this.#columns.some(({ name, type }) => name === column && type === 'number');
-    this.options.onChange(changedColoring(former, changes, isNumber));
+    this.options.onChange(changedColoring(formerColoring, changes, isNumber));
     void this.refresh();
   }
 

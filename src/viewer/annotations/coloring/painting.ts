@@ -54,10 +54,10 @@ export function inColor(element: Element, color: string): Element {
   return { ...element, lineColor: withAlpha(color, lineColor), ...(fillColor && { fillColor: withAlpha(color, fillColor) }) };
 }
 
-function withAlpha(color: string, former: string = ''): string {
-  const digits = /^#(?:[\da-f]{3}([\da-f])|[\da-f]{6}([\da-f]{2}))$/i.exec(former);
+function withAlpha(color: string, formerColor: string = ''): string {
+  const digits = /^#(?:[\da-f]{3}([\da-f])|[\da-f]{6}([\da-f]{2}))$/i.exec(formerColor);
   if (digits) return `${color}${digits[1] ? digits[1].repeat(2) : digits[2]}`;
-  const alpha = /^rgba\((?:[^,]*,){3}\s*([\d.]+)/.exec(former)?.[1];
+  const alpha = /^rgba\((?:[^,]*,){3}\s*([\d.]+)/.exec(formerColor)?.[1];
   if (alpha === undefined) return color;
   const hex = Math.round(Math.min(1, Number(alpha)) * 255).toString(16);
   return `${color}${hex.padStart(2, '0')}`;

@@ -47,9 +47,9 @@ export class ColoringScale {
     const ends = h('div.row.between.small.numbers');
     const showEnds = (from: number, to: number) => fill(ends, h('span', formatNumber(from, 4)), h('span', formatNumber(to, 4)));
     showEnds(low, high);
-    const shown = [barOf(colors), ends];
-    if (by !== null) return [...(await this.#range(record, { by, filter }, showEnds)), ...shown];
-    return heat === 'number' ? [...shown, h('p.quiet-text.small', objectTexts.perMillion)] : shown;
+    const scaleElements = [barOf(colors), ends];
+    if (by !== null) return [...(await this.#range(record, { by, filter }, showEnds)), ...scaleElements];
+    return heat === 'number' ? [...scaleElements, h('p.quiet-text.small', objectTexts.perMillion)] : scaleElements;
   }
 
   /** The histogram of the measurement, with the bounds on it. */
@@ -78,8 +78,8 @@ export class ColoringScale {
 
 function barOf(colors: readonly string[]) {
   const step = (colors.length - 1) / (barColors - 1);
-  const shown = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * step)]);
+  const barPalette = Array.from({ length: barColors }, (_, i) => colors[Math.round(i * step)]);
   const bar = h('div.coloring-bar', { 'aria-hidden': 'true' });
-  bar.style.background = `linear-gradient(to right, ${shown.join()})`;
+  bar.style.background = `linear-gradient(to right, ${barPalette.join()})`;
   return bar;
 }

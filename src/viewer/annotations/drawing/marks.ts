@@ -18,18 +18,18 @@ export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Elem
   const draft = chosen ? tools.draft : null;
   const [only = null] = selected.length === 1 ? selected : [];
   const shape = mark ?? draft ?? only;
-  const shown = tip && shape?.points && shape !== only ? withTip(shape, tip) : shape;
+  const shownShape = tip && shape?.points && shape !== only ? withTip(shape, tip) : shape;
   const isLive = ({ id }: Element) => live.some((other) => other.id === id);
   const others = selected.filter((other) => other !== shape && !isLive(other));
   painter.selections(others, accent);
-  if (shown && !(isBrush && isLive(shown))) {
+  if (shownShape && !(isBrush && isLive(shownShape))) {
     const hasHandles = mark ? mark.points !== undefined : tool === 'select' || draft?.points !== undefined;
-    painter.selection(shown, { accent, handles: hasHandles && !isLocked(shown) });
+    painter.selection(shownShape, { accent, handles: hasHandles && !isLocked(shownShape) });
   }
   if (chosen && isBrush && brushAt) painter.brush(brushAt, tools.brushRadius, accent);
   // An outline that only selects shapes is not measured.
-  const measured = mark && tool !== 'measure' ? null : shown;
-  return { isAny: isBrush || shown !== null || selected.length > 0, measured };
+  const measured = mark && tool !== 'measure' ? null : shownShape;
+  return { isAny: isBrush || shownShape !== null || selected.length > 0, measured };
 }
 
 /** A line or polygon with the next vertex at the pointer. */

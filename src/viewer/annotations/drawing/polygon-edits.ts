@@ -23,10 +23,10 @@ export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
   const { unite, bridge } = await polygonTools();
   const polygons = [first, ...others].map(({ polygon }) => polygon);
   const united = unite(polygons);
-  const [whole, apart] = united.length > 1 ? bridge(polygons, widestGap) : united;
-  if (!whole || apart) throw new Error(annotationTexts.mergeApart);
+  const [merged, unmerged] = united.length > 1 ? bridge(polygons, widestGap) : united;
+  if (!merged || unmerged) throw new Error(annotationTexts.mergeApart);
   const removals = others.map(({ shape }) => ({ before: shape, after: null }));
-  return [{ before: first.shape, after: asPolygon(first.shape, whole) }, ...removals];
+  return [{ before: first.shape, after: asPolygon(first.shape, merged) }, ...removals];
 }
 
 /** Cuts areas along a line. The largest part stays the same shape. */

@@ -358,9 +358,9 @@ export class Tools {
     } else if (this.#grasp) {
       this.draft = boxBetween(this.#grasp.before, this.#grasp.from, point);
     } else if (this.#press && this.tool !== 'point') {
-      const { at: last } = this.#press;
-      if (Math.hypot(at.x - last.x, at.y - last.y) < freehandStep) return;
-      if (!this.#press.isDragged) this.#addVertex(last);
+      const { at: lastVertexAt } = this.#press;
+      if (Math.hypot(at.x - lastVertexAt.x, at.y - lastVertexAt.y) < freehandStep) return;
+      if (!this.#press.isDragged) this.#addVertex(lastVertexAt);
       this.#press = { ...this.#press, at, isDragged: true };
       this.#addVertex(at);
     }

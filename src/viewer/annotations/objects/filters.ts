@@ -43,8 +43,8 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
     /** Adds or replaces ranges of columns. */
     setRanges(ranges: readonly Range[]) {
       for (const { column: name, low, high } of ranges) {
-        const column = columns.find((one) => one.name === name);
-        const condition = conditions.find((one) => one.column.name === name);
+        const column = columns.find((candidate) => candidate.name === name);
+        const condition = conditions.find((candidate) => candidate.column.name === name);
         if (condition) Object.assign(condition, { low, high });
         else if (column) conditions.push({ column, low, high, categories: [] });
       }
@@ -57,7 +57,7 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
     if (pending === undefined || columns.length === 0) return;
     conditions.length = 0;
     for (const { column: name, gte = null, lte = null, in: categories = [] } of conditionsOf(pending)) {
-      const column = columns.find((one) => one.name === name);
+      const column = columns.find((candidate) => candidate.name === name);
       if (column) conditions.push({ column, low: gte, high: lte, categories });
     }
     pending = undefined;
@@ -67,7 +67,7 @@ export function filterControls(initial: ObjectFilter | null, onChange: () => voi
   function addNew() {
     const column = columns.find(({ name }) => name === add.value);
     add.value = '';
-    if (!column || conditions.some((one) => one.column.name === column.name)) return;
+    if (!column || conditions.some((candidate) => candidate.column.name === column.name)) return;
     conditions.push({ column, low: null, high: null, categories: [] });
     show();
     list.querySelector<HTMLElement>('li:last-child :is(input, select)')?.focus();

@@ -121,11 +121,11 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   function load() {
     return message.run(async () => {
       const columns = await columnsOf(record, signal);
-      const shown = columns.filter(({ name, count }) => !hiddenColumns.has(name) && count > 0).slice(0, maxColumns);
+      const shownColumns = columns.filter(({ name, count }) => !hiddenColumns.has(name) && count > 0).slice(0, maxColumns);
       filters.setColumns(columns);
       plot.setColumns(columns);
-      summary.setColumns(shown);
-      table.setColumns(shown.map(({ name }) => name));
+      summary.setColumns(shownColumns);
+      table.setColumns(shownColumns.map(({ name }) => name));
       await plot.refresh();
       await summary.refresh();
     });

@@ -238,8 +238,7 @@ export class AnnotationPanel {
       picture: 'table',
       name: objectTexts.openTable(name),
     });
-    for (const [what, control] of Object.entries({ box, table, download, editButton }))
-      control.dataset.key = `${what} ${id}`;
+    for (const [what, control] of Object.entries({ box, table, download, editButton })) control.dataset.key = `${what} ${id}`;
     const countElement = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
     this.#counters.set(id, { record, count: countElement, unsaved });
@@ -361,13 +360,13 @@ export class AnnotationPanel {
     void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
   }
 
-  #askToRename(shown: AnnotationRecord) {
+  #askToRename(listed: AnnotationRecord) {
     ask({
-      title: annotationTexts.renameNamed(nameOf(this.#latest(shown))),
+      title: annotationTexts.renameNamed(nameOf(this.#latest(listed))),
       action: annotationTexts.rename,
-      fields: nameFields(this.#latest(shown).annotation),
+      fields: nameFields(this.#latest(listed).annotation),
       send: async ({ name = '', description = '' }) => {
-        await this.#orConflict(renameAnnotation(this.#latest(shown), { name, description }));
+        await this.#orConflict(renameAnnotation(this.#latest(listed), { name, description }));
         if (!this.options.signal.aborted) await this.options.onRenamed();
       },
     });
@@ -379,14 +378,14 @@ export class AnnotationPanel {
       title: browseTexts.deleteNamed(nameOf(record)),
       text: annotationTexts.deleteText(record._elementCount, isKept),
       remove: async () => {
-        const last = this.#latest(record);
-        await this.#orConflict(removeAnnotation(last));
+        const latest = this.#latest(record);
+        await this.#orConflict(removeAnnotation(latest));
         forgetEdits(record._id);
         this.#records = this.#records.filter(({ _id }) => _id !== record._id);
         if (this.#edited?.id === record._id) this.#edit(null);
         else this.refresh();
-        const words = annotationTexts.deleted(nameOf(last));
-        this.#sayDeleted(`${words}. `, last, isKept);
+        const words = annotationTexts.deleted(nameOf(latest));
+        this.#sayDeleted(`${words}. `, latest, isKept);
         return words;
       },
     });
