@@ -1,4 +1,5 @@
 import { elementDetails } from './details.js';
+import { positionsOf, type Positions } from './positions.js';
 import type { OverlayTransform } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
@@ -41,16 +42,14 @@ function rangesAround(center: readonly number[], halfWidth: number, halfHeight: 
   return { lowx: x - halfWidth, lowy: y - halfHeight, highx: x + halfWidth, highy: y + halfHeight, lowz: z, highz: z };
 }
 
-/** The ranges of coordinates, or of the points of heatmaps, which have four numbers. */
-function rangesOfPoints(points: readonly (readonly number[])[]): Ranges {
-  if (points.length === 0) return rangesAround([0, 0, 0], 0, 0);
+function rangesOfPositions({ numbers, from, to }: Positions): Ranges {
+  if (from === to) return rangesAround([0, 0, 0], 0, 0);
   let [lowx, lowy, lowz] = [Infinity, Infinity, Infinity];
   let [highx, highy, highz] = [-Infinity, -Infinity, -Infinity];
-  for (let i = 0; i < points.length; i += 1) {
-    const point = points[i] as readonly number[];
-    const x = point[0] as number;
-    const y = point[1] as number;
-    const z = point[2] as number;
+  for (let at = from; at < to; at += 3) {
+    const x = numbers[at] as number;
+    const y = numbers[at + 1] as number;
+    const z = numbers[at + 2] as number;
     if (x < lowx) lowx = x;
     if (x > highx) highx = x;
     if (y < lowy) lowy = y;
@@ -112,7 +111,7 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
     case 'arrow':
     case 'polyline':
     case 'heatmap':
-      return rangesOfPoints(element.points);
+      return rangesOfPositions(positionsOf(element.points));
     case 'rectangle':
     case 'rectanglegrid':
     case 'ellipse':
@@ -127,7 +126,7 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
     case 'pixelmap':
       return overlay === null
         ? rangesAround([0, 0, 0], 0, 0)
-        : rangesOfPoints(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0]));
+        : rangesOfPositions(positionsOf(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0])));
   }
 }
 
@@ -138,10 +137,18 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
  * @param overlay size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
  */
 export function boundingBox(element: AnnotationElement, overlay: OverlaySize | null = null): BoundingBox {
-  const { lowx, lowy, lowz, highx, highy, highz } = rangesOf(element, overlay);
+  return boxOfRanges(rangesOf(element, overlay), elementDetails(element));
+}
+
+/** The {@link boundingBox} of a line or polygon. */
+export function boxOfLine(line: Positions): BoundingBox {
+  return boxOfRanges(rangesOfPositions(line), (line.to - line.from) / 3);
+}
+
+function boxOfRanges({ lowx, lowy, lowz, highx, highy, highz }: Ranges, details: number): BoundingBox {
   const dx = highx - lowx;
   const dy = highy - lowy;
-  const box = { lowx, lowy, lowz, highx, highy, highz, size: Math.sqrt(dx * dx + dy * dy), details: elementDetails(element) };
+  const box = { lowx, lowy, lowz, highx, highy, highz, size: Math.sqrt(dx * dx + dy * dy), details };
   return Number.isFinite(box.size) ? box : finiteBox(box);
 }
 

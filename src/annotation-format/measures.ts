@@ -1,4 +1,5 @@
 import type { BoundingBox } from './bounding-box.js';
+import { positionsOf, type Positions } from './positions.js';
 import type { AnnotationElement } from './schema/document.js';
 
 /** Size and center of an element in base-layer pixels; x and y only. */
@@ -12,8 +13,6 @@ export interface Measures {
   y: number;
 }
 
-type Point = readonly number[];
-
 /** Sums over the sides of rings and lines. Coordinates are relative to the first point, so that no digits are lost far away from 0. */
 class Sides {
   /** Twice the signed area of the last ring, and the sums that give its centroid. */
@@ -25,19 +24,24 @@ class Sides {
   middleX = 0;
   middleY = 0;
 
-  constructor(private readonly origin: Point) {}
+  readonly originX: number;
+  readonly originY: number;
+
+  constructor({ numbers, from }: Positions) {
+    this.originX = numbers[from] as number;
+    this.originY = numbers[from + 1] as number;
+  }
 
   startRing(): void {
     this.area = this.momentX = this.momentY = 0;
   }
 
-  add(from: Point, to: Point): void {
-    const ox = this.origin[0] as number;
-    const oy = this.origin[1] as number;
-    const ax = (from[0] as number) - ox;
-    const ay = (from[1] as number) - oy;
-    const bx = (to[0] as number) - ox;
-    const by = (to[1] as number) - oy;
+  /** Adds the side between the positions at two indices. */
+  add(numbers: Float64Array, from: number, to: number): void {
+    const ax = (numbers[from] as number) - this.originX;
+    const ay = (numbers[from + 1] as number) - this.originY;
+    const bx = (numbers[to] as number) - this.originX;
+    const by = (numbers[to + 1] as number) - this.originY;
     const cross = ax * by - bx * ay;
     this.area += cross;
     this.momentX += (ax + bx) * cross;
@@ -55,46 +59,42 @@ function lengthOf(dx: number, dy: number): number {
   return squares > 1e-200 && squares < Infinity ? Math.sqrt(squares) : Math.hypot(dx, dy);
 }
 
-function measureLine(points: readonly Point[]): Measures {
-  const origin = points[0] ?? [0, 0];
-  const sides = new Sides(origin);
-  for (let i = 1; i < points.length; i += 1) sides.add(points[i - 1] as Point, points[i] as Point);
-  return { area: 0, length: sides.length, ...centerOfOutline(sides, origin) };
+function measureLine(line: Positions): Measures {
+  const sides = new Sides(line);
+  for (let at = line.from + 3; at < line.to; at += 3) sides.add(line.numbers, at - 3, at);
+  return { area: 0, length: sides.length, ...centerOfOutline(sides) };
 }
 
 /** The center of the outline, for shapes without an area. */
-function centerOfOutline({ length, middleX, middleY }: Sides, origin: Point): { x: number; y: number } {
-  const [x, y] = [origin[0] as number, origin[1] as number];
+function centerOfOutline({ length, middleX, middleY, originX: x, originY: y }: Sides): { x: number; y: number } {
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };
 }
 
-function measurePolygon(rings: readonly (readonly Point[])[]): Measures {
-  const origin = rings[0]?.[0] ?? [0, 0];
-  const sides = new Sides(origin);
+function measurePolygon(rings: readonly Positions[]): Measures {
+  const sides = new Sides(rings[0]!);
   let [area, momentX, momentY] = [0, 0, 0];
   for (const [number, ring] of rings.entries()) {
     sides.startRing();
-    for (let i = 0; i < ring.length; i += 1) sides.add(ring[i] as Point, ring[(i + 1) % ring.length] as Point);
+    for (let at = ring.from + 3; at < ring.to; at += 3) sides.add(ring.numbers, at - 3, at);
+    sides.add(ring.numbers, ring.to - 3, ring.from);
     // The outline counts as positive and holes as negative, regardless of the directions in which they were drawn.
     const sign = (number === 0 ? 1 : -1) * Math.sign(sides.area);
     area += sign * sides.area;
     momentX += sign * sides.momentX;
     momentY += sign * sides.momentY;
   }
-  const center =
-    area === 0
-      ? centerOfOutline(sides, origin)
-      : { x: (origin[0] as number) + momentX / (3 * area), y: (origin[1] as number) + momentY / (3 * area) };
-  return { area: roundedArea(area / 2, origin, sides.length), length: sides.length, ...center };
+  const { originX, originY } = sides;
+  const center = area === 0 ? centerOfOutline(sides) : { x: originX + momentX / (3 * area), y: originY + momentY / (3 * area) };
+  return { area: roundedArea(area / 2, sides), length: sides.length, ...center };
 }
 
 /**
  * The area rounded to five decimals, if the difference is only a rounding error. Areas from coordinates with two decimals have at most
  * five. Rounded, they take half as many bytes in columns.
  */
-function roundedArea(area: number, [x = 0, y = 0]: Point, perimeter: number): number {
+function roundedArea(area: number, { originX, originY, length: perimeter }: Sides): number {
   const rounded = Math.round(area * 1e5) / 1e5;
-  const maxError = 4 * Number.EPSILON * (Math.abs(x) + Math.abs(y) + perimeter) * perimeter;
+  const maxError = 4 * Number.EPSILON * (Math.abs(originX) + Math.abs(originY) + perimeter) * perimeter;
   return Math.abs(area - rounded) <= maxError ? rounded : area;
 }
 
@@ -104,15 +104,18 @@ function ellipsePerimeter(a: number, b: number): number {
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));
 }
 
+/** Measures a line, or a polygon if it is closed and has the three vertices of a ring. */
+export function measureOutline(line: Positions, isClosed: boolean, holes: readonly Positions[] = []): Measures {
+  return isClosed && line.to - line.from >= 9 ? measurePolygon([line, ...holes]) : measureLine(line);
+}
+
 /** Measures an element that passed validation. Holes are subtracted from the area; `normal` is not considered. */
 export function measure(element: AnnotationElement, box: BoundingBox): Measures {
   switch (element.type) {
     case 'arrow':
-      return measureLine(element.points);
+      return measureLine(positionsOf(element.points));
     case 'polyline':
-      // A ring needs three vertices.
-      if (element.closed !== true || element.points.length < 3) return measureLine(element.points);
-      return measurePolygon([element.points, ...(element.holes ?? [])]);
+      return measureOutline(positionsOf(element.points), element.closed === true, element.holes?.map(positionsOf));
     case 'point':
       return { area: 0, length: 0, x: element.center[0], y: element.center[1] };
     case 'circle': {

@@ -1,8 +1,8 @@
+import { PositionReader } from '../../../annotation-format/positions.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
-import { NumberReader } from './number-reader.js';
 import { lineShape, shapeOf, type Shape } from './shapes.js';
 import type { PacksInput } from './table-thread.js';
 
@@ -26,7 +26,7 @@ export class ShapeTexts {
   readonly #packAt = new Uint32Array(windowPositions);
   readonly #rowAt = new Uint32Array(windowPositions);
   readonly #lines = new Map<string, Line>();
-  readonly #numbers = new NumberReader();
+  readonly #positions = new PositionReader();
   #block = new Uint8Array(0);
   #used = 0;
 
@@ -70,7 +70,8 @@ export class ShapeTexts {
   #lineShape(text: Buffer, start: number, end: number): Shape | null {
     const from = text.indexOf(beginning, start) + key.length;
     if (from < key.length || from > end) return null;
-    const points = this.#numbers.read(text, from);
+    this.#positions.clear();
+    const points = this.#positions.read(text, from);
     if (points === null) return null;
     const before = text.toString('utf8', start, from);
     const rest = `${before.startsWith('{"id":"') ? `{${before.slice(idLength)}` : before}0${text.toString('utf8', points.end, end)}`;

@@ -1,3 +1,4 @@
+import type { Positions } from '../../../annotation-format/positions.js';
 import { boxCorners, closedRing, ellipseOutline } from '../../../annotation-format/formats/geometry.js';
 import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
@@ -27,18 +28,14 @@ export function shapeOf(element: AnnotationElement): Shape {
 /**
  * The shape of a line or polygon without holes, whose `points` do not matter.
  *
- * @param numbers `count` numbers: x, y and z of its positions; then the first position again.
+ * @param positions followed by the first position again.
  * @param take allocates memory for the shape.
  */
-export function lineShape(
-  line: LineElement,
-  { numbers, count }: { numbers: Float64Array; count: number },
-  take: (bytes: number) => Uint8Array,
-): Shape {
+export function lineShape(line: LineElement, positions: Positions, take: (bytes: number) => Uint8Array): Shape {
   // A ring needs three vertices.
-  const isRing = line.type === 'polyline' && line.closed === true && count >= 9;
-  const positions = numbers.subarray(0, isRing ? count + 3 : count);
-  const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [positions] };
+  const isRing = line.type === 'polyline' && line.closed === true && positions.to - positions.from >= 9;
+  const numbers = positions.numbers.subarray(positions.from, isRing ? positions.to + 3 : positions.to);
+  const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [numbers] };
   let parsedLine = knownProperties.get(line);
   if (parsedLine === undefined) {
     parsedLine = {};

@@ -1,4 +1,5 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import type { Measures } from '../../../../annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
@@ -72,10 +73,10 @@ export class WindowDraft {
     return { buffer: this.#texts, at: this.#textBytes };
   }
 
-  /** Adds an element whose text was written to {@link reserve}. */
-  add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
+  /** Adds an element whose text was written to {@link reserve}. @param measures of the element, if they are known. */
+  add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number, measures?: Measures): void {
     const index = this.#appearances.indexOf(element);
-    this.#table?.add(cellsOf(element, box));
+    this.#table?.add(cellsOf(element, box, measures));
     this.#add(index, id, box, textBytes);
   }
 

@@ -1,5 +1,6 @@
-import { boundingBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import { boundingBox, boxOfLine, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
+import { measureOutline } from '../../../../annotation-format/measures.js';
 import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
@@ -14,6 +15,7 @@ import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } 
 import type { ElementSlice } from './body-scanner.js';
 import { isLongText } from '../../../../core/json.js';
 import { isLong } from '../../../../core/json-pieces.js';
+import { LineText } from './line-texts.js';
 import type { LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 
@@ -95,6 +97,7 @@ export class ListWriter {
   /**
    * Takes the next elements.
    *
+   * @param elements parsed elements, or line texts of the slice.
    * @param slice contains the texts of exactly these elements. Canonical texts are stored unchanged.
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
@@ -106,16 +109,19 @@ export class ListWriter {
         await this.#addLong(slice === undefined ? value : Buffer.from(slice.bytes.subarray(slice.starts[i], slice.ends[i])));
         continue;
       }
-      const element = this.context.validate(value, this.#index);
-      if (element.id !== undefined && !this.#ids.add(element.id)) throw duplicateId(element.id, this.#index);
+      const line = value instanceof LineText ? value : null;
+      const element = line?.element ?? this.context.validate(value, this.#index);
+      const givenId = line === null ? element.id : line.id;
+      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateId(givenId, this.#index);
       if (this.#sizes.isMissing(element)) await this.#sizes.load(element);
       const draft = this.#draft ?? (await this.#nextDraft());
-      const id = element.id ?? this.context.ids.make();
+      const id = givenId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.
-      const isAsSent = slice !== undefined && element === value && slice.canonical[i] === 1 && hasKeys(element, slice.keys[i]!);
-      const bytes = isAsSent ? copyText(draft, slice, i, element, id) : writeText(draft, element, id);
+      const isAsSent = line !== null || (element === value && slice?.canonical[i] === 1 && hasKeys(element, slice.keys[i]!));
+      const bytes = isAsSent ? copyText(draft, slice!, i, id, givenId !== undefined) : writeText(draft, element, id);
       if (bytes > maxElementBytes) throw elementTooLong(this.#index);
-      draft.add(element, id, boundingBox(element, this.#sizes.of(element)), bytes);
+      if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.of(element)), bytes);
+      else draft.add(element, id, boxOfLine(line.positions), bytes, measureOutline(line.positions, line.isClosed));
       this.#index += 1;
       if (draft.isFull) await this.#storeDraft();
       if (i % elementsAtOnce === 0 && isSliceOver()) await nextSlice(this.context.signal);
@@ -209,11 +215,12 @@ function hasKeys(element: AnnotationElement, keys: number): boolean {
   return count === keys || countKeys(element) === keys;
 }
 
-function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: AnnotationElement, id: string): number {
+/** Copies the text of an element to the buffer of a draft. @returns its length in bytes. */
+function copyText(draft: WindowDraft, slice: ElementSlice, i: number, id: string, hasId: boolean): number {
   const start = slice.starts[i] as number;
   const end = slice.ends[i] as number;
   const { buffer, at } = draft.reserve(end - start + idPrefixBytes);
-  if (element.id !== undefined) return slice.bytes.copy(buffer, at, start, end);
+  if (hasId) return slice.bytes.copy(buffer, at, start, end);
   const written = buffer.write(`{"id":"${id}",`, at, 'latin1');
   return written + slice.bytes.copy(buffer, at + written, start + 1, end);
 }

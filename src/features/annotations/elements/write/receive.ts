@@ -6,6 +6,7 @@ import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
 import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../element-store.js';
 import type { ListWriter } from './list-writer.js';
+import { LineTexts } from './line-texts.js';
 import type { LongElements } from './long-elements.js';
 import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from './body-scanner.js';
@@ -54,6 +55,7 @@ async function receive(
 ): Promise<ReceivedBody> {
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
+  const lines = new LineTexts(tools.validate);
   for await (const chunk of chunksOf(body)) {
     // Up to 32 packets, two megabytes, are processed in one turn of the event loop.
     if (isSliceOver()) await nextSlice(signal);
@@ -64,7 +66,8 @@ async function receive(
         lists.push({ key: event.key, writer: write.list(), reader, entry: event.entry });
       } else {
         const list = lists[event.list] as ReceivedList;
-        const added = event.kind === 'slice' ? addSlice(tools.long, list, event, { prepare, signal }) : list.writer.finish();
+        const added =
+          event.kind === 'slice' ? addSlice({ long: tools.long, lines }, list, event, { prepare, signal }) : list.writer.finish();
         await added.catch((error: unknown) => {
           throw list.entry === null ? error : inEntry(error, list.entry);
         });
@@ -81,7 +84,7 @@ async function receive(
 }
 
 async function addSlice(
-  long: LongElements,
+  { long, lines }: { long: LongElements; lines: LineTexts },
   { writer, reader }: ReceivedList,
   slice: ElementSlice,
   { prepare, signal }: Pick<ReceiveOptions, 'prepare' | 'signal'>,
@@ -92,7 +95,8 @@ async function addSlice(
     }
     return;
   }
-  const values = await valuesOf(slice, { isTextEnough: prepare === undefined, signal });
+  // Prepared elements must have been parsed.
+  const values = await valuesOf(slice, { lines: prepare === undefined ? lines : null, signal });
   const prepared = prepare === undefined ? values : await prepare(values);
   // The texts in the slice are valid only while `prepare` has not changed the elements.
   await writer.add(prepared, prepared === values ? slice : undefined);
@@ -106,22 +110,30 @@ function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal
 /** Texts of elements that are parsed without a pause, in bytes; this takes about 3 ms. */
 const parsedBytes = 64 * 1024;
 
-/** The parsed elements of a slice, with `null` for long ones if they are processed as text. */
+/** Number of texts that are read between checks of the time. */
+const textsAtOnce = 64;
+
+/** The elements of a slice: parsed, or if `lines` is given, some as line texts and `null` for long ones. */
 async function valuesOf(
   slice: ElementSlice,
-  { isTextEnough, signal }: { isTextEnough: boolean; signal: AbortSignal | undefined },
+  { lines, signal }: { lines: LineTexts | null; signal: AbortSignal | undefined },
 ): Promise<unknown[]> {
   const { starts, ends, count } = slice;
+  const isLong = (i: number) => isLongText(ends[i]! - starts[i]!);
   const values: unknown[] = [];
-  for (let from = 0, to = 0; from < count; from = to) {
-    if (isLongText(ends[from]! - starts[from]!)) {
-      to += 1;
-      values.push(isTextEnough ? null : await parseJsonText(sliceText(slice, from, to), boundedByLength(signal)));
-    } else {
-      while (to < count && !isLongText(ends[to]! - starts[to]!)) to += 1;
-      await parseShort(slice, { from, to }, values, signal);
-    }
+  lines?.begin(slice);
+  /** First of the elements that are parsed together. */
+  let from = 0;
+  for (let i = 0; i < count; i += 1) {
+    if (i % textsAtOnce === 0 && isSliceOver()) await nextSlice(signal);
+    const line = isLong(i) ? null : (lines?.read(slice, i) ?? null);
+    if (line === null && !isLong(i)) continue;
+    await parseShort(slice, { from, to: i }, values, signal);
+    from = i + 1;
+    if (line !== null || lines !== null) values.push(line);
+    else values.push(await parseJsonText(sliceText(slice, i, from), boundedByLength(signal)));
   }
+  await parseShort(slice, { from, to: count }, values, signal);
   return values;
 }
 

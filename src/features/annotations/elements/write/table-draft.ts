@@ -40,10 +40,10 @@ export interface ElementCells extends Measures {
   user: Record<string, unknown> | undefined;
 }
 
-/** The cells of an element that passed validation. */
-export function cellsOf(element: AnnotationElement, box: BoundingBox): ElementCells {
+/** The cells of an element that passed validation. @param measures of the element; they become part of the cells. */
+export function cellsOf(element: AnnotationElement, box: BoundingBox, measures = measure(element, box)): ElementCells {
   const { type, group = null, label, user } = element;
-  const cells = measure(element, box) as ElementCells;
+  const cells = measures as ElementCells;
   cells.type = type;
   cells.group = group;
   cells.label = label?.value ?? null;

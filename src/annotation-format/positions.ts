@@ -1,0 +1,122 @@
+/** Digits of a whole number that a double holds exactly. */
+const exactDigits = 15;
+const axes = 3;
+/** The powers of ten by which a number with up to this many decimals is divided; a double holds each exactly. */
+const powers = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
+const [opened, closed, comma, minus, plus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2b, 0x2e, 0x30];
+/** `e` and `E`, when this bit of the byte is set. */
+const [exponent, lowerCase] = [0x65, 0x20];
+
+/** The positions of a line, ring or heatmap: x, y and z of each, one after another in `numbers`. */
+export interface Positions {
+  numbers: Float64Array;
+  /** Index of the first number. */
+  from: number;
+  /** Index after the last number. */
+  to: number;
+}
+
+/** Copies the x, y and z of parsed positions. */
+export function positionsOf(points: readonly (readonly number[])[]): Positions {
+  const numbers = new Float64Array(points.length * axes);
+  for (let i = 0; i < points.length; i += 1) {
+    const position = points[i] as readonly number[];
+    for (let axis = 0; axis < axes; axis += 1) numbers[i * axes + axis] = position[axis] as number;
+  }
+  return { numbers, from: 0, to: numbers.length };
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= zero && byte <= 0x39;
+}
+
+/** Index after the digits that begin at an index. */
+function afterDigits(json: Buffer, from: number): number {
+  let at = from;
+  while (isDigit(json[at] as number)) at += 1;
+  return at;
+}
+
+/**
+ * Reads lists of positions from compact JSON, `[[1,2.5,0],[3,4,0]]`. It gives the same numbers as `JSON.parse`, but makes no list for each
+ * position.
+ */
+export class PositionReader {
+  #numbers = new Float64Array(1024);
+  #count = 0;
+  /** Index after the text that was read last. */
+  #at = 0;
+
+  /** Forgets the positions that were read before. */
+  clear(): void {
+    this.#count = 0;
+  }
+
+  /**
+   * @returns the positions, with the first one repeated after them, and where the list ends. They are valid until {@link clear}.
+   * `null` if the text is anything but a list of at least one position, each of three finite numbers, without white space.
+   */
+  read(json: Buffer, from: number): (Positions & { end: number }) | null {
+    if (json[from] !== opened) return null;
+    const first = this.#count;
+    let count = first;
+    let at = from;
+    do {
+      at += 1;
+      if (json[at] !== opened) return null;
+      // One more position is repeated at the end.
+      if (count + 2 * axes > this.#numbers.length) this.#grow();
+      for (let axis = 0; axis < axes; axis += 1) {
+        const value = this.#number(json, at + 1);
+        at = this.#at;
+        if (!Number.isFinite(value) || json[at] !== (axis === axes - 1 ? closed : comma)) return null;
+        this.#numbers[count] = value;
+        count += 1;
+      }
+      at += 1;
+    } while (json[at] === comma);
+    if (json[at] !== closed) return null;
+    this.#numbers.copyWithin(count, first, first + axes);
+    this.#count = count + axes;
+    return { numbers: this.#numbers, from: first, to: count, end: at + 1 };
+  }
+
+  /** Reads a number, and sets `#at`. @returns `NaN` if the text is not a number. */
+  #number(json: Buffer, from: number): number {
+    let at = from;
+    let byte = json[at] as number;
+    const isNegative = byte === minus;
+    if (isNegative) byte = json[++at] as number;
+    const first = at;
+    let value = 0;
+    for (; isDigit(byte); byte = json[++at] as number) value = value * 10 + byte - zero;
+    let digits = at - first;
+    // A number has no leading zeros.
+    if (digits === 0 || (digits > 1 && json[first] === zero)) return NaN;
+    let decimals = 0;
+    if (byte === point) {
+      const start = at + 1;
+      for (byte = json[++at] as number; isDigit(byte); byte = json[++at] as number) value = value * 10 + byte - zero;
+      decimals = at - start;
+      if (decimals === 0) return NaN;
+      digits += decimals;
+    }
+    const hasExponent = (byte | lowerCase) === exponent;
+    if (hasExponent) {
+      const start = json[at + 1] === minus || json[at + 1] === plus ? at + 2 : at + 1;
+      at = afterDigits(json, start);
+      if (at === start) return NaN;
+    }
+    this.#at = at;
+    if (hasExponent || digits > exactDigits) return Number(json.toString('latin1', from, at));
+    // Both are exact, so their quotient is the number that is closest to the text.
+    if (decimals > 0) value /= powers[decimals] as number;
+    return isNegative ? -value : value;
+  }
+
+  #grow(): void {
+    const larger = new Float64Array(this.#numbers.length * 2);
+    larger.set(this.#numbers);
+    this.#numbers = larger;
+  }
+}

@@ -1,0 +1,112 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { PositionReader, type Positions } from '../../../../annotation-format/positions.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import type { ElementValidator } from '../../../../annotation-format/validate.js';
+import { LargeImageError } from '../../../../errors.js';
+import type { ElementSlice } from './body-scanner.js';
+import { countKeys } from './json-text.js';
+
+type Line = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
+
+const key = '"points":';
+const beginning = Buffer.from(`${key}[[`);
+/** The beginning of an element with an id, as this server writes it. */
+const ownId = /^\{"id":"([0-9a-f]{24})",/;
+const ownIdBytes = '{"id":"",'.length + 24;
+/** Takes the place of the points of a line while the rest of it is checked. */
+const twoPoints = [
+  [0, 0, 0],
+  [0, 0, 0],
+];
+/** Maximum number of texts without id and points that are remembered. Elements without measurements have few different ones. */
+const maxKnown = 256;
+
+/** An element of a slice whose points were read from its text, and which passed validation. */
+export class LineText {
+  constructor(
+    /** The element without its id; its points are not those of the text. */
+    readonly element: Line,
+    readonly id: string | undefined,
+    readonly positions: Positions,
+  ) {}
+
+  get isClosed(): boolean {
+    return this.element.type === 'polyline' && this.element.closed === true;
+  }
+}
+
+/**
+ * Reads lines and polygons without holes from their texts, if these can be stored unchanged. No object is made for each position, which would take
+ * most of the time.
+ */
+export class LineTexts {
+  readonly #reader = new PositionReader();
+  /** Checked elements by their text without id and points, in which a 0 replaces the points; `null`: not a line, or refused. */
+  readonly #known = new Map<string, { line: Line; keys: number } | null>();
+  #bytes: Buffer = Buffer.alloc(0);
+  #encoding: 'latin1' | 'utf8' | null = null;
+  /** Position of the next {@link beginning}. */
+  #next = 0;
+
+  constructor(private readonly validate: ElementValidator) {}
+
+  /** Begins to read a slice. The lines of the previous one become invalid. */
+  begin({ bytes, ends, count }: ElementSlice): void {
+    this.#reader.clear();
+    this.#bytes = bytes.subarray(0, ends[count - 1]);
+    this.#encoding = isAscii(this.#bytes) ? 'latin1' : isUtf8(this.#bytes) ? 'utf8' : null;
+    this.#next = 0;
+  }
+
+  /** Reads an element of the slice; each must be read after the one before it. @returns `null` if it must be parsed. */
+  read({ starts, ends, keys, canonical, first }: ElementSlice, i: number): LineText | null {
+    const [start, end] = [starts[i] as number, ends[i] as number];
+    if (canonical[i] !== 1 || this.#encoding === null) return null;
+    if (this.#next < start) {
+      const next = this.#bytes.indexOf(beginning, start);
+      this.#next = next < 0 ? Infinity : next;
+    }
+    if (this.#next >= end) return null;
+    const from = this.#next + key.length;
+    const positions = this.#reader.read(this.#bytes, from);
+    if (positions === null) return null;
+    const before = this.#bytes.toString(this.#encoding, start, from);
+    const id = ownId.exec(before)?.[1];
+    const rest = `${id === undefined ? before : `{${before.slice(ownIdBytes)}`}0${this.#bytes.toString(this.#encoding, positions.end, end)}`;
+    const known = this.#lineOf(rest, first + i);
+    if (known === null) return null;
+    const { line } = known;
+    // A key that is repeated is in the text, but not in the element.
+    if (known.keys + (id === undefined ? 0 : 1) !== keys[i] || (id !== undefined && line.id !== undefined)) return null;
+    const count = (positions.to - positions.from) / 3;
+    if (line.type === 'arrow' ? count !== 2 : count < 2) return null;
+    return new LineText(line, id ?? line.id, positions);
+  }
+
+  #lineOf(rest: string, index: number): { line: Line; keys: number } | null {
+    let known = this.#known.get(rest);
+    if (known === undefined) {
+      known = this.#check(rest, index);
+      if (this.#known.size < maxKnown) this.#known.set(rest, known);
+    }
+    return known;
+  }
+
+  #check(rest: string, index: number): { line: Line; keys: number } | null {
+    try {
+      const value = JSON.parse(rest) as Record<string, unknown>;
+      // The points can be those of an object in `user`.
+      if (value.points !== 0 || value.holes !== undefined) return null;
+      const keys = countKeys(value);
+      value.points = twoPoints;
+      const line = this.validate(value, index);
+      // If the validator dropped something, it returns another object.
+      const isSame = (line as unknown) === value;
+      return isSame && (line.type === 'polyline' || line.type === 'arrow') ? { line, keys } : null;
+    } catch (error) {
+      // Parsing the whole element says what is wrong.
+      if (error instanceof SyntaxError || error instanceof LargeImageError) return null;
+      throw error;
+    }
+  }
+}
