@@ -149,15 +149,15 @@ function readWindow(packs: readonly Pack[], codec: Codec): Buffer {
       at = end;
     }
   }
-  const whole = Buffer.allocUnsafe(slices.reduce((sum, slice) => sum + slice.length + 1, 0));
+  const joined = Buffer.allocUnsafe(slices.reduce((sum, slice) => sum + slice.length + 1, 0));
   let at = 0;
   for (const slice of slices) {
-    slice.copy(whole, at);
+    slice.copy(joined, at);
     at += slice.length;
-    whole[at] = 44;
+    joined[at] = 44;
     at += 1;
   }
-  return whole;
+  return joined;
 }
 
 interface View {
@@ -234,13 +234,13 @@ for (const windowSize of windowList.split(',').map(Number)) {
       const codec = codecs[name];
       if (codec === undefined) continue;
       const [windows, packMs] = timed(() => {
-        const made: Pack[][] = [];
+        const packsOfWindows: Pack[][] = [];
         for (let start = 0; start < count; start += windowSize) {
-          made.push(
+          packsOfWindows.push(
             packWindow(buffers.slice(start, start + windowSize), boxes.slice(start, start + windowSize), packSize, codec),
           );
         }
-        return made;
+        return packsOfWindows;
       });
       const packs = windows.flat();
       const stored = packs.reduce((sum, { content }) => sum + content.length, 0);

@@ -33,7 +33,7 @@ function median(values: number[]): number {
 }
 
 const texts = Array.from({ length: count }, (_, index) => JSON.stringify(polygon(index)));
-const whole = `[${texts.join(',')}]`;
+const documentText = `[${texts.join(',')}]`;
 const check = createElementValidator('service');
 const times = {
   parse: [] as number[],
@@ -45,7 +45,7 @@ const times = {
 
 for (let round = 0; round < rounds; round += 1) {
   let start = performance.now();
-  const elements = JSON.parse(whole) as unknown[];
+  const elements = JSON.parse(documentText) as unknown[];
   times.parse.push(performance.now() - start);
 
   start = performance.now();
@@ -69,7 +69,9 @@ for (let round = 0; round < rounds; round += 1) {
 }
 
 const parse = median(times.parse);
-console.log(`${count} polygons of 12 points, ${(whole.length / count).toFixed(0)} bytes each; medians of ${rounds} rounds`);
+console.log(
+  `${count} polygons of 12 points, ${(documentText.length / count).toFixed(0)} bytes each; medians of ${rounds} rounds`,
+);
 for (const [name, values] of Object.entries(times)) {
   console.log(
     `${name.padEnd(10)} ${median(values).toFixed(1).padStart(8)} ms  ${(median(values) / parse).toFixed(3)} x JSON.parse`,

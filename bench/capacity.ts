@@ -48,8 +48,8 @@ async function cost(
   const count = await work();
   const [after, elapsed] = [await times(), performance.now() - started];
   const main = after.mainMs - before.mainMs - (idle.main * elapsed) / 1000;
-  const all = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsed) / 1000;
-  return { main: main / count, all: all / count, count, seconds: elapsed / 1000 };
+  const totalMs = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsed) / 1000;
+  return { main: main / count, all: totalMs / count, count, seconds: elapsed / 1000 };
 }
 
 function print(name: string, { main, all, count }: Cost & { count: number }, unit = 'each'): void {

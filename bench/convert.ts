@@ -35,8 +35,8 @@ function residentBelow(parent: number): number {
     try {
       const status = readFileSync(`/proc/${name}/status`, 'utf8');
       if (Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]) !== parent) continue;
-      const own = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
-      most = Math.max(most, own, residentBelow(Number(name)));
+      const peakBytes = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
+      most = Math.max(most, peakBytes, residentBelow(Number(name)));
     } catch {
       // The process has ended.
     }

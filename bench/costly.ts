@@ -36,15 +36,15 @@ try {
   let late = 0;
   console.log('\nprocessor  clock  request (longest stretch of the event loop in ms)');
   for (const [what, status, send] of rows) {
-    const seen: { cpu: number; wall: number }[] = [];
+    const times: { cpu: number; wall: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       await server.work();
       const answer = await send(place, (method, path, sending) => admin.send(method, path, sending));
-      seen.push((await server.work()).stretches);
+      times.push((await server.work()).stretches);
       if (answer.status !== status) console.log(`${what}: answered ${answer.status}, not ${status}`);
     }
-    const cpu = Math.min(...seen.map((each) => each.cpu));
-    const wall = Math.min(...seen.map((each) => each.wall));
+    const cpu = Math.min(...times.map((each) => each.cpu));
+    const wall = Math.min(...times.map((each) => each.wall));
     if (cpu > limitMs) late += 1;
     console.log(
       `${cpu.toFixed(0).padStart(9)}${wall.toFixed(0).padStart(7)}  ${what}${cpu > limitMs ? `  (over ${limitMs} ms)` : ''}`,

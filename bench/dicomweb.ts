@@ -23,9 +23,9 @@ const [connections, pageSize, atOnce, rounds] = [16, 100, 1000, 3];
 
 /** Images, polygons and bytes are measured several times, because other processes can only make a measurement longer. */
 async function best(work: () => Promise<number>): Promise<number> {
-  const all: number[] = [];
-  for (let round = 0; round < rounds; round += 1) all.push(await work());
-  return Math.min(...all);
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) times.push(await work());
+  return Math.min(...times);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-dicomweb-'));
@@ -88,7 +88,7 @@ async function measureSearch(
   // The others share the file of the first one. Searches do not examine files.
   for (let first = 0; first < images; first += atOnce) {
     const ids = Array.from({ length: atOnce }, () => new mongoose.Types.ObjectId());
-    const made = ids.map((_id, at) => {
+    const documents = ids.map((_id, at) => {
       const base = (first + at).toString(16).padStart(22, '0');
       const patient = `P-${String(first + at).padStart(8, '0')}`;
       return {
@@ -102,7 +102,7 @@ async function measureSearch(
     });
     await Promise.all([
       items.insertMany(ids.map((_id, at) => ({ ...item, _id, name: `slide ${first + at}` }))),
-      records.insertMany(made),
+      records.insertMany(documents),
     ]);
   }
   console.log(`made ${images} images in ${((performance.now() - started) / 1000).toFixed(0)} s`);
@@ -123,15 +123,15 @@ async function measureSearch(
     const ms = await best(() => search(query));
     const detail = `${ms.toFixed(0)} ms; find ${reference.toFixed(1)} ms`;
     if (query === 'PatientID=P-0000*')
-      targets.note(`page of ${pageSize} of ${images} images`, ms / reference, 20, '× find', detail);
+      targets.check(`page of ${pageSize} of ${images} images`, ms / reference, 20, '× find', detail);
     else
-      targets.tell(
+      targets.print(
         `  with ${query === '' ? 'no condition' : query.split('&')[1]}`,
         `${(ms / reference).toFixed(0)} × find, ${detail}`,
       );
   }
   const scan = await timed(() => json(`/dicomweb/studies?PatientID=*99999*&limit=${pageSize}`));
-  targets.tell('  with a pattern that no index answers', `${(scan / 1000).toFixed(1)} s`);
+  targets.print('  with a pattern that no index answers', `${(scan / 1000).toFixed(1)} s`);
 }
 
 /** Coordinates of an annotation as bulk data against its GeoJSON, and the memory that they take. */
@@ -171,9 +171,9 @@ async function measureAnnotation(): Promise<void> {
     const geoJson = await best(async () => (await call('GET', `/annotation/${id}/geojson`)).ms);
     const again = await best(async () => (await call('GET', instance, { accept: 'application/dicom' })).ms);
     const each = `${(first.ms / 1000).toFixed(1)} s; GeoJSON ${(geoJson / 1000).toFixed(1)} s`;
-    targets.note(`bulk data of ${polygons} polygons`, first.ms / geoJson, 1, '× GeoJSON', each);
-    targets.tell('  whole instance afterwards', `${(again / geoJson).toFixed(2)} × GeoJSON`);
-    targets.note('  memory above idle', grown / 1e6, 150, 'MB');
+    targets.check(`bulk data of ${polygons} polygons`, first.ms / geoJson, 1, '× GeoJSON', each);
+    targets.print('  whole instance afterwards', `${(again / geoJson).toFixed(2)} × GeoJSON`);
+    targets.check('  memory above idle', grown / 1e6, 150, 'MB');
   } finally {
     await host.stop();
     await remove();

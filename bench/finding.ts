@@ -18,13 +18,13 @@ const stains = ['HE', 'Ki67', 'CD3'];
 
 /** The shortest of several times, because other processes can only make a measurement longer. */
 async function best(work: () => Promise<unknown>): Promise<number> {
-  const all: number[] = [];
+  const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const started = performance.now();
     await work();
-    all.push(performance.now() - started);
+    times.push(performance.now() - started);
   }
-  return Math.min(...all);
+  return Math.min(...times);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-finding-'));
@@ -49,7 +49,7 @@ try {
   const folderId = new Types.ObjectId(folder._id);
   const started = performance.now();
   for (let first = 0; first < items; first += atOnce) {
-    const made = Array.from({ length: Math.min(atOnce, items - first) }, (_, at) => {
+    const documents = Array.from({ length: Math.min(atOnce, items - first) }, (_, at) => {
       const number = first + at;
       const name = `slide ${String(number).padStart(6, '0')}.svs`;
       const meta = { stain: stains[number % 3], batch: `B${number % 1000}`, scanned: (number * 7919) % items };
@@ -57,7 +57,7 @@ try {
       const named = { name, lowerName: name, naturalName: name, description: '', meta, words: [], ...findableBy({ name, meta }) };
       return { _id: new Types.ObjectId(), folderId, ...root, ...named, created: new Date(), updated: new Date(), size: 0 };
     });
-    await model.collection.insertMany(made as never[]);
+    await model.collection.insertMany(documents as never[]);
   }
   console.log(`${database.engine}: made ${items} items in ${((performance.now() - started) / 1000).toFixed(0)} s`);
   const find = () => model.collection.find({ folderId, lowerName: { $gte: 'slide 0005' } }, { limit: pageSize }).toArray();
@@ -78,8 +78,8 @@ try {
     await page(query)();
     const ms = await best(page(query));
     const detail = `${ms.toFixed(1)} ms; find ${reference.toFixed(1)} ms`;
-    if (isTarget) targets.note(name, ms / reference, 20, '× find', detail);
-    else targets.tell(name, `${(ms / reference).toFixed(0)} × find, ${detail}`);
+    if (isTarget) targets.check(name, ms / reference, 20, '× find', detail);
+    else targets.print(name, `${(ms / reference).toFixed(0)} × find, ${detail}`);
   }
 } finally {
   await host.close();

@@ -25,7 +25,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const guessers = Number(values.guessers);
-const quietSeconds = Math.max(3, seconds / 3);
+const baselineSeconds = Math.max(3, seconds / 3);
 
 /** Limit for a sign-in and for a cached tile, in milliseconds, at the 99th percentile. */
 const signInMs = 2000;
@@ -62,7 +62,7 @@ function users(url: string, bareUrl: string, scene: Scene): Kind[] {
  * Each guess comes from another network, so that no limit for a network stops it. Half of them are for the login of one of the
  * users.
  */
-function crowd(url: string): Kind {
+function guessingClients(url: string): Kind {
   const next: Kind['next'] = (client, count) =>
     signIn(client % 2 === 0 ? `bench${client % 8}` : `nobody${client}x${count}`, `guess ${count}`, newAddress());
   return { name: 'guess', clients: guessers, url, isRude: true, next };
@@ -73,10 +73,10 @@ function print(title: string, outcomes: readonly Outcome[], lasted: number): voi
   const row = (cells: readonly string[]) => cells.map((cell, i) => (i === 0 ? cell.padEnd(20) : cell.padStart(10))).join('');
   console.log(row(['kind', 'clients', '/s', 'ok', '401', '429', '503', 'p50 ms', 'p99 ms', 'max ms']));
   for (const { name, clients, times, statuses } of outcomes) {
-    const all = [...statuses.values()].reduce((sum, many) => sum + many, 0);
+    const requestCount = [...statuses.values()].reduce((sum, many) => sum + many, 0);
     const by = [200, 401, 429, 503].map((status) => String(statuses.get(status) ?? 0));
     const ms = [0.5, 0.99, 1].map((share) => quantile(times, share).toFixed(0));
-    console.log(row([name, String(clients), (all / lasted).toFixed(1), ...by, ...ms]));
+    console.log(row([name, String(clients), (requestCount / lasted).toFixed(1), ...by, ...ms]));
   }
 }
 
@@ -93,11 +93,11 @@ async function main(directory: string, mongoUri: string, engine: string): Promis
     const bare = await startChild(script('bare.ts'), [tilePath]);
     try {
       const kinds = users(host.url, bare.url, scene);
-      await runClients(kinds, quietSeconds);
-      print(`Nobody guesses, ${engine}`, await runClients(kinds, quietSeconds), quietSeconds);
-      const outcomes = await runClients([...kinds, crowd(host.url)], seconds);
+      await runClients(kinds, baselineSeconds);
+      print(`Nobody guesses, ${engine}`, await runClients(kinds, baselineSeconds), baselineSeconds);
+      const outcomes = await runClients([...kinds, guessingClients(host.url)], seconds);
       print(`${guessers} guessers`, outcomes, seconds);
-      note(outcomes);
+      checkTargets(outcomes);
     } finally {
       await bare.stop();
     }
@@ -106,19 +106,19 @@ async function main(directory: string, mongoUri: string, engine: string): Promis
   }
 }
 
-function note(outcomes: readonly Outcome[]): void {
+function checkTargets(outcomes: readonly Outcome[]): void {
   const of = (name: string) => outcomes.find((outcome) => outcome.name === name)!;
   const failures = ({ statuses }: Outcome) =>
     [...statuses].reduce((sum, [status, many]) => (status === 200 ? sum : sum + many), 0);
   const targets = new Targets();
   console.log('');
-  targets.note('sign-in, the longest', Math.max(...of('sign-in').times), signInMs, 'ms');
-  targets.note('sign-ins refused', failures(of('sign-in')), 0, '');
+  targets.check('sign-in, the longest', Math.max(...of('sign-in').times), signInMs, 'ms');
+  targets.check('sign-ins refused', failures(of('sign-in')), 0, '');
   const bare = `${quantile(of('bare Express').times, 0.99).toFixed(0)} ms for a bare Express`;
-  targets.note('cached tile, p99', quantile(of('cached tile').times, 0.99), cachedTileMs, 'ms', bare);
-  targets.note('tiles refused', failures(of('cached tile')), 0, '');
+  targets.check('cached tile, p99', quantile(of('cached tile').times, 0.99), cachedTileMs, 'ms', bare);
+  targets.check('tiles refused', failures(of('cached tile')), 0, '');
   const unexpected = outcomes.flatMap(({ statuses }) => [...statuses.keys()]).filter((s) => ![200, 401, 429, 503].includes(s));
-  targets.note('other responses, or none', unexpected.length, 0, '');
+  targets.check('other responses, or none', unexpected.length, 0, '');
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }
 

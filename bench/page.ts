@@ -18,15 +18,15 @@ function* shapeTexts(count: number, isNucleus: boolean): Generator<string, void,
   const random = randomNumbers(11);
   for (let index = 0; index < count; index += 1) {
     const [x, y] = [Math.round(random() * slideSize), Math.round(random() * slideSize)];
-    const look = { group: `group ${index % 3}`, lineColor: ['#0072b2', '#d55e00', '#009e73'][index % 3], lineWidth: 2 };
+    const style = { group: `group ${index % 3}`, lineColor: ['#0072b2', '#d55e00', '#009e73'][index % 3], lineWidth: 2 };
     const points = Array.from({ length: isNucleus ? 12 : 0 }, (_, at) => {
       const radius = 5 + 3 * random();
       return [Math.round(x + radius * Math.cos((at * Math.PI) / 6)), Math.round(y + radius * Math.sin((at * Math.PI) / 6)), 0];
     });
     yield JSON.stringify(
       isNucleus
-        ? { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 114, 178, 0.25)', ...look }
-        : { type: 'rectangle', center: [x, y, 0], width: 6, height: 4, rotation: 0, ...look },
+        ? { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 114, 178, 0.25)', ...style }
+        : { type: 'rectangle', center: [x, y, 0], width: 6, height: 4, rotation: 0, ...style },
     );
   }
 }
@@ -166,8 +166,8 @@ async function panning(host: SlideHost, page: Page): Promise<void> {
     const others = ids.toSpliced(index, 1);
     for (const [turn, width] of widths.entries()) {
       // Near views are also measured where nothing was visible before.
-      const ways = turn < 2 ? [false] : [false, true];
-      for (const isNew of ways) {
+      const variants = turn < 2 ? [false] : [false, true];
+      for (const isNew of variants) {
         const alone: Panned[] = [];
         const shown: Panned[] = [];
         for (let round = 0; round < rounds; round += 1) {
@@ -204,13 +204,13 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
     const took = await page.evaluate<number>(`new Promise((resolve) => {
       const start = performance.now();
       document.querySelector('a[href^="#item/${host.itemId}"]').click();
-      const look = () => {
+      const checkPicture = () => {
         const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
         const [, , , alpha] = canvas?.width > 0 ? canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data : [];
         if (alpha === 255) resolve(performance.now() - start);
-        else requestAnimationFrame(look);
+        else requestAnimationFrame(checkPicture);
       };
-      look();
+      checkPicture();
     })`);
     times.push(took);
   }

@@ -51,16 +51,19 @@ async function start(count: number, uri: string, data: string): Promise<{ url: s
 
 /** Processor time that a process and those it has started have taken, in hundredths of a second. */
 async function ticksOf(pid: number): Promise<number> {
-  const all = new Map<number, { parent: number; ticks: number }>();
+  const processes = new Map<number, { parent: number; ticks: number }>();
   for (const name of await readdir('/proc')) {
     if (!/^\d{1,10}$/.test(name)) continue;
     const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
     // After the name of the program, which may contain anything: state, parent, …, user time, system time.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    all.set(Number(name), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
+    processes.set(Number(name), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
   }
   const sum = (id: number): number =>
-    [...all].reduce((ticks, [child, { parent }]) => (parent === id ? ticks + sum(child) : ticks), all.get(id)?.ticks ?? 0);
+    [...processes].reduce(
+      (ticks, [child, { parent }]) => (parent === id ? ticks + sum(child) : ticks),
+      processes.get(id)?.ticks ?? 0,
+    );
   return sum(pid);
 }
 

@@ -41,13 +41,13 @@ function work(dtype: SampleType): Record<string, () => unknown> {
 }
 
 async function measure(dtype: SampleType): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
+  const results = new Map<string, number>();
   for (const [name, run] of Object.entries(work(dtype))) {
     const times: number[] = [];
     for (let round = 0; round < rounds; round += 1) times.push((await timed(async () => run()))[1]);
-    found.set(name, median(times));
+    results.set(name, median(times));
   }
-  return found;
+  return results;
 }
 
 await measure('uint8');

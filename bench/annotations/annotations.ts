@@ -27,7 +27,7 @@ const targets = new Targets();
 const warmUp = join(directory, 'warm-up.json');
 
 /** A user, who is administrator, and an item with a large image. */
-async function enter(host: Child): Promise<Pick<Bench, 'token' | 'itemId'>> {
+async function createUserAndItem(host: Child): Promise<Pick<Bench, 'token' | 'itemId'>> {
   const json = async (path: string, query: Record<string, string | number>, token = '', body?: string) =>
     JSON.parse((await send('POST', `${host.url}/api/v1${path}`, { query, ...(body && { body }) }, token)).text) as {
       _id: string;
@@ -55,29 +55,29 @@ async function main(): Promise<void> {
     return (host = await startHost(program, uri.href, dataDirectory));
   };
   try {
-    const entered = await enter(host);
+    const userAndItem = await createUserAndItem(host);
     for (const count of sizes.split(',').map(Number)) {
       await restart();
-      const bench: Bench = { host, references, ...entered, targets };
+      const bench: Bench = { host, references, ...userAndItem, targets };
       const path = join(directory, `${count}.json`);
       const isMany = count > maxParsed;
       if (!isMany) await writePolygons(path, count);
       console.log(`\n${count} polygons of 12 points (${database.engine})`);
       // The first body takes half a second longer, because the process compiles its code.
-      const query = { itemId: entered.itemId };
+      const query = { itemId: userAndItem.itemId };
       for (let i = 0; i < 3; i += 1) await call(bench, 'POST', '/annotation', { query, body: createReadStream(warmUp) });
       if (isMany) {
         await measureMany(bench, count, { prepare: (made) => prepareOverlay(bench, made), restart });
         continue;
       }
       const id = await measureCreate(bench, path);
-      targets.tell('densities of the overlay made in', `${(await prepareOverlay(bench, id)).toFixed(1)} s`);
+      targets.print('densities of the overlay made in', `${(await prepareOverlay(bench, id)).toFixed(1)} s`);
       const wholeMs = await measureWholeRead(bench, id, join(directory, 'answer.json'));
       await measureSmall(bench, id, count);
       await prepareOverlay(bench, id);
       await measureOverlay(bench, id, restart);
       await measureLong({ ...bench, host }, id, wholeMs);
-      await call({ ...bench, host }, 'DELETE', `/annotation/item/${entered.itemId}`);
+      await call({ ...bench, host }, 'DELETE', `/annotation/item/${userAndItem.itemId}`);
       await rm(path);
     }
   } finally {

@@ -42,24 +42,24 @@ export async function measureCreate(bench: Bench, path: string): Promise<string>
   const { size } = await stat(path);
   const before = await host.usage();
   const create = () => used(host, () => call(bench, 'POST', '/annotation', { query: { itemId }, body: createReadStream(path) }));
-  const all = [await create()];
-  while (all[0]!.ms < 5000 && all.length < 5) all.push(await create());
+  const creations = [await create()];
+  while (creations[0]!.ms < 5000 && creations.length < 5) creations.push(await create());
   const grown = (await host.usage()).maxRss - before.rss;
   const parseMs = await references.parseMs(path);
-  const headMs = median(all.map((received) => received.headMs));
-  const ms = median(all.map((received) => received.ms));
-  const cpuMs = median(all.map((received) => received.cpuMs));
+  const headMs = median(creations.map((received) => received.headMs));
+  const ms = median(creations.map((received) => received.ms));
+  const cpuMs = median(creations.map((received) => received.cpuMs));
   const rate = `${megabytes(size)}; JSON.parse ${parseMs.toFixed(0)} ms; ${cpuMs.toFixed(0)} ms of processor time`;
-  targets.note('create, until it is visible', headMs / parseMs, 1.5, '×', rate);
-  targets.tell('create, until all is sent back', `${(ms / parseMs).toFixed(2)} ×`);
-  targets.note('growth of memory', grown / 1e6, 500, 'MB', `${all.length} created`);
-  return idOf(all.at(-1)!);
+  targets.check('create, until it is visible', headMs / parseMs, 1.5, '×', rate);
+  targets.print('create, until all is sent back', `${(ms / parseMs).toFixed(2)} ×`);
+  targets.check('growth of memory', grown / 1e6, 500, 'MB', `${creations.length} created`);
+  return idOf(creations.at(-1)!);
 }
 
 /** Reads a whole annotation, and the same bytes from a file through Express alone. @returns milliseconds of a whole read. */
 export async function measureWholeRead(bench: Bench, id: string, copyPath: string): Promise<number> {
   const { host, references, targets } = bench;
-  const whole = () => call(bench, 'GET', `/annotation/${id}`);
+  const readAll = () => call(bench, 'GET', `/annotation/${id}`);
   await call(bench, 'GET', `/annotation/${id}`, { to: createWriteStream(copyPath) });
   const pipe = () => send('GET', `${references.url}/file`, { query: { path: copyPath } });
   await pipe();
@@ -68,12 +68,12 @@ export async function measureWholeRead(bench: Bench, id: string, copyPath: strin
   const rounds = (await stat(copyPath)).size > 1e8 ? 3 : 9;
   for (let round = 0; round < rounds; round += 1) {
     pipes.push(await used(references, pipe));
-    wholes.push(await used(host, whole));
+    wholes.push(await used(host, readAll));
   }
   const of = (all: typeof wholes, key: 'ms' | 'cpuMs' | 'headMs') => median(all.map((received) => received[key]));
   const ratio = of(wholes, 'ms') / of(pipes, 'ms');
   const detail = `${of(wholes, 'ms').toFixed(0)} ms (first byte ${of(wholes, 'headMs').toFixed(0)}, processor ${of(wholes, 'cpuMs').toFixed(0)}), file ${of(pipes, 'ms').toFixed(0)} ms (${of(pipes, 'cpuMs').toFixed(0)})`;
-  targets.note('whole read', ratio, 2.5, '× file', detail);
+  targets.check('whole read', ratio, 2.5, '× file', detail);
   return of(wholes, 'ms');
 }
 
@@ -92,20 +92,20 @@ export async function measureSmall(bench: Bench, id: string, count: number): Pro
     returned += Number(/"returned":(\d+)/.exec(received.text.slice(-3000))?.[1] ?? 0) / 60;
     return received;
   });
-  const found = `${viewportMs.toFixed(1)} ms for ${returned.toFixed(0)} elements; findOne ${findMs.toFixed(2)} ms`;
-  targets.note('viewport', viewportMs, 50, 'ms', found);
-  targets.note('viewport', viewportMs / findMs, 20, '× findOne');
+  const detail = `${viewportMs.toFixed(1)} ms for ${returned.toFixed(0)} elements; findOne ${findMs.toFixed(2)} ms`;
+  targets.check('viewport', viewportMs, 50, 'ms', detail);
+  targets.check('viewport', viewportMs / findMs, 20, '× findOne');
   const renameMs = await medianMs(60, (i) =>
     call(bench, 'PATCH', `/annotation/${id}`, { body: JSON.stringify([{ op: 'replace', path: 'name', value: `bench ${i}` }]) }),
   );
-  targets.note('rename', renameMs / findMs, 20, '× findOne', `${renameMs.toFixed(1)} ms`);
+  targets.check('rename', renameMs / findMs, 20, '× findOne', `${renameMs.toFixed(1)} ms`);
   const elements = await someElements(bench, id, count);
   const changeMs = await medianMs(40, (i) => {
     const element = elements[i % elements.length]!;
     const body = JSON.stringify({ ...element, lineWidth: i + 3 });
     return call(bench, 'PUT', `/annotation/${id}/elements/${element.id}`, { body });
   });
-  targets.note('one element changed', changeMs / findMs, 100, '× findOne', `${changeMs.toFixed(1)} ms`);
+  targets.check('one element changed', changeMs / findMs, 100, '× findOne', `${changeMs.toFixed(1)} ms`);
 }
 
 /** Measures an annotation whose text is too long to be parsed or read as a whole. @param prepare makes the densities. */
@@ -118,8 +118,8 @@ export async function measureMany(
   const body = Readable.from(polygonDocument(count));
   const created = await used(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
   const most = (await bench.host.usage()).maxRss;
-  targets.tell('create', `${(created.ms / 1000).toFixed(0)} s, ${(created.cpuMs / 1000).toFixed(0)} s of processor time`);
-  targets.note('resident while it is created', most / 1e6, 600, 'MB');
+  targets.print('create', `${(created.ms / 1000).toFixed(0)} s, ${(created.cpuMs / 1000).toFixed(0)} s of processor time`);
+  targets.check('resident while it is created', most / 1e6, 600, 'MB');
   const listed = await call(bench, 'GET', '/annotation', { query: { itemId, sort: 'created', sortdir: -1, limit: 1 } });
   const id = idOf(listed);
   const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / count);
@@ -128,37 +128,37 @@ export async function measureMany(
     const [left, top] = [random() * (slideWidth - side), random() * (slideHeight - side)];
     return call(bench, 'GET', `/annotation/${id}`, { query: { left, top, right: left + side, bottom: top + side } });
   };
-  targets.note('viewport', await medianMs(30, viewport), 50, 'ms');
+  targets.check('viewport', await medianMs(30, viewport), 50, 'ms');
   const rename = (i: number) => {
     return call(bench, 'PATCH', `/annotation/${id}`, {
       body: JSON.stringify([{ op: 'replace', path: 'name', value: `bench ${i}` }]),
     });
   };
-  targets.note('rename', await medianMs(30, rename), 50, 'ms');
+  targets.check('rename', await medianMs(30, rename), 50, 'ms');
   const filter = JSON.stringify({ column: 'area', gte: 250 });
   const rows = () =>
     used(bench.host, () => call(bench, 'GET', `/annotation/${id}/table/rows`, { query: { filter, sort: 'area' } }));
   const answers = [await rows(), await rows(), await rows()];
   const rowsMs = median(answers.map(({ ms }) => ms));
-  targets.note('rows of a filter', rowsMs, 3000, 'ms', `first ${answers[0]!.ms.toFixed(0)} ms`);
-  targets.tell('densities of the overlay made in', `${(await prepare(id)).toFixed(1)} s`);
+  targets.check('rows of a filter', rowsMs, 3000, 'ms', `first ${answers[0]!.ms.toFixed(0)} ms`);
+  targets.print('densities of the overlay made in', `${(await prepare(id)).toFixed(1)} s`);
   const host = await restart();
   const tile = await call({ ...bench, host }, 'GET', `/annotation/${id}/tiles/zxy/0/0/0`);
-  targets.note('first tile of the whole slide', tile.ms, 5000, 'ms', 'of a new process');
+  targets.check('first tile of the whole slide', tile.ms, 5000, 'ms', 'of a new process');
   const centroids = await used(host, () =>
     call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } }),
   );
   const again = await call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } });
   const detail = `${megabytes(centroids.bytes)}, processor ${centroids.cpuMs.toFixed(0)} ms, again ${again.ms.toFixed(0)} ms`;
-  targets.note('centroids of all', centroids.ms, 5000, 'ms', detail);
+  targets.check('centroids of all', centroids.ms, 5000, 'ms', detail);
 }
 
-async function medianMs(times: number, ask: (i: number) => Promise<Received>): Promise<number> {
-  const all: number[] = [];
+async function medianMs(rounds: number, request: (i: number) => Promise<Received>): Promise<number> {
+  const times: number[] = [];
   // The first requests compile the code.
-  for (let i = 0; i < 3; i += 1) await ask(i);
-  for (let i = 0; i < times; i += 1) all.push((await ask(i)).ms);
-  return median(all);
+  for (let i = 0; i < 3; i += 1) await request(i);
+  for (let i = 0; i < rounds; i += 1) times.push((await request(i)).ms);
+  return median(times);
 }
 
 async function someElements(bench: Bench, id: string, count: number): Promise<{ id: string }[]> {
@@ -176,30 +176,30 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
   const { host, itemId, targets } = bench;
   const before = await host.usage();
   const ask = async (method: string, path: string, query?: Sending['query'], times = 1) => {
-    const all: Awaited<ReturnType<typeof used>>[] = [];
-    while (all.length < times) all.push(await used(host, () => call(bench, method, path, { ...(query && { query }) })));
+    const runs: Awaited<ReturnType<typeof used>>[] = [];
+    while (runs.length < times) runs.push(await used(host, () => call(bench, method, path, { ...(query && { query }) })));
     const resident = (await host.usage()).rss;
-    const ms = median(all.map((received) => received.ms));
-    const cpuMs = median(all.map((received) => received.cpuMs));
-    const first = times > 1 ? `, first ${all[0]!.ms.toFixed(0)} ms` : '';
-    const detail = `${ms.toFixed(0)} ms (processor ${cpuMs.toFixed(0)}${first}), ${megabytes(all[0]!.bytes)}, resident ${megabytes(resident)}`;
+    const ms = median(runs.map((received) => received.ms));
+    const cpuMs = median(runs.map((received) => received.cpuMs));
+    const first = times > 1 ? `, first ${runs[0]!.ms.toFixed(0)} ms` : '';
+    const detail = `${ms.toFixed(0)} ms (processor ${cpuMs.toFixed(0)}${first}), ${megabytes(runs[0]!.bytes)}, resident ${megabytes(resident)}`;
     return { ms, detail };
   };
   // As for a whole read: the first request of a process compiles its code, and may start a thread.
   const read = (path: string, query?: Sending['query']) => ask('GET', path, query, 3);
   const centroids = await read(`/annotation/${id}`, { centroids: 'true' });
-  targets.note('centroids of all', centroids.ms, 600, 'ms', centroids.detail);
+  targets.check('centroids of all', centroids.ms, 600, 'ms', centroids.detail);
   const largest = { sort: 'size', sortdir: -1, maxDetails: 500000, minElements: 5000 };
   const sorted = await read(`/annotation/${id}`, largest);
-  targets.note('largest of 500,000 details', sorted.ms, 1500, 'ms', sorted.detail);
+  targets.check('largest of 500,000 details', sorted.ms, 1500, 'ms', sorted.detail);
   const column = await read(`/annotation/${id}/table.arrow`, { columns: '["area"]' });
-  targets.note('a column of the table', column.ms, 300, 'ms', column.detail);
+  targets.check('a column of the table', column.ms, 300, 'ms', column.detail);
   const histogram = await read(`/annotation/${id}/table/histogram`, { x: 'area' });
-  targets.note('histogram of a column', histogram.ms, 300, 'ms', histogram.detail);
+  targets.check('histogram of a column', histogram.ms, 300, 'ms', histogram.detail);
   const geojson = await read(`/annotation/${id}/geojson`);
-  targets.note('GeoJSON', geojson.ms / wholeMs, 3, '× whole', geojson.detail);
+  targets.check('GeoJSON', geojson.ms / wholeMs, 3, '× whole', geojson.detail);
   const parquet = await read(`/annotation/${id}/table.parquet`);
-  targets.note('Parquet of all', parquet.ms / geojson.ms, 1, '× GeoJSON', parquet.detail);
+  targets.check('Parquet of all', parquet.ms / geojson.ms, 1, '× GeoJSON', parquet.detail);
   const others: [string, string, string, Sending['query']?][] = [
     ['copy, all sent back', 'POST', `/annotation/${id}/copy`, { itemId }],
     ['revert', 'PUT', `/annotation/${id}/history/revert`],
@@ -208,7 +208,7 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
     ['annotations of the item', 'GET', `/annotation/item/${itemId}`],
     ['delete', 'DELETE', `/annotation/${id}`],
   ];
-  for (const [what, method, path, query] of others) targets.tell(what, (await ask(method, path, query)).detail);
+  for (const [what, method, path, query] of others) targets.print(what, (await ask(method, path, query)).detail);
   const most = (await host.usage()).maxRss;
-  targets.note('growth of memory by all of these', Math.max(0, most - before.rss) / 1e6, 500, 'MB', `peak ${megabytes(most)}`);
+  targets.check('growth of memory by all of these', Math.max(0, most - before.rss) / 1e6, 500, 'MB', `peak ${megabytes(most)}`);
 }

@@ -6,19 +6,19 @@ const tileSize = 256;
 const levels = 10;
 const tilesPerLevel = 8;
 const [maxMsFirst, maxMs] = [200, 100];
-/** A client signs in and requests other things before it shows a tile; meanwhile the host compiles its code. */
+/** The host compiles its code for this long while a client signs in and sends other requests, before the first tile. */
 const settleMs = 2000;
 
 /** Columns and rows of tiles of a level, spread over the slide. */
 function places(level: number): { x: number; y: number }[] {
   const side = tileSize * 2 ** (levels - 1 - level);
   const [columns, rows] = [Math.ceil(slideWidth / side), Math.ceil(slideHeight / side)];
-  const all = Array.from({ length: tilesPerLevel }, (_, i) => ({
+  const positions = Array.from({ length: tilesPerLevel }, (_, i) => ({
     x: Math.floor(columns * (0.5 + i * 0.618)) % columns,
     y: Math.floor(rows * (0.5 + i * 0.414)) % rows,
   }));
   // No tile is requested twice, because the second answer would come from the cache.
-  return [...new Map(all.map((place) => [`${place.x}/${place.y}`, place])).values()];
+  return [...new Map(positions.map((place) => [`${place.x}/${place.y}`, place])).values()];
 }
 
 /** Waits until the densities have been computed. @returns seconds. */
@@ -42,7 +42,7 @@ export async function measureOverlay(bench: Bench, id: string, restart: () => Pr
   const { targets } = bench;
   const firsts: number[] = [];
   const others: number[] = [];
-  targets.tell(
+  targets.print(
     'overlay tiles: scale',
     'first of a new process: clock, processor; others: median, worst, processor; vector; PNG bytes',
   );
@@ -71,11 +71,11 @@ export async function measureOverlay(bench: Bench, id: string, restart: () => Pr
       median(more.map(({ cpuMs }) => cpuMs)),
       median(vectors),
     ];
-    targets.tell(
+    targets.print(
       `  1:${2 ** (levels - 1 - level)}`,
       `${numbers.map((number) => (Number.isFinite(number) ? number.toFixed(0) : '-').padStart(6)).join('')} ${String(measured.bytes).padStart(8)}`,
     );
   }
-  targets.note('overlay tile, first of a process', Math.max(...firsts), maxMsFirst, 'ms', 'the worst of all levels');
-  targets.note('overlay tile, uncached', Math.max(...others.filter(Number.isFinite)), maxMs, 'ms', 'the worst of all levels');
+  targets.check('overlay tile, first of a process', Math.max(...firsts), maxMsFirst, 'ms', 'the worst of all levels');
+  targets.check('overlay tile, uncached', Math.max(...others.filter(Number.isFinite)), maxMs, 'ms', 'the worst of all levels');
 }

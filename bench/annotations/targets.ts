@@ -4,7 +4,7 @@ export class Targets {
   count = 0;
 
   /** @param most the largest value that reaches the target; `unit` is printed after both. */
-  note(what: string, value: number, most: number, unit: string, more = ''): void {
+  check(what: string, value: number, most: number, unit: string, more = ''): void {
     this.count += 1;
     const reached = value <= most;
     if (!reached) this.missed += 1;
@@ -16,7 +16,7 @@ export class Targets {
   }
 
   /** A value without a target. */
-  tell(what: string, text: string): void {
+  print(what: string, text: string): void {
     console.log(`  ${what.padEnd(34)} ${text}`);
   }
 }

@@ -50,9 +50,9 @@ function counted(path: string): { input: SourceInput; read(): number; size(): nu
           ...reader,
           size,
           read: async (offset, length, options) => {
-            const found = await reader.read(offset, length, options);
-            read += found.length;
-            return found;
+            const bytes = await reader.read(offset, length, options);
+            read += bytes.length;
+            return bytes;
           },
           close: () => reader.close(),
         };
@@ -125,7 +125,7 @@ async function copies(path: string, count: number): Promise<string[]> {
 }
 
 /** Leaves out formats that need a package that is not installed, and prints a message. */
-async function usable(files: readonly Openable[]): Promise<Openable[]> {
+async function filesThatOpen(files: readonly Openable[]): Promise<Openable[]> {
   const missing = new Set<string>();
   for (const [index, { name, open }] of files.entries()) {
     if (files[index - 1]?.name === name) continue;
@@ -152,7 +152,7 @@ try {
   }
   for await (const image of smallImages(directory, filesOfFormat)) if (image.name.includes(only)) files.push(image);
   console.log(`MALLOC_ARENA_MAX is ${process.env.MALLOC_ARENA_MAX ?? 'not set; docs/operations.md says why it should be 2'}`);
-  await memoryOverRequests(await usable(files), { requests, seconds, concurrency }, anyTile);
+  await memoryOverRequests(await filesThatOpen(files), { requests, seconds, concurrency }, anyTile);
 } finally {
   await rm(directory, { recursive: true, force: true });
 }

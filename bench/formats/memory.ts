@@ -35,16 +35,16 @@ export async function memoryOverRequests(
   const peaks: number[] = [];
   const counts = new Map<string, number>();
   let left = limits.requests;
-  const one = async () => {
+  const requestTile = async () => {
     left -= 1;
     const index = Math.floor(Math.random() * files.length);
     const { name, open } = files[index]!;
     await cache.use(String(index), open, anyTile);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   };
-  for (let look = 1; look <= looks; look += 1) {
-    const remaining = Math.round(limits.requests * (1 - look / looks));
-    await repeat(limits.concurrency, one, limits.seconds / looks, () => left <= remaining);
+  for (let measurement = 1; measurement <= looks; measurement += 1) {
+    const remaining = Math.round(limits.requests * (1 - measurement / looks));
+    await repeat(limits.concurrency, requestTile, limits.seconds / looks, () => left <= remaining);
     peaks.push(await resident());
   }
   await cache.clear();

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Victim } from './victim.js';
+import type { KillableServer } from './killable-server.js';
 
-/** It is unknown whether a request was carried out: there was no response, or the response does not tell. */
+/** It is unknown whether a request was carried out: there was no response, or the response does not say so. */
 export class Unanswered extends Error {}
 
 export interface Reply {
@@ -19,7 +19,7 @@ export class Caller {
   unanswered = 0;
 
   constructor(
-    private readonly server: Victim,
+    private readonly server: KillableServer,
     public token = '',
   ) {}
 
@@ -59,14 +59,14 @@ export class Caller {
   }
 
   /** Sends a request that must succeed. @throws Error for any other response. */
-  async ok(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply['json']> {
+  async request(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply['json']> {
     const { status, json, bytes } = await this.send(method, path, query, body);
     if (status < 300) return json;
     throw new Error(`${method} ${path} answered ${status}: ${bytes.toString('utf8', 0, 300)}`);
   }
 
   /** Sends a request that changes nothing until it is answered. */
-  async ask(path: string, query: Query = {}): Promise<Reply> {
+  async get(path: string, query: Query = {}): Promise<Reply> {
     for (;;) {
       try {
         return await this.send('GET', path, query);
@@ -76,9 +76,9 @@ export class Caller {
     }
   }
 
-  /** {@link Caller.ask} for a list. */
+  /** {@link Caller.get} for a list. */
   async list<T = { _id: string; name: string }>(path: string, query: Query = {}): Promise<T[]> {
-    const { status, json, bytes } = await this.ask(path, { limit: 0, ...query });
+    const { status, json, bytes } = await this.get(path, { limit: 0, ...query });
     if (status !== 200) throw new Error(`GET ${path} answered ${status}: ${bytes.toString('utf8', 0, 300)}`);
     return json as unknown as T[];
   }

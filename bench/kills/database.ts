@@ -10,10 +10,10 @@ export class StableAddress {
   }
 
   readonly #server = createServer((socket) => {
-    const there = connect(Number(this.#target.port), this.#target.hostname);
+    const upstream = connect(Number(this.#target.port), this.#target.hostname);
     for (const [one, other] of [
-      [socket, there],
-      [there, socket],
+      [socket, upstream],
+      [upstream, socket],
     ] as const) {
       this.#sockets.add(one);
       one.on('error', () => other.destroy());
@@ -26,9 +26,9 @@ export class StableAddress {
   });
 
   static async before(uri: string): Promise<StableAddress> {
-    const made = new StableAddress(new URL(uri));
-    await new Promise<void>((resolve) => made.#server.listen(0, '127.0.0.1', resolve));
-    return made;
+    const address = new StableAddress(new URL(uri));
+    await new Promise<void>((resolve) => address.#server.listen(0, '127.0.0.1', resolve));
+    return address;
   }
 
   /** The address, with the name of a database. */

@@ -3,10 +3,10 @@
 import { createReferenceHost } from '../../src/reference-host/index.js';
 
 const [mongoUri, dataDirectory, role] = process.argv.slice(2) as [string, string, string];
-const print = (fields: object, event: string): void => {
+const printSweep = (fields: object, event: string): void => {
   if (/Swept|Sweep:Done|Recovered/.test(event)) process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
 };
-const tell = (fields: object, event: string): void => {
+const logProblem = (fields: object, event: string): void => {
   const { err } = fields as { err?: Error };
   process.stderr.write(`${JSON.stringify({ at: new Date(), role, event, ...fields, err: err?.stack ?? err })}\n`);
 };
@@ -16,7 +16,7 @@ const host = await createReferenceHost({
   viewer: false,
   passwordMemoryKiB: 8,
   worker: role === 'worker',
-  logger: { debug() {}, info: print, warn: tell, error: tell },
+  logger: { debug() {}, info: printSweep, warn: logProblem, error: logProblem },
   settings: role === 'worker' ? {} : { 'core.upload_minimum_chunk_size': 1024, 'core.user_maximum_uploads': 0 },
 });
 const url = role === 'worker' ? 'worker' : (await host.listen()).url;

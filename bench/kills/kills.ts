@@ -12,10 +12,10 @@ import { buildProgram } from '../../test/support/run/built-program.js';
 import { Targets } from '../annotations/targets.js';
 import { Caller } from './caller.js';
 import { StableAddress } from './database.js';
-import { prepareGround } from './ground.js';
+import { prepareFixture } from './fixture.js';
 import { countOrphans } from './orphans.js';
 import { Random } from './random.js';
-import { Victim } from './victim.js';
+import { KillableServer } from './killable-server.js';
 import {
   Annotator,
   Configurer,
@@ -26,7 +26,7 @@ import {
   resumeMs,
   Uploader,
   Viewer,
-  type Ground,
+  type Fixture,
   type Writer,
 } from './writers.js';
 import { benchDatabase } from '../support/database.js';
@@ -44,7 +44,7 @@ const { values } = parseArgs({
 });
 const kills = Number(values.kills);
 const random = new Random(Number(values.seed));
-/** Every so many kills, the worker or the database is killed instead of the server. */
+/** Every fifth kill hits the worker, and every twentieth the database, instead of the server. */
 const workerEvery = 5;
 const databaseEvery = 20;
 /** Maximum time between the start of a process and its end, in milliseconds. */
@@ -52,18 +52,18 @@ const longestLife = 2500;
 /** Target for the time until a client can continue an upload after the server is up, in milliseconds. */
 const resumeTargetMs = 5000;
 
-function writersOn(ground: Ground): Writer[] {
-  const several = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
-  const uploaders = several(3, (index) => new Uploader(ground, index));
+function writersOn(fixture: Fixture): Writer[] {
+  const makeMany = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+  const uploaders = makeMany(3, (index) => new Uploader(fixture, index));
   return [
     ...uploaders,
-    new Copier(ground, 0, uploaders),
-    ...several(2, (index) => new Configurer(ground, index)),
-    ...several(3, (index) => new Editor(ground, index)),
-    new Gatekeeper(ground, 0),
-    ...several(2, (index) => new Annotator(ground, index)),
-    new Viewer(ground, 0),
-    new Converter(ground, 0),
+    new Copier(fixture, 0, uploaders),
+    ...makeMany(2, (index) => new Configurer(fixture, index)),
+    ...makeMany(3, (index) => new Editor(fixture, index)),
+    new Gatekeeper(fixture, 0),
+    ...makeMany(2, (index) => new Annotator(fixture, index)),
+    new Viewer(fixture, 0),
+    new Converter(fixture, 0),
   ];
 }
 
@@ -80,20 +80,20 @@ async function write(writer: Writer, isOver: () => boolean): Promise<void> {
 
 function report(
   writers: readonly Writer[],
-  result: { killed: Record<string, number>; server: Victim; orphans: Record<string, number> },
+  result: { killed: Record<string, number>; server: KillableServer; orphans: Record<string, number> },
 ) {
   const targets = new Targets();
   for (const kind of new Set(writers.map((writer) => writer.kind))) {
-    const own = writers.filter((writer) => writer.kind === kind);
-    const faults = own.flatMap((writer) => writer.faults);
-    const acknowledged = own.reduce((sum, writer) => sum + writer.acknowledged, 0);
-    targets.note(kind, faults.length, 0, 'lost', `of ${acknowledged} acknowledged`);
+    const ofKind = writers.filter((writer) => writer.kind === kind);
+    const faults = ofKind.flatMap((writer) => writer.faults);
+    const acknowledged = ofKind.reduce((sum, writer) => sum + writer.acknowledged, 0);
+    targets.check(kind, faults.length, 0, 'lost', `of ${acknowledged} acknowledged`);
     for (const fault of faults.slice(0, 5)) console.log(`    ${fault}`);
   }
-  for (const [kind, count] of Object.entries(result.orphans)) targets.note(kind, count, 0, '');
+  for (const [kind, count] of Object.entries(result.orphans)) targets.check(kind, count, 0, '');
   const sorted = resumeMs.toSorted((a, b) => a - b);
   const at = (share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0).toFixed(0);
-  targets.note(
+  targets.check(
     'upload resumed, longest',
     sorted.at(-1) ?? 0,
     resumeTargetMs,
@@ -101,7 +101,7 @@ function report(
     `${sorted.length} times, median ${at(0.5)} ms`,
   );
   const starts = result.server.startMs.toSorted((a, b) => a - b);
-  targets.tell(
+  targets.print(
     'server up again',
     `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${result.server.gaveUp} times`,
   );
@@ -117,15 +117,15 @@ const temporary = join(directory, 'temporary');
 const data = join(directory, 'data');
 const uri = address.uri(`bench_${process.pid}`);
 const env = { TMPDIR: temporary, SERVICE_CONFIG: join(directory, 'server.cfg') };
-const [server, worker] = ['server', 'worker'].map((role) => new Victim(program.path, [uri, data, role], env, log.fd));
+const [server, worker] = ['server', 'worker'].map((role) => new KillableServer(program.path, [uri, data, role], env, log.fd));
 
 async function main(): Promise<void> {
   await mkdir(temporary);
   await server!.start();
   await worker!.start();
   const caller = new Caller(server!);
-  const ground = await prepareGround({ caller, server: server!, random });
-  const writers = writersOn(ground);
+  const fixture = await prepareFixture({ caller, server: server!, random });
+  const writers = writersOn(fixture);
   const deadline = performance.now() + Number(values.minutes) * 60_000;
   const killed: Record<string, number> = { server: 0, worker: 0, database: 0 };
   let isOver = false;
@@ -153,14 +153,15 @@ async function main(): Promise<void> {
   await server!.killAndStart();
   for (const writer of writers) await writer.verify();
   const events = () => server!.swept.map(({ event }) => event);
-  const last = performance.now() + 60_000;
-  while (!(events().includes('Sweep:Done') && events().includes('Host:Swept')) && performance.now() < last) await pause(100);
+  const sweepDeadline = performance.now() + 60_000;
+  while (!(events().includes('Sweep:Done') && events().includes('Host:Swept')) && performance.now() < sweepDeadline)
+    await pause(100);
   const connection = await createConnection(uri).asPromise();
   const orphans = await countOrphans(connection, data);
   await connection.close();
-  const all = Object.entries(killed).map(([what, times]) => `${what} ${times} times`);
+  const counts = Object.entries(killed).map(([what, times]) => `${what} ${times} times`);
   console.log(
-    `\nKilled with seed ${values.seed} on ${database.engine}: ${all.join(', ')}; ${caller.unanswered} requests without a response\n`,
+    `\nKilled with seed ${values.seed} on ${database.engine}: ${counts.join(', ')}; ${caller.unanswered} requests without a response\n`,
   );
   report(writers, { killed, server: server!, orphans });
 }

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Unanswered, type Caller } from './caller.js';
 import type { Random } from './random.js';
-import type { Victim } from './victim.js';
+import type { KillableServer } from './killable-server.js';
 
 /** The records that the writers change. */
-export interface Ground {
+export interface Fixture {
   caller: Caller;
   userId: string;
-  server: Victim;
+  server: KillableServer;
   random: Random;
   /** The folder for uploads and copies. */
   uploads: string;
@@ -32,25 +32,25 @@ export abstract class Writer {
 
   constructor(
     readonly kind: string,
-    protected readonly ground: Ground,
+    protected readonly fixture: Fixture,
     protected readonly index: number,
   ) {}
 
-  /** Makes one write. Without a response, does what a client does then. */
+  /** Makes one write. If there is no response, it does what a real client would do. */
   abstract write(): Promise<void>;
   /** Checks everything again at the end. */
   abstract verify(): Promise<void>;
 
   protected get caller(): Caller {
-    return this.ground.caller;
+    return this.fixture.caller;
   }
 
   protected fault(text: string): void {
     this.faults.push(text);
   }
 
-  /** Whether it was answered. Failures are faults. */
-  protected async answered(work: () => Promise<unknown>): Promise<boolean> {
+  /** Does a write. @returns whether it was answered with success. An error response is recorded as a fault. */
+  protected async succeeds(work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work();
       this.acknowledged += 1;
@@ -69,7 +69,7 @@ export const resumeMs: number[] = [];
 
 /** Sends files in chunks. Without a response, it asks what has arrived, and continues there. */
 export class Uploader extends Writer {
-  constructor(ground: Ground, index: number, kind = 'uploads in chunks') {
+  constructor(ground: Fixture, index: number, kind = 'uploads in chunks') {
     super(kind, ground, index);
   }
 
@@ -79,67 +79,69 @@ export class Uploader extends Writer {
   #count = 0;
 
   async write(): Promise<void> {
-    const { random, uploads } = this.ground;
+    const { random, uploads } = this.fixture;
     const body = random.bytes(random.between(5_000, 120_000));
     const name = `${this.kind} ${this.index}-${this.#count++}`;
     let id = '';
     const query = { parentType: 'folder', parentId: uploads, name, size: body.length };
-    if (!(await this.answered(async () => (id = (await this.caller.ok('POST', '/file', query))._id)))) return;
+    if (!(await this.succeeds(async () => (id = (await this.caller.request('POST', '/file', query))._id)))) return;
     let offset = 0;
     let restarted = 0;
-    let { upSince } = this.ground.server;
+    let { upSince } = this.fixture.server;
     while (offset < body.length) {
       const end = Math.min(body.length, offset + random.between(2_000, 30_000));
       const send = async () => {
         const chunk = body.subarray(offset, end);
-        const made = await this.caller.ok('POST', '/file/chunk', { uploadId: id, offset }, chunk);
+        const file = await this.caller.request('POST', '/file/chunk', { uploadId: id, offset }, chunk);
         offset = end;
         if (restarted > 0) resumeMs.push(performance.now() - restarted);
         restarted = 0;
-        if (end === body.length) this.keep(made, body);
+        if (end === body.length) this.remember(file, body);
       };
       const before = this.faults.length;
-      if (await this.answered(send)) continue;
+      if (await this.succeeds(send)) continue;
       if (this.faults.length > before) return;
-      const found = await this.#resume(id, { name, body, acknowledged: offset });
-      if (found === null) return;
+      const nextOffset = await this.#resume(id, { name, body, acknowledged: offset });
+      if (nextOffset === null) return;
       // If only the database was killed, the server may have been up for long.
-      restarted = this.ground.server.upSince === upSince ? 0 : this.ground.server.upSince;
-      upSince = this.ground.server.upSince;
-      offset = found;
+      restarted = this.fixture.server.upSince === upSince ? 0 : this.fixture.server.upSince;
+      upSince = this.fixture.server.upSince;
+      offset = nextOffset;
     }
   }
 
-  protected keep(file: { _id: string; itemId?: unknown }, body: Uint8Array): void {
+  protected remember(file: { _id: string; itemId?: unknown }, body: Uint8Array): void {
     this.files.set(file._id, hashOf(body));
     this.items.set(file._id, String(file.itemId));
   }
 
   /** @returns where to continue; `null` if there is nothing to continue. */
   async #resume(id: string, { name, body, acknowledged }: { name: string; body: Buffer; acknowledged: number }) {
-    const { status, json } = await this.caller.ask('/file/offset', { uploadId: id });
+    const { status, json } = await this.caller.get('/file/offset', { uploadId: id });
     if (status === 200) {
       const offset = Number(json.offset);
       if (offset < acknowledged) this.fault(`${name}: ${acknowledged} bytes were acknowledged, ${offset} are there`);
       if (offset < body.length) return offset;
       while (!(await this.#complete(id, body)))
-        if ((await this.caller.ask('/file/offset', { uploadId: id })).status !== 200) break;
+        if ((await this.caller.get('/file/offset', { uploadId: id })).status !== 200) break;
     }
     // The upload was complete, and the response was lost.
-    const [item] = await this.caller.list('/item', { folderId: this.ground.uploads, name });
+    const [item] = await this.caller.list('/item', { folderId: this.fixture.uploads, name });
     const [file] = item === undefined ? [] : await this.caller.list(`/item/${item._id}/files`);
     if (file === undefined) this.fault(`${name}: ${acknowledged} bytes were acknowledged, and there is neither upload nor file`);
-    else this.keep({ ...file, itemId: item!._id }, body);
+    else this.remember({ ...file, itemId: item!._id }, body);
     return null;
   }
 
   #complete(id: string, body: Buffer): Promise<boolean> {
-    return this.answered(async () => this.keep(await this.caller.ok('POST', '/file/completion', { uploadId: id }), body));
+    return this.succeeds(async () =>
+      this.remember(await this.caller.request('POST', '/file/completion', { uploadId: id }), body),
+    );
   }
 
   async verify(): Promise<void> {
     for (const [id, hash] of this.files) {
-      const { status, bytes } = await this.caller.ask(`/file/${id}/download`);
+      const { status, bytes } = await this.caller.get(`/file/${id}/download`);
       if (status !== 200 || hashOf(bytes) !== hash)
         this.fault(`file ${id}: ${status}, ${bytes.length} bytes, not those that were sent`);
     }
@@ -151,7 +153,7 @@ export class Copier extends Uploader {
   readonly #removed: string[] = [];
 
   constructor(
-    ground: Ground,
+    ground: Fixture,
     index: number,
     private readonly sources: readonly Uploader[],
   ) {
@@ -159,14 +161,15 @@ export class Copier extends Uploader {
   }
 
   override async write(): Promise<void> {
-    const { random } = this.ground;
-    const own = [...this.items];
-    if (own.length > 8 || (own.length > 0 && random.below(3) === 0)) return this.#remove(own[random.below(own.length)]!);
+    const { random } = this.fixture;
+    const copies = [...this.items];
+    if (copies.length > 8 || (copies.length > 0 && random.below(3) === 0))
+      return this.#remove(copies[random.below(copies.length)]!);
     const source = this.sources[random.below(this.sources.length)]!;
     const [id, item] = [...source.items][random.below(source.items.size)] ?? [];
     if (id === undefined) return pause(50);
     let copy = '';
-    if (!(await this.answered(async () => (copy = (await this.caller.ok('POST', `/item/${item!}/copy`))._id)))) return;
+    if (!(await this.succeeds(async () => (copy = (await this.caller.request('POST', `/item/${item!}/copy`))._id)))) return;
     const [file, ...others] = await this.caller.list(`/item/${copy}/files`);
     if (file === undefined || others.length > 0) return this.fault(`copy ${copy} has ${file === undefined ? 0 : 2} files`);
     this.files.set(file._id, source.files.get(id)!);
@@ -176,24 +179,24 @@ export class Copier extends Uploader {
   async #remove([file, item]: [string, string]): Promise<void> {
     this.files.delete(file);
     this.items.delete(file);
-    if (await this.answered(() => this.caller.ok('DELETE', `/item/${item}`))) this.#removed.push(item);
+    if (await this.succeeds(() => this.caller.request('DELETE', `/item/${item}`))) this.#removed.push(item);
   }
 
   override async verify(): Promise<void> {
     await super.verify();
     for (const item of this.#removed) {
-      if ((await this.caller.ask(`/item/${item}`)).status === 200) this.fault(`item ${item} was removed, and is there`);
+      if ((await this.caller.get(`/item/${item}`)).status === 200) this.fault(`item ${item} was removed, and is there`);
     }
   }
 }
 
-/** Replaces one value again and again, and finds the last acknowledged one, or one that was not answered. */
+/** Replaces one value again and again. The stored value must be the last acknowledged one, or a later one whose request got no response. */
 abstract class Replacer extends Writer {
   #count = 0;
   /** Values that may be stored. */
   #possible: unknown[];
 
-  constructor(kind: string, ground: Ground, index: number, stored: unknown) {
+  constructor(kind: string, ground: Fixture, index: number, stored: unknown) {
     super(kind, ground, index);
     this.#possible = [stored];
   }
@@ -205,25 +208,25 @@ abstract class Replacer extends Writer {
 
   async write(): Promise<void> {
     const value = this.valueAt(++this.#count);
-    const isAnswered = await this.answered(() => this.store(value));
+    const isAnswered = await this.succeeds(() => this.store(value));
     this.#possible = isAnswered ? [value] : [...this.#possible, value];
     if (!isAnswered) await this.verify();
   }
 
   async verify(): Promise<void> {
-    const found = await this.read();
-    if (!this.#possible.includes(found)) {
-      this.fault(`${this.kind} ${this.index}: ${this.#possible.join(' or ')} should be there, ${String(found)} is`);
+    const stored = await this.read();
+    if (!this.#possible.includes(stored)) {
+      this.fault(`${this.kind} ${this.index}: ${this.#possible.join(' or ')} should be there, ${String(stored)} is`);
     }
-    this.#possible = [found];
+    this.#possible = [stored];
   }
 }
 
 /** Writes a configuration of a folder. */
 export class Configurer extends Replacer {
-  readonly #path = `/folder/${this.ground.configurations}/yaml_config/${this.index}.yaml`;
+  readonly #path = `/folder/${this.fixture.configurations}/yaml_config/${this.index}.yaml`;
 
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('configurations', ground, index, null);
   }
 
@@ -232,11 +235,11 @@ export class Configurer extends Replacer {
   }
 
   protected store(value: unknown): Promise<unknown> {
-    return this.caller.ok('PUT', this.#path, {}, `value: ${String(value)}\n`);
+    return this.caller.request('PUT', this.#path, {}, `value: ${String(value)}\n`);
   }
 
   protected async read(): Promise<unknown> {
-    const { status, json, bytes } = await this.caller.ask(this.#path);
+    const { status, json, bytes } = await this.caller.get(this.#path);
     if (status !== 200) return `${status} ${bytes.toString('utf8', 0, 100)}`;
     return json?.value ?? null;
   }
@@ -244,9 +247,9 @@ export class Configurer extends Replacer {
 
 /** Changes one element of an annotation that others change, too. */
 export class Editor extends Replacer {
-  readonly #path = `/annotation/${this.ground.annotation}/elements/${this.ground.elementIds[this.index]!}`;
+  readonly #path = `/annotation/${this.fixture.annotation}/elements/${this.fixture.elementIds[this.index]!}`;
 
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('edits of annotations', ground, index, 1);
   }
 
@@ -255,18 +258,18 @@ export class Editor extends Replacer {
   }
 
   protected store(value: unknown): Promise<unknown> {
-    return this.caller.ok('PATCH', this.#path, {}, JSON.stringify({ lineWidth: value }));
+    return this.caller.request('PATCH', this.#path, {}, JSON.stringify({ lineWidth: value }));
   }
 
   protected async read(): Promise<unknown> {
-    const { status, json } = await this.caller.ask(this.#path);
+    const { status, json } = await this.caller.get(this.#path);
     return status === 200 ? json.lineWidth : `${status}`;
   }
 }
 
 /** Makes a tree of folders public and private in turn. */
 export class Gatekeeper extends Replacer {
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('access of a tree', ground, index, false);
   }
 
@@ -275,21 +278,21 @@ export class Gatekeeper extends Replacer {
   }
 
   protected store(value: unknown): Promise<unknown> {
-    const access = JSON.stringify({ users: [{ id: this.ground.userId, level: 2, flags: [] }], groups: [] });
+    const access = JSON.stringify({ users: [{ id: this.fixture.userId, level: 2, flags: [] }], groups: [] });
     const query = { access, public: value === true, recurse: true };
-    return this.caller.ok('PUT', `/folder/${this.ground.tree[0]!}/access`, query);
+    return this.caller.request('PUT', `/folder/${this.fixture.tree[0]!}/access`, query);
   }
 
   protected async read(): Promise<unknown> {
-    const seen: boolean[] = [];
-    for (const id of this.ground.tree) seen.push((await this.caller.ask(`/folder/${id}`)).json.public === true);
-    return new Set(seen).size === 1 ? seen[0] : `public: ${seen.join(', ')}`;
+    const states: boolean[] = [];
+    for (const id of this.fixture.tree) states.push((await this.caller.get(`/folder/${id}`)).json.public === true);
+    return new Set(states).size === 1 ? states[0] : `public: ${states.join(', ')}`;
   }
 }
 
 /** Sends whole annotations. */
 export class Annotator extends Writer {
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('new annotations', ground, index);
   }
 
@@ -297,25 +300,25 @@ export class Annotator extends Writer {
   #count = 0;
 
   async write(): Promise<void> {
-    const { random, images } = this.ground;
+    const { random, images } = this.fixture;
     const name = `annotation ${this.index}-${this.#count++}`;
     const count = random.between(1, 1500);
     const elements = Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
     let id = '';
     const body = JSON.stringify({ name, elements });
-    const post = async () => (id = (await this.caller.ok('POST', '/annotation', { itemId: images[0]! }, body))._id);
-    if (await this.answered(post)) {
+    const post = async () => (id = (await this.caller.request('POST', '/annotation', { itemId: images[0]! }, body))._id);
+    if (await this.succeeds(post)) {
       this.#made.set(name, { id, count });
       return;
     }
-    const found = await this.caller.list('/annotation', { itemId: images[0]!, name });
-    if (found.length > 1) this.fault(`${name} is there ${found.length} times`);
-    for (const { _id } of found) this.#made.set(name, { id: _id, count });
-    for (const { _id } of found) await this.#look(name, _id, count);
+    const annotations = await this.caller.list('/annotation', { itemId: images[0]!, name });
+    if (annotations.length > 1) this.fault(`${name} is there ${annotations.length} times`);
+    for (const { _id } of annotations) this.#made.set(name, { id: _id, count });
+    for (const { _id } of annotations) await this.#look(name, _id, count);
   }
 
   async #look(name: string, id: string, count: number): Promise<void> {
-    const { status, json } = await this.caller.ask(`/annotation/${id}`);
+    const { status, json } = await this.caller.get(`/annotation/${id}`);
     const { annotation } = (json ?? {}) as { annotation?: { elements: unknown[] } };
     if (status !== 200 || annotation?.elements.length !== count) {
       this.fault(`${name}: ${status}, ${annotation?.elements.length} of ${count} elements`);
@@ -329,14 +332,14 @@ export class Annotator extends Writer {
 
 /** Requests thumbnails of new sizes, which are cached. */
 export class Viewer extends Writer {
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('thumbnails', ground, index);
   }
 
   async write(): Promise<void> {
-    const { images, random } = this.ground;
+    const { images, random } = this.fixture;
     const path = `/item/${images[0]!}/tiles/thumbnail`;
-    await this.answered(async () => {
+    await this.succeeds(async () => {
       const { status, bytes } = await this.caller.send('GET', path, { width: random.between(20, 200) });
       if (status !== 200 || bytes.length < 100) throw new Error(`a thumbnail: ${status}, ${bytes.length} bytes`);
     });
@@ -351,22 +354,22 @@ const finished = [3, 4, 5];
 
 /** Converts an image, and removes the result. */
 export class Converter extends Writer {
-  constructor(ground: Ground, index: number) {
+  constructor(ground: Fixture, index: number) {
     super('conversions', ground, index);
   }
 
-  readonly #item = this.ground.images[1 + this.index]!;
+  readonly #item = this.fixture.images[1 + this.index]!;
 
   async write(): Promise<void> {
     const path = `/item/${this.#item}/tiles`;
     let job = '';
     if (!(await this.#settled('DELETE'))) return;
-    if (!(await this.answered(async () => (job = (await this.caller.ok('POST', path, { force: true }))._id)))) {
+    if (!(await this.succeeds(async () => (job = (await this.caller.request('POST', path, { force: true }))._id)))) {
       await this.#wait(async () => (await this.#marker())?.expected !== true);
       return;
     }
-    await this.#wait(async () => finished.includes(Number((await this.caller.ask(`/job/${job}`)).json.status)));
-    const { status, log } = (await this.caller.ask(`/job/${job}`)).json as { status?: number; log?: unknown };
+    await this.#wait(async () => finished.includes(Number((await this.caller.get(`/job/${job}`)).json.status)));
+    const { status, log } = (await this.caller.get(`/job/${job}`)).json as { status?: number; log?: unknown };
     if (status !== 3) return this.fault(`a conversion ended with ${String(status)}: ${JSON.stringify(log)}`);
     await this.verify();
   }
@@ -374,11 +377,11 @@ export class Converter extends Writer {
   /** Sends a request that may have been carried out already. */
   async #settled(method: string): Promise<boolean> {
     if ((await this.#marker()) === undefined) return true;
-    return this.answered(() => this.caller.ok(method, `/item/${this.#item}/tiles`));
+    return this.succeeds(() => this.caller.request(method, `/item/${this.#item}/tiles`));
   }
 
   async #marker(): Promise<{ expected?: boolean; fileId?: string } | undefined> {
-    return (await this.caller.ask(`/item/${this.#item}`)).json.largeImage as { expected?: boolean } | undefined;
+    return (await this.caller.get(`/item/${this.#item}`)).json.largeImage as { expected?: boolean } | undefined;
   }
 
   async #wait(isDone: () => Promise<boolean>): Promise<void> {
@@ -395,7 +398,7 @@ export class Converter extends Writer {
     if (marker === undefined) return;
     const files = await this.caller.list(`/item/${this.#item}/files`);
     if (!files.some(({ _id }) => _id === marker.fileId)) this.fault(`item ${this.#item} is served from a file it has not`);
-    const { status } = await this.caller.ask(`/item/${this.#item}/tiles/zxy/0/0/0`);
+    const { status } = await this.caller.get(`/item/${this.#item}/tiles/zxy/0/0/0`);
     if (status !== 200) this.fault(`item ${this.#item}: its tile is answered with ${status}`);
   }
 }

@@ -7,7 +7,7 @@ export interface LoadRequest {
   /** Path and query. */
   path: string;
   body?: string | Uint8Array;
-  /** Headers in addition to those of the client. */
+  /** Headers in addition to the client's headers. */
   headers?: Readonly<Record<string, string>>;
   /** Called with the text of a successful response. */
   done?: (text: string) => void;

@@ -14,14 +14,14 @@ export interface ServerState {
   resources: number;
 }
 
-/** Processor time so far, milliseconds: of the main thread, of all threads, and of child processes that have ended. */
+/** Processor time since the start, in milliseconds: of the main thread, of all threads, and of child processes that have ended. */
 export interface ProcessorTimes {
   mainMs: number;
   threadsMs: number;
   childrenMs: number;
 }
 
-/** The longest stretch and the 99th percentile of the event loop's delay since this was last asked for, milliseconds. */
+/** The longest stretch and the 99th percentile of the event loop's delay since the last call, in milliseconds. */
 export interface LoopDelay {
   maxMs: number;
   p99Ms: number;
@@ -31,11 +31,11 @@ const [mongoUri, dataDirectory, options = '{"passwordMemoryKiB": 8}'] = process.
 const megabyte = 1024 * 1024;
 /** Errors of the server are printed, because finding them is the purpose of the run. */
 const error = (fields: object, event?: string): void => console.error(event, (fields as { err?: unknown }).err);
-const quiet = (): void => undefined;
+const ignore = (): void => undefined;
 const host = await createReferenceHost({
   mongoUri,
   dataDirectory,
-  logger: { info: quiet, debug: quiet, warn: quiet, error },
+  logger: { info: ignore, debug: ignore, warn: ignore, error },
   ...(JSON.parse(options) as Pick<ReferenceHostOptions, 'passwordMemoryKiB' | 'trustProxy'>),
   install: { tileCacheBytes: 64 * megabyte },
 });
@@ -56,9 +56,9 @@ async function state(): Promise<ServerState> {
 
 function loop(): Promise<LoopDelay> {
   const asMs = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution);
-  const found = { maxMs: asMs(delay.max), p99Ms: asMs(delay.percentile(99)) };
+  const measured = { maxMs: asMs(delay.max), p99Ms: asMs(delay.percentile(99)) };
   delay.reset();
-  return Promise.resolve(found);
+  return Promise.resolve(measured);
 }
 
 /** Reported by Linux, which counts the main thread in nanoseconds and children in hundredths of a second. */

@@ -15,10 +15,10 @@ const random = (below: number) => Math.floor(Math.random() * below);
 
 let unseen = 0;
 /**
- * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no response comes from a
+ * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. No response therefore comes from a
  * cache.
  */
-const never = () => `jpegSubsampling=-${++unseen}`;
+const uncachedParameter = () => `jpegSubsampling=-${++unseen}`;
 
 /** The last acknowledged value of each element. */
 export type Acknowledged = Map<string, number>;
@@ -33,7 +33,7 @@ export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: 
   const { tokens, itemId, uploadFolder, annotationId } = scene;
   const headers = (client: number) => ({ 'Girder-Token': tokens[client % tokens.length]! });
   const item = `/api/v1/item/${itemId}/tiles`;
-  const own = (name: string, share: number, next: Kind['next']): Kind => ({
+  const kind = (name: string, share: number, next: Kind['next']): Kind => ({
     name,
     clients: Math.max(1, Math.round(share * clients)),
     url,
@@ -43,20 +43,22 @@ export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: 
   const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / annotationElements);
   const region = () => `left=${random(slideSize - 1024)}&top=${random(slideSize - 1024)}&regionWidth=1024&regionHeight=1024`;
   return [
-    // They measure the machine, and must not take its capacity from the server: without a pause they would send a thousand
-    // requests a second.
+    // These clients show how busy the machine is. Without a pause, they would send a thousand requests per second, and take capacity from
+    // the server.
     { name: 'bare Express', clients: Math.max(1, Math.round(clients / 50)), url: bareUrl, pauseMs: 50, next: () => get('/tile') },
-    own('cached tile', 0.4, () => get(cachedTilePath(scene, random(cachedTiles)))),
-    own('cold tile, stored', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?${never()}`)),
-    own('cold tile, decoded', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?encoding=PNG&${never()}`)),
-    own('region', 0.1, () => get(`${item}/region?${region()}&width=700&height=700`)),
-    own('thumbnail', 0.075, () => get(`${item}/thumbnail?width=${64 + random(thumbnailSizes)}`)),
-    own('viewport', 0.125, () => {
+    kind('cached tile', 0.4, () => get(cachedTilePath(scene, random(cachedTiles)))),
+    kind('cold tile, stored', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?${uncachedParameter()}`)),
+    kind('cold tile, decoded', 0.075, () =>
+      get(`${cachedTilePath(scene, random(columns * columns))}?encoding=PNG&${uncachedParameter()}`),
+    ),
+    kind('region', 0.1, () => get(`${item}/region?${region()}&width=700&height=700`)),
+    kind('thumbnail', 0.075, () => get(`${item}/thumbnail?width=${64 + random(thumbnailSizes)}`)),
+    kind('viewport', 0.125, () => {
       const [left, top] = [random(slideWidth - side), random(slideHeight - side)];
       return get(`/api/v1/annotation/${annotationId}?left=${left}&top=${top}&right=${left + side}&bottom=${top + side}`);
     }),
-    own('edit', 0.1, editor(scene, annotationId, Math.round(0.1 * clients), acknowledged)),
-    own('upload', 0.05, uploader(uploadFolder)),
+    kind('edit', 0.1, editor(scene, annotationId, Math.round(0.1 * clients), acknowledged)),
+    kind('upload', 0.05, uploader(uploadFolder)),
   ];
 }
 
@@ -80,16 +82,16 @@ function editor({ elementIds }: Scene, annotationId: string, editors: number, ac
 /** Files of random bytes, each removed again with its item. */
 function uploader(folder: string): Kind['next'] {
   const body = randomBytes(uploadBytes);
-  const made = new Map<number, string>();
+  const itemIds = new Map<number, string>();
   return (client, count) => {
-    const last = made.get(client);
+    const last = itemIds.get(client);
     if (last !== undefined) {
-      return { method: 'DELETE', path: `/api/v1/item/${last}`, done: () => void made.delete(client) };
+      return { method: 'DELETE', path: `/api/v1/item/${last}`, done: () => void itemIds.delete(client) };
     }
     const query = `parentType=folder&parentId=${folder}&name=upload-${client}-${count}.bin&size=${body.length}`;
     const done = (text: string) => {
       const id = /"itemId": ?"([0-9a-f]{24})"/.exec(text)?.[1];
-      if (id !== undefined) made.set(client, id);
+      if (id !== undefined) itemIds.set(client, id);
     };
     return { method: 'POST', path: `/api/v1/file?${query}`, body, done };
   };

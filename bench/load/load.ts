@@ -28,7 +28,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const clients = Number(values.clients);
-/** Time after which code is compiled and caches are full. */
+/** Within this time, code is compiled and caches are filled. */
 const warmUpSeconds = Math.min(10, Math.max(3, seconds / 6));
 /** Within this time, the server releases what it keeps for requests that may come soon. */
 const restSeconds = Math.min(30, Math.max(12, seconds / 2));
@@ -66,13 +66,13 @@ async function main(): Promise<void> {
       await pause(1000);
       const before = await state();
       await loop();
-      const own = monitorEventLoopDelay({ resolution: 10 });
-      own.enable();
+      const clientLoop = monitorEventLoopDelay({ resolution: 10 });
+      clientLoop.enable();
       const cpuBefore = (await host.usage()).cpuMs;
       if (values.profile !== undefined) await host.ask('profile');
       const outcomes = await runClients(kinds, seconds);
       if (values.profile !== undefined) await host.ask('profile', values.profile);
-      own.disable();
+      clientLoop.disable();
       const delay = await loop();
       const cpuMs = (await host.usage()).cpuMs - cpuBefore;
       const after = await state();
@@ -83,7 +83,7 @@ async function main(): Promise<void> {
         outcomes,
         engine: database.engine,
         delay,
-        clientDelayMs: own.max / 1e6,
+        clientDelayMs: clientLoop.max / 1e6,
         cpuMs,
         states: { before, after, rested },
         lost: await lostEdits(scene, acknowledged),

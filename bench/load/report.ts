@@ -3,7 +3,7 @@ import type { Outcome } from './clients.js';
 import type { LoopDelay, ServerState } from './host.js';
 
 /** The results of a run. */
-export interface Seen {
+export interface RunResult {
   seconds: number;
   outcomes: readonly Outcome[];
   engine: string;
@@ -22,7 +22,7 @@ export interface Seen {
 const cachedTileMs = 250;
 const grownBytes = 64 * 1024 * 1024;
 
-/** The time that this share of the times is below. */
+/** The quantile of times: `share` (0 to 1) of them are below it. */
 export function quantile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
@@ -39,17 +39,17 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
   console.log(row(['kind', 'clients', 'requests', '/s', 'ok', '409', '503', 'other', 'p50 ms', 'p99 ms', 'max ms']));
   for (const outcome of outcomes) {
     const { name, clients, times } = outcome;
-    const all = count(outcome, () => true);
+    const total = count(outcome, () => true);
     const [ok, conflicts, busy] = [(s: number) => s >= 200 && s < 300, (s: number) => s === 409, (s: number) => s === 503];
     const [oks, refused, busies] = [count(outcome, ok), count(outcome, conflicts), count(outcome, busy)];
     const ms = [0.5, 0.99, 1].map((share) => quantile(times, share).toFixed(0));
-    const numbers = [all, (all / seconds).toFixed(1), oks, refused, busies, all - oks - refused - busies];
+    const numbers = [total, (total / seconds).toFixed(1), oks, refused, busies, total - oks - refused - busies];
     console.log(row([name, clients, ...numbers, ...ms]));
   }
 }
 
 /** Prints the results next to the targets. */
-export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...found }: Seen): void {
+export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...remains }: RunResult): void {
   const clients = outcomes.reduce((sum, outcome) => sum + outcome.clients, 0);
   console.log(`\n${clients} clients for ${seconds} s, ${engine}\n`);
   printTable(outcomes, seconds);
@@ -60,33 +60,33 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
   const targets = new Targets();
   const total = (matches: (status: number) => boolean) => outcomes.reduce((sum, outcome) => sum + count(outcome, matches), 0);
   const p99 = (name: string) => quantile(outcomes.find((outcome) => outcome.name === name)!.times, 0.99);
-  targets.note(
+  targets.check(
     '5xx other than 503, or no response',
     total((status) => status === 0 || (status >= 500 && status !== 503)),
     0,
     '',
   );
-  targets.note(
+  targets.check(
     '503 without Retry-After',
     outcomes.reduce((sum, { unexplained }) => sum + unexplained, 0),
     0,
     '',
   );
-  targets.note('503 of all requests', (100 * total((status) => status === 503)) / total(() => true), 0.1, '%');
+  targets.check('503 of all requests', (100 * total((status) => status === 503)) / total(() => true), 0.1, '%');
   const bare = `${p99('bare Express').toFixed(0)} ms for a bare Express; ratio to the target ${(p99('cached tile') / cachedTileMs).toFixed(2)}`;
-  targets.note('cached tile, p99', p99('cached tile'), cachedTileMs, 'ms', bare);
-  targets.note(
+  targets.check('cached tile, p99', p99('cached tile'), cachedTileMs, 'ms', bare);
+  targets.check(
     '409 of edits',
     total((status) => status === 409),
     0,
     '',
   );
-  targets.note('edits answered and not there', found.lost, 0, '');
+  targets.check('edits answered and not there', remains.lost, 0, '');
   const { before, after, rested } = states;
   const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
   const three = (key: keyof ServerState) => [before, after, rested].map((state) => state[key]);
   const memory = `before, after, rested: RSS ${three('rss').map(mib).join(', ')}; heap ${three('heapUsed').map(mib).join(', ')} MiB`;
-  targets.note(
+  targets.check(
     'heap kept after a rest',
     Math.max(0, rested.heapUsed - before.heapUsed) / 2 ** 20,
     grownBytes / 2 ** 20,
@@ -94,12 +94,12 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
     memory,
   );
   const open = `descriptors ${three('descriptors').join(', ')}; resources ${three('resources').join(', ')}`;
-  targets.note('descriptors kept after a rest', Math.max(0, rested.descriptors - before.descriptors), 0, '', open);
-  targets.note('temporary files left', found.temporaryFiles, 0, '');
-  targets.tell(
+  targets.check('descriptors kept after a rest', Math.max(0, rested.descriptors - before.descriptors), 0, '', open);
+  targets.check('temporary files left', remains.temporaryFiles, 0, '');
+  targets.print(
     'event loop',
     `longest delay ${delay.maxMs.toFixed(0)} ms, p99 ${delay.p99Ms.toFixed(0)} ms; clients ${clientDelayMs.toFixed(0)} ms`,
   );
-  targets.tell('processor time of the server', `${(cpuMs / 1000 / seconds).toFixed(2)} of a processor`);
+  targets.print('processor time of the server', `${(cpuMs / 1000 / seconds).toFixed(2)} of a processor`);
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }

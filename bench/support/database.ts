@@ -21,8 +21,8 @@ export interface BenchDatabase {
 }
 
 /**
- * A database server for benchmarks: that of `MONGODB_URI`, or else the durable one next to the repository. If there is neither,
- * or if `embedded` is requested, it is that of `npm start`.
+ * A database server for benchmarks: the server of `MONGODB_URI`, or else the durable one next to the repository. If there is neither,
+ * or if `embedded` is requested, it is the database that `npm start` uses.
  */
 export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
   const run = promisify(execFile);

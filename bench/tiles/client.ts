@@ -65,7 +65,7 @@ async function download(subject: string): Promise<Done | { failed: string }> {
   const { connections, paths, seconds, ...where } = JSON.parse(subject) as Download;
   const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(where)));
   const free = [...opened];
-  const one = async () => {
+  const sendOne = async () => {
     const path = paths.pop();
     if (path === undefined) throw new RangeError('Not enough paths');
     const connection = free.pop()!;
@@ -73,7 +73,7 @@ async function download(subject: string): Promise<Done | { failed: string }> {
     free.push(connection);
   };
   try {
-    return await repeat(connections, one, seconds);
+    return await repeat(connections, sendOne, seconds);
   } catch (error) {
     return { failed: String(error) };
   } finally {

@@ -46,10 +46,10 @@ try {
     const { width, height, channels } = info;
     compress(chunkBytes({ data, width, height, bands: channels, dtype: 'uint8' }, 0, side), zstdLevel);
   });
-  const one = downloads(making, () => chunkPath(next++ % tileCount, 0));
+  const oneChannel = downloads(making, () => chunkPath(next++ % tileCount, 0));
   await compare(
     'chunk of a JPEG slide',
-    { ours: one, reference: library, against: 'sharp and zstd' },
+    { ours: oneChannel, reference: library, against: 'sharp and zstd' },
     { ...measuring, target: 0.7, cpu: 'judged' },
   );
 
@@ -61,14 +61,14 @@ try {
   };
   await compare(
     'three channels of a tile',
-    { ours: inTiles, reference: one, against: 'one channel' },
+    { ours: inTiles, reference: oneChannel, against: 'one channel' },
     { ...measuring, target: 0.67, cpu: 'judged' },
   );
 
   const tiles = requests({ url: host.url, connections: 1, path: () => tilePath(next++ % tileCount), headers: host.headers });
   // Requests with a link have their own place in the queue, like those of another caller.
-  const made = await fetchBytes(`/api/v1/item/${host.itemId}/link`, 'POST');
-  const link = `/t/${(JSON.parse(made.toString()) as { token: string }).token}`;
+  const reply = await fetchBytes(`/api/v1/item/${host.itemId}/link`, 'POST');
+  const link = `/t/${(JSON.parse(reply.toString()) as { token: string }).token}`;
   const tilesDuring =
     (connections: number): Side =>
     async (seconds) => {

@@ -253,8 +253,8 @@ function open(server: Server, port: number, host: string): Promise<string> {
     server.once('error', fail);
     server.listen(port, host, () => {
       server.off('error', fail);
-      const { address, family, port: opened } = server.address() as AddressInfo;
-      done(`http://${family === 'IPv6' ? `[${address}]` : address}:${opened}`);
+      const { address, family, port: actualPort } = server.address() as AddressInfo;
+      done(`http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`);
     });
   });
 }

@@ -72,7 +72,7 @@ export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
       const path = localPathOf(context, asFile(file));
-      // A path without a file says that the bytes are lost. In another folder than that of the database they are only elsewhere.
+      // A path without a file means that the bytes are lost. If the data folder belongs to another database, they are only elsewhere.
       if (path !== null && context.otherFolder !== null && asFile(file).storage.kind === 'stored') {
         return access(path).then(
           () => path,

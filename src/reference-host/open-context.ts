@@ -136,8 +136,8 @@ async function findOtherFolder({ hostState }: Models, store: ByteStore, id: Type
   if (folder !== null) {
     await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder, ...place } });
     // A folder that was moved has the same id.
-    const own = await hostState.updateOne({ _id: 'store', folder }, { $set: place });
-    if (own.matchedCount > 0) return null;
+    const thisFolder = await hostState.updateOne({ _id: 'store', folder }, { $set: place });
+    if (thisFolder.matchedCount > 0) return null;
   }
   const { root, machine } = (await hostState.findById('store').lean()) ?? {};
   return { root: root ?? null, machine: machine ?? null };

@@ -38,7 +38,7 @@ export interface ReferenceHostOptions {
   metrics?: {
     register: NonNullable<InstallOptions['metrics']>;
     token: string | null;
-    /** The text of the metrics. Default: that of the registry. */
+    /** The text of the metrics. Default: the text of the registry. */
     text?: () => Promise<string>;
   };
   /** Options of the plugin. */

@@ -42,13 +42,13 @@ export async function accessChange(
   const former = { users: withTextIds(access.users), groups: withTextIds(access.groups) };
   const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags, former });
   return {
-    access: { users: users.map(stored), groups: groups.map(stored) },
+    access: { users: users.map(toStoredEntry), groups: groups.map(toStoredEntry) },
     public: query.public,
     publicFlags: query.publicFlags && readFlags(query.publicFlags, knownFlags),
   };
 }
 
-function stored({ id, level, flags = [] }: GrantedAccess['users'][number]): AccessEntry {
+function toStoredEntry({ id, level, flags = [] }: GrantedAccess['users'][number]): AccessEntry {
   return { id: new Types.ObjectId(id), level, flags: [...flags] };
 }
 

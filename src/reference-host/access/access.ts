@@ -49,9 +49,9 @@ function grantedLevel({ access }: AccessControlled, principal: Rights): AccessLe
 
 /** The principal's flags on a document. */
 export function flagsOn({ access, publicFlags = [] }: AccessControlled, principal: Principal): string[] {
-  const own = access.users.filter((entry) => principal.id?.equals(entry.id));
-  const shared = access.groups.filter((entry) => principal.groups.some((group) => group.equals(entry.id)));
-  return [...new Set([...publicFlags, ...[...own, ...shared].flatMap(({ flags }) => flags ?? [])])];
+  const userEntries = access.users.filter((entry) => principal.id?.equals(entry.id));
+  const groupEntries = access.groups.filter((entry) => principal.groups.some((group) => group.equals(entry.id)));
+  return [...new Set([...publicFlags, ...[...userEntries, ...groupEntries].flatMap(({ flags }) => flags ?? [])])];
 }
 
 /** The principal's level on a document. */
@@ -85,14 +85,14 @@ export function requireLevel(
 /** A filter that matches the documents on which the principal has at least `level`. */
 export function accessFilter(principal: Principal, level: GrantedLevel): QueryFilter<AccessControlled> {
   if (principal.admin) return {};
-  const ways: QueryFilter<AccessControlled>[] = level === 0 ? [{ public: true }] : [];
+  const conditions: QueryFilter<AccessControlled>[] = level === 0 ? [{ public: true }] : [];
   if (principal.id !== null) {
-    ways.push({ 'access.users': { $elemMatch: { id: principal.id, level: { $gte: level } } } });
+    conditions.push({ 'access.users': { $elemMatch: { id: principal.id, level: { $gte: level } } } });
     if (principal.groups.length > 0) {
-      ways.push({ 'access.groups': { $elemMatch: { id: { $in: principal.groups }, level: { $gte: level } } } });
+      conditions.push({ 'access.groups': { $elemMatch: { id: { $in: principal.groups }, level: { $gte: level } } } });
     }
   }
-  return ways.length === 0 ? { _id: { $in: [] } } : { $or: ways };
+  return conditions.length === 0 ? { _id: { $in: [] } } : { $or: conditions };
 }
 
 /** A filter on items by the permissions of their folders. */

@@ -7,10 +7,10 @@ import { accessFilter, principalOf } from './access.js';
 /** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
-  const seenBy = async (asker: Caller | null | undefined) =>
+  const visibleTo = async (asker: Caller | null | undefined) =>
     asker === undefined ? {} : accessFilter(await principalOf(context, asker), 0);
-  const usersAmong = async (among: object, asker: Caller | null | undefined) => {
-    const filter = { ...(await seenBy(asker)), ...among };
+  const findUsers = async (among: object, asker: Caller | null | undefined) => {
+    const filter = { ...(await visibleTo(asker)), ...among };
     const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
     return users.map(({ _id, login, firstName, lastName, status }) => ({
       id: _id.toHexString(),
@@ -20,18 +20,18 @@ export function hostDirectory(context: HostContext): HostDirectory {
     }));
   };
   return {
-    users: (ids, asker) => usersAmong({ _id: { $in: objectIds(ids) } }, asker),
-    usersByLogin: (logins, asker) => usersAmong({ login: { $in: [...logins] } }, asker),
+    users: (ids, asker) => findUsers({ _id: { $in: objectIds(ids) } }, asker),
+    usersByLogin: (logins, asker) => findUsers({ login: { $in: [...logins] } }, asker),
     async groups(ids, asker) {
-      const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
+      const filter = { ...(await visibleTo(asker)), _id: { $in: objectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
       const groupIds = groups.map(({ _id }) => _id);
-      const filled = new Set(
+      const groupsWithMembers = new Set(
         (await models.user.distinct('groups', { groups: { $in: groupIds }, status: 'enabled' })).map(String),
       );
       return groups.map(({ _id, name, description }) => {
         const id = _id.toHexString();
-        return { id, name, description, hasMembers: filled.has(id) };
+        return { id, name, description, hasMembers: groupsWithMembers.has(id) };
       });
     },
     async groupsOf(userId) {

@@ -84,10 +84,10 @@ export async function setAccessBelow(
         models.folder.find({ parentId: { $in: [...parents] } }, { meta: 0 }).lean(),
       );
       const changed = children.filter((child) => levelOn(child, administrator) >= 2 || (isRepeated && hasAccess(child, change)));
-      for (const some of batches(changed.map(({ _id }) => _id))) {
-        await models.folder.updateMany({ _id: { $in: [...some] } }, { $set: accessUpdate(change) });
+      for (const batch of batches(changed.map(({ _id }) => _id))) {
+        await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: accessUpdate(change) });
         step('access:spread');
-        below.push(...some);
+        below.push(...batch);
       }
     }
     level = below;

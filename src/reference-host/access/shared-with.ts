@@ -14,8 +14,8 @@ export interface SharedEntry {
 type FolderPlace = Pick<FolderDocument, '_id' | 'parentId'>;
 
 /**
- * The collections and folders that others have given a user, by the user's own entry in the list of permissions or that of a group.
- * Folders inside one that is listed are left out. What everybody can see does not count as shared.
+ * The collections and folders that others have shared with a user: their lists of permissions have an entry for the user, or for a group
+ * of the user. Folders inside a listed folder are left out. Documents that everybody can see do not count as shared.
  */
 export async function sharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
   if (id === null) return [];
@@ -35,18 +35,18 @@ export async function sharedWith({ models }: HostContext, { id, groups }: Princi
   ];
 }
 
-/** The documents of some entries, in their order. Those that were removed in the meantime are left out. */
+/** The documents of some entries, in their order. Removed documents are left out. */
 export async function sharedDocuments({ models }: HostContext, entries: readonly SharedEntry[]) {
   const idsOf = (entryType: SharedEntry['type']) => entries.flatMap(({ type, id }) => (type === entryType ? [id] : []));
-  const found = new Map<string, { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }>();
-  for (const some of batches(idsOf('collection'))) {
-    const query = models.collection.find({ _id: { $in: [...some] } }).lean();
+  const documents = new Map<string, { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }>();
+  for (const batch of batches(idsOf('collection'))) {
+    const query = models.collection.find({ _id: { $in: [...batch] } }).lean();
     for await (const doc of eachInSlices<CollectionDocument>(query))
-      found.set(doc._id.toHexString(), { type: 'collection', doc });
+      documents.set(doc._id.toHexString(), { type: 'collection', doc });
   }
-  for (const some of batches(idsOf('folder'))) {
-    const query = models.folder.find({ _id: { $in: [...some] } }).lean();
-    for await (const doc of eachInSlices<FolderDocument>(query)) found.set(doc._id.toHexString(), { type: 'folder', doc });
+  for (const batch of batches(idsOf('folder'))) {
+    const query = models.folder.find({ _id: { $in: [...batch] } }).lean();
+    for await (const doc of eachInSlices<FolderDocument>(query)) documents.set(doc._id.toHexString(), { type: 'folder', doc });
   }
-  return entries.flatMap(({ id }) => found.get(id.toHexString()) ?? []);
+  return entries.flatMap(({ id }) => documents.get(id.toHexString()) ?? []);
 }

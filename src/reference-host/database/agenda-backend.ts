@@ -16,7 +16,7 @@ class OpenBackend extends MongoBackend {
 
 /**
  * Opens a database for Agenda. Agenda waits neither for the opening nor for the unlocking of entries that it has fetched beyond its
- * limit. If one of these failed, as while the database is down, the rejection would be unhandled and end the process.
+ * limit. If opening or unlocking fails, for example while the database is down, the unhandled rejection would end the process.
  *
  * @throws the errors of the database.
  */
@@ -27,7 +27,7 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
   // The member with this name is a collection of the back end.
   const repository = backend.repository as MongoJobRepository;
   repeatCollisions(repository.collection);
-  askTogether(repository);
+  queryDueQueuesTogether(repository);
   const unlock = repository.unlockJob.bind(repository);
   repository.unlockJob = (entry) =>
     // The job runner notices that no process starts the entry, and queues the job again.
@@ -39,22 +39,22 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
  * Finds with one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, and
  * usually none has any.
  */
-function askTogether(repository: MongoJobRepository): void {
+function queryDueQueuesTogether(repository: MongoJobRepository): void {
   const next = repository.getNextJobToRun.bind(repository);
-  let asking: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
-  const ask = async () => {
+  let nextQuery: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
+  const queryDueQueues = async () => {
     // Calls share a response only until the query is sent. A later call might otherwise miss entries that are queued in between.
     await new Promise(setImmediate);
-    const { until, lockedBefore } = asking!;
-    asking = null;
+    const { until, lockedBefore } = nextQuery!;
+    nextQuery = null;
     const lockable = [{ lockedAt: null, nextRunAt: { $lte: until } }, { lockedAt: { $lte: lockedBefore } }];
     return new Set<string>(await repository.collection.distinct('name', { $or: lockable }));
   };
   repository.getNextJobToRun = async (name, nextScanAt, lockDeadline, now, options) => {
-    asking ??= { until: nextScanAt, lockedBefore: lockDeadline, due: ask() };
-    if (nextScanAt > asking.until) asking.until = nextScanAt;
-    if (lockDeadline > asking.lockedBefore) asking.lockedBefore = lockDeadline;
-    const due = await asking.due;
+    nextQuery ??= { until: nextScanAt, lockedBefore: lockDeadline, due: queryDueQueues() };
+    if (nextScanAt > nextQuery.until) nextQuery.until = nextScanAt;
+    if (lockDeadline > nextQuery.lockedBefore) nextQuery.lockedBefore = lockDeadline;
+    const due = await nextQuery.due;
     return due.has(name) ? next(name, nextScanAt, lockDeadline, now, options) : undefined;
   };
 }

@@ -56,7 +56,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
       written[name] = (written[name] + chunk.toString('utf8')).slice(-4000);
     });
   }
-  // A child that ends early breaks the pipe, which `ended` reports.
+  // A child that ends early breaks the pipe, which `exited` reports.
   child.stdin.on('error', () => undefined);
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));

@@ -6,7 +6,7 @@ const channel = 'net.client.socket';
 
 /**
  * Makes commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed but has
- * not emitted this yet, as when the database ends under load. Then it waits for a `drain` that never comes, and so do the request,
+ * not emitted `close` yet, as when the database ends under load. The driver then waits for a `drain` that never comes, and so do the request,
  * the opening of an image, or the queue of jobs. The driver does listen for errors of the socket, so one is emitted here. TLS
  * connections are not covered.
  *
@@ -25,7 +25,7 @@ export function watchEndedConnections(): { follow(connection: Connection): void;
       socket.once('close', () => {
         if (remotePort === undefined || !ports.has(remotePort)) return;
         fail(socket);
-        // A command was about to be written when the connection's end was emitted.
+        // Also fails a command that was only about to be written when the connection closed.
         setImmediate(fail, socket);
       });
     });

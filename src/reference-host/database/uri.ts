@@ -33,14 +33,15 @@ export function withoutCredentials(text: string): string {
  * remains the same.
  */
 export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
-  const found = parts(uri);
-  if (!found) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
-  if (existing === 'keep' && found.name !== '') return uri;
-  const query = new URLSearchParams(found.query);
+  const uriParts = parts(uri);
+  if (!uriParts) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
+  if (existing === 'keep' && uriParts.name !== '') return uri;
+  const query = new URLSearchParams(uriParts.query);
   // Without authSource the driver authenticates the user in the database that the path names, which is about to change.
-  if (found.login !== null && !query.has('authSource')) query.set('authSource', found.name === '' ? 'admin' : found.name);
+  if (uriParts.login !== null && !query.has('authSource'))
+    query.set('authSource', uriParts.name === '' ? 'admin' : uriParts.name);
   const text = query.toString();
-  return `${found.scheme}${found.login === null ? '' : `${found.login}@`}${found.hosts}/${name}${text === '' ? '' : `?${text}`}`;
+  return `${uriParts.scheme}${uriParts.login === null ? '' : `${uriParts.login}@`}${uriParts.hosts}/${name}${text === '' ? '' : `?${text}`}`;
 }
 
 /**

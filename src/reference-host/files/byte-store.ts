@@ -68,7 +68,7 @@ export class ByteStore {
     const candidate = `${this.#owner}.${randomUUID()}`;
     await writeFile(candidate, `${id}\n${randomUUID()}\n`, { flush: true });
     try {
-      // Unlike a rename this fails where another process has been first, so that all of them read the same id.
+      // Unlike a rename, this fails if another process was faster, so that all processes read the same id.
       await link(candidate, this.#owner);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -159,8 +159,9 @@ export class ByteStore {
   async #requireComplete(path: string, size: number): Promise<void> {
     const handle = await open(path, 'r').catch(refuseMissing);
     try {
-      const found = (await handle.stat()).size;
-      if (found !== size) throw new MissingBytesError(`The upload should have ${size} bytes on disk, and has ${found}.`);
+      const actualSize = (await handle.stat()).size;
+      if (actualSize !== size)
+        throw new MissingBytesError(`The upload should have ${size} bytes on disk, and has ${actualSize}.`);
       await handle.datasync();
     } finally {
       await handle.close();

@@ -16,10 +16,10 @@ type TreeFile = Awaited<ReturnType<HostFileTree['file']>>;
 
 async function fileOnDisk(folder: string, path: string): Promise<TreeFile> {
   // Links must not lead out of the folder.
-  const found = await realpath(join(folder, path)).catch(() => null);
-  if (found === null || !found.startsWith(folder + sep)) return null;
+  const realFile = await realpath(join(folder, path)).catch(() => null);
+  if (realFile === null || !realFile.startsWith(folder + sep)) return null;
   const read = async (offset: number, length: number) => {
-    const handle = await open(found, 'r');
+    const handle = await open(realFile, 'r');
     try {
       const bytes = new Uint8Array(length);
       let filled = 0;
@@ -31,7 +31,7 @@ async function fileOnDisk(folder: string, path: string): Promise<TreeFile> {
       await handle.close();
     }
   };
-  const handle = await open(found, 'r').catch(() => null);
+  const handle = await open(realFile, 'r').catch(() => null);
   if (handle === null) return null;
   try {
     const stats = await handle.stat();

@@ -44,8 +44,8 @@ export async function loadFile(
 
 async function isInTrash({ models }: HostContext, _id: Types.ObjectId | undefined): Promise<boolean> {
   if (_id === undefined) return false;
-  const found = [models.item.exists({ _id }).setOptions(withTrashed), models.folder.exists({ _id }).setOptions(withTrashed)];
-  return (await Promise.all(found)).some((each) => each !== null);
+  const lookups = [models.item.exists({ _id }).setOptions(withTrashed), models.folder.exists({ _id }).setOptions(withTrashed)];
+  return (await Promise.all(lookups)).some((each) => each !== null);
 }
 
 /** The fields of a new file record, except its storage. */
@@ -70,7 +70,7 @@ export interface NewFileOfItem {
 /**
  * Stores the record of a file of an item, or attached to it. The bytes must be complete before.
  *
- * @throws InvalidError if the item was removed meanwhile; then no record is left.
+ * @throws InvalidError if the item no longer exists; then no record is left.
  */
 export async function insertFile(context: HostContext, item: ItemDocument, record: FileRecord): Promise<FileDocument> {
   const [inserted] = await insertFiles(context, [{ itemId: item._id, record }]);
@@ -78,7 +78,7 @@ export async function insertFile(context: HostContext, item: ItemDocument, recor
   return inserted!.value;
 }
 
-/** Stores the records of several files as {@link insertFile} does. Files whose items have been removed meanwhile are rejected. */
+/** Stores the records of several files as {@link insertFile} does. Files whose items no longer exist are rejected. */
 export async function insertFiles(
   context: HostContext,
   files: readonly NewFileOfItem[],
@@ -146,10 +146,10 @@ export async function dropFiles(
   context: HostContext,
   files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
 ): Promise<void> {
-  for await (const some of inParts(files, idsPerQuery)) {
-    await context.models.file.deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
+  for await (const batch of inParts(files, idsPerQuery)) {
+    await context.models.file.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
     step('file-removal:hidden');
-    await clearBelongings(context, some);
+    await clearBelongings(context, batch);
   }
 }
 
@@ -179,9 +179,9 @@ export async function updateFile(
   file: FileDocument,
   { name, mimeType }: { name?: string | undefined; mimeType?: string | undefined },
 ): Promise<FileDocument> {
-  const checked = name === undefined ? undefined : checkedName('File', name);
+  const newName = name === undefined ? undefined : checkedName('File', name);
   const changes = {
-    ...(checked !== undefined && { name: checked, exts: extensionsOf(checked) }),
+    ...(newName !== undefined && { name: newName, exts: extensionsOf(newName) }),
     ...(mimeType !== undefined && { mimeType }),
     updated: new Date(),
   };
@@ -233,7 +233,7 @@ export async function sizeOf({ size = 0, storage }: FileDocument): Promise<numbe
   if (storage.kind !== 'in-place') return size;
   // Reading it then reports that it no longer exists.
   return stat(storage.path).then(
-    (found) => found.size,
+    (stats) => stats.size,
     () => size,
   );
 }

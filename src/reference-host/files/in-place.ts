@@ -52,15 +52,15 @@ async function stateOf(
 ): Promise<Pick<InPlaceState, 'modified' | 'inode' | 'digest'> & { size: number }> {
   const descriptor = await openDescriptor(path, 'r');
   try {
-    const found = stats ?? (await statDescriptor(descriptor));
-    const { size } = found;
+    const fileStats = stats ?? (await statDescriptor(descriptor));
+    const { size } = fileStats;
     const hash = createHash('sha256').update(`${size}\0`);
     const length = hasMiddle(size) ? recognizedBytes : size;
     for (const position of hasMiddle(size) ? [0, size - length] : [0]) {
       const { bytesRead, buffer } = await readDescriptor(descriptor, Buffer.allocUnsafe(length), 0, length, position);
       hash.update(buffer.subarray(0, bytesRead));
     }
-    return { size, modified: found.mtime, inode: inodeOf(found), digest: hash.digest('base64url') };
+    return { size, modified: fileStats.mtime, inode: inodeOf(fileStats), digest: hash.digest('base64url') };
   } finally {
     await closeDescriptor(descriptor);
   }
@@ -89,8 +89,8 @@ export async function registerFileInPlace(
   if (!(await stat(resolved)).isFile()) throw new InvalidError(`Not a file: ${path}`);
   const [registered] = await registerFilesInPlace(context, folder, [{ ...file, path: resolved }]);
   if (registered!.status === 'rejected') throw registered!.reason;
-  const { item, file: made } = registered!.value;
-  return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file: made };
+  const { item, file: newFile } = registered!.value;
+  return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file: newFile };
 }
 
 /**
@@ -131,18 +131,18 @@ interface NewRegistration {
 async function register(
   context: HostContext,
   folder: FolderDocument,
-  made: readonly NewRegistration[],
+  registrations: readonly NewRegistration[],
 ): Promise<{ item: ItemDocument; file: FileDocument }[]> {
-  if (made.length === 0) return [];
-  const ids = made.map(() => new Types.ObjectId());
+  if (registrations.length === 0) return [];
+  const ids = registrations.map(() => new Types.ObjectId());
   return context.journal.undertake({ kind: 'registering', ids }, async () => {
-    const records = made.map(({ record }, index) => ({ itemId: ids[index]!, record }));
+    const records = registrations.map(({ record }, index) => ({ itemId: ids[index]!, record }));
     const files = await recordFiles(context, records);
     step('in-place:file');
     const items = await createItems(
       context,
       folder,
-      made.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
+      registrations.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
     );
     step('in-place:item');
     const added = files.map((file, index) => ({ file: { ...file }, item: { ...items[index]! } }));

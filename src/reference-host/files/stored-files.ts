@@ -91,9 +91,9 @@ async function register(context: HostContext, planned: readonly Planned[]): Prom
   try {
     const users = new Map(bytes.map(({ userId }) => [String(userId), userId]));
     for (const [key, userId] of users) {
-      const own = bytes.filter((each) => String(each.userId) === key);
-      const quotaRequest = { userId, bytes: own.reduce((sum, { size }) => sum + size, 0), isUpload: false };
-      await withCapacity(context, quotaRequest, () => registerBytes(context, own));
+      const ofUser = bytes.filter((each) => String(each.userId) === key);
+      const quotaRequest = { userId, bytes: ofUser.reduce((sum, { size }) => sum + size, 0), isUpload: false };
+      await withCapacity(context, quotaRequest, () => registerBytes(context, ofUser));
     }
   } catch (error) {
     await release(context, planned).catch(() => undefined);
@@ -109,8 +109,8 @@ async function writeBytes(context: HostContext, planned: Planned, signal: AbortS
     const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
     if (written.failure !== undefined) throw written.failure;
     if (written.tooMany || written.received !== file.size) {
-      const found = written.tooMany ? 'more' : `only ${written.received}`;
-      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${found}.`, 'size');
+      const received = written.tooMany ? 'more' : `only ${written.received}`;
+      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${received}.`, 'size');
     }
     await store.commit(key, { key, size: file.size });
   } catch (error) {

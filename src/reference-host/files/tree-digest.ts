@@ -35,8 +35,8 @@ export async function treeDigestOf(folder: string, signal?: AbortSignal): Promis
             return;
           }
           // A file that was removed after its folder was listed does not count.
-          const found = await (entry.isSymbolicLink() ? stat : lstat)(join(folder, path)).catch(() => null);
-          if (found?.isFile()) digest.add(path, found.size, found.mtimeMs);
+          const stats = await (entry.isSymbolicLink() ? stat : lstat)(join(folder, path)).catch(() => null);
+          if (stats?.isFile()) digest.add(path, stats.size, stats.mtimeMs);
         }),
       );
     }

@@ -63,8 +63,8 @@ async function* entriesOfItems(
   const byItem = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
   for (const file of batch) byItem.get(String(file.itemId))?.push(file);
   for (const item of items) {
-    const all = byItem.get(item._id.toHexString()) ?? [];
-    const files = all.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
+    const itemFiles = byItem.get(item._id.toHexString()) ?? [];
+    const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
     const isAlone = files.length === 1 && files[0]!.name === item.name && prefix !== '';
     const base = isAlone ? prefix : `${prefix}${segment(item.name)}/`;
     for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
@@ -96,8 +96,8 @@ export async function* folderEntries(
 ): AsyncGenerator<ZipEntry> {
   const base = `${prefix}${segment(folder.name)}/`;
   const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
-  for await (const some of inParts(eachInSlices<ArchivedItem>(items), itemsAtOnce))
-    yield* entriesOfItems(context, some, { prefix: base, mimeTypes });
+  for await (const batch of inParts(eachInSlices<ArchivedItem>(items), itemsAtOnce))
+    yield* entriesOfItems(context, batch, { prefix: base, mimeTypes });
   yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
@@ -220,7 +220,7 @@ function dateInArchive(date: Date): Date {
   return date.getFullYear() > lastYear ? new Date(lastYear, 11, 31) : date;
 }
 
-/** Joins small pieces, such as those of an archive's table of contents, and lets other work use the event loop in between. */
+/** Joins small pieces, such as the entries of an archive's table of contents, and lets other work use the event loop in between. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;

@@ -190,11 +190,11 @@ export async function setMemberLevel(
   if ((await models.user.exists({ _id: userId, groups: group._id })) === null)
     throw new InvalidError('That user is not in this group.', 'userId');
   await grant(context, group, userId, 0);
-  const found = await models.group.findById(group._id).lean<GroupDocument>();
-  const users = found?.access.users ?? [];
+  const current = await models.group.findById(group._id).lean<GroupDocument>();
+  const users = current?.access.users ?? [];
   const changed = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
   if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw leftAlone();
-  // The list must not have changed meanwhile: two administrators who demote each other at once would leave none.
+  // The list must not have changed since it was read: otherwise, two administrators who demote each other at once would leave none.
   const { matchedCount } = await models.group.updateOne(
     { _id: group._id, 'access.users': users },
     { $set: { 'access.users': changed } },

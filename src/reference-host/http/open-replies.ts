@@ -11,7 +11,7 @@ const message =
 export class OpenReplies {
   readonly #open = new Set<ServerResponse>();
 
-  /** In the order of their requests. */
+  /** The open responses, in the order of their requests. */
   get open(): ReadonlySet<ServerResponse> {
     return this.#open;
   }

@@ -33,8 +33,8 @@ const defaultTimeouts: ServerTimeouts = {
 const maxHeadBytes = 64 * 1024;
 
 /**
- * Maximum number of requests of one connection that wait for their responses. Few clients send requests without waiting for the last
- * answer, and those send few.
+ * Maximum number of requests of one connection that wait for their responses. Few clients send a request before the
+ * previous one is answered, and they send only a few.
  */
 const maxPipelined = 100;
 
@@ -79,12 +79,12 @@ export function createServerWithTimeouts(listener: RequestListener, patience: Pa
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = openRequests.get(socket);
     const position = `${socket.bytesRead} ${socket.writableLength}`;
-    const isWaited = entry !== undefined && isWaitedFor(entry.request, socket);
-    if (entry === undefined || (isWaited && entry.stalledAt === position)) {
+    const isClientDue = entry !== undefined && waitsForClient(entry.request, socket);
+    if (entry === undefined || (isClientDue && entry.stalledAt === position)) {
       socket.destroy();
       return;
     }
-    entry.stalledAt = isWaited ? position : null;
+    entry.stalledAt = isClientDue ? position : null;
     socket.setTimeout(stallMs / 2);
   });
   return server;
@@ -126,11 +126,8 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.destroySoon();
 }
 
-/**
- * Whether a request waits for its client, which must send or receive more. If there are unread bytes of the body, it waits for the
- * server.
- */
-function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
+/** Whether the client of a request must send or receive more bytes. If the body has unread bytes, the server must read these first. */
+function waitsForClient(request: IncomingMessage, socket: Socket): boolean {
   return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
 }
 

@@ -5,19 +5,19 @@ import type { Duplex } from 'node:stream';
 export type Upgrading = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
 /** Headers about this connection alone, and about the protocol that is not supported. */
-const dropped = new Set(['connection', 'upgrade', 'http2-settings']);
+const connectionHeaders = new Set(['connection', 'upgrade', 'http2-settings']);
 
 /**
  * Passes connections whose clients request another protocol to `take`. The other requests are answered as usual, as HTTP requires:
  * Java clients request HTTP/2 with their first request.
  */
-export function offerUpgrades(server: Server, take: Upgrading): void {
+export function offerUpgrades(server: Server, takeOver: Upgrading): void {
   server.on('upgrade', (request, socket, head) => {
-    if (take(request, socket, head)) return;
+    if (takeOver(request, socket, head)) return;
     const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
     for (let i = 0; i < request.rawHeaders.length; i += 2) {
       const [name, value] = [request.rawHeaders[i]!, request.rawHeaders[i + 1]!];
-      if (!dropped.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+      if (!connectionHeaders.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
     }
     // Node has detached its parser from the connection. Treat it as a new connection: it gets a parser again, which reads the
     // request from the start.

@@ -28,21 +28,21 @@ const maxSockets = 50;
  */
 export async function notificationSockets(context: HostContext): Promise<Upgrading> {
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
-  const isMeant = ({ headers, url = '' }: IncomingMessage): boolean => {
+  const isForNotifications = ({ headers, url = '' }: IncomingMessage): boolean => {
     if (headers.upgrade?.toLowerCase() !== 'websocket' || context.closing.aborted) return false;
     const requestPath = url.split('?', 1)[0]!;
-    // A proxy may have left its own path before that of the server (`core.server_root`).
+    // A proxy may have left its path (`core.server_root`) at the beginning.
     return requestPath.endsWith(path) && checkedPrefix(requestPath.slice(0, -path.length)) !== null;
   };
-  if (!isInstalled('ws')) return (request, socket) => isMeant(request) && refuse(socket);
+  if (!isInstalled('ws')) return (request, socket) => isForNotifications(request) && refuse(socket);
   const { WebSocketServer } = await import('ws');
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
   const open = new Map<string, number>();
   return (request, socket, head) => {
-    if (!isMeant(request)) return false;
+    if (!isForNotifications(request)) return false;
     const [, query = ''] = request.url!.split('?', 2);
     const token = new URLSearchParams(query).get('token');
-    sockets.handleUpgrade(request, socket, head, (opened) => void send(context, opened, { token, open }));
+    sockets.handleUpgrade(request, socket, head, (opened) => void sendNotifications(context, opened, { token, open }));
     return true;
   };
 }
@@ -62,23 +62,23 @@ function refuse(socket: Duplex): true {
   return true;
 }
 
-/** Sends messages until the client goes, the token ends, or the host closes. */
-async function send(
+/** Sends messages until the client disconnects, the token expires, or the host closes. */
+async function sendNotifications(
   context: HostContext,
   socket: WebSocket,
   { token, open }: { token: string | null; /** Number of open sockets by user. */ open: Map<string, number> },
 ): Promise<void> {
-  const over = new AbortController();
+  const ended = new AbortController();
   const end = (code: number, reason: string) => {
-    over.abort();
+    ended.abort();
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closePatienceMs).unref();
   };
   const invalid = () => end(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
   socket.on('error', () => socket.terminate());
-  socket.once('close', () => over.abort());
+  socket.once('close', () => ended.abort());
   const offRevoked = context.events.on('token.revoked', (revoked) => (revoked.token === token ? invalid() : undefined));
-  const check = watch(socket, async () => {
+  const check = checkRegularly(socket, async () => {
     if ((await userOf(context, token)) === null) invalid();
   });
   let user: string | undefined;
@@ -90,18 +90,18 @@ async function send(
     if (count >= maxSockets) return end(closeCodes.tryLater, `At most ${maxSockets} web sockets a user`);
     open.set(key, count + 1);
     user = key;
-    const messages = newNotifications(context, { userId }, { since: new Date(), silenceMs: Infinity, signal: over.signal });
-    for await (const message of messages) await sent(socket, JSON.stringify(toWire(message)));
+    const messages = newNotifications(context, { userId }, { since: new Date(), silenceMs: Infinity, signal: ended.signal });
+    for await (const message of messages) await sendMessage(socket, JSON.stringify(toWire(message)));
     end(closeCodes.goingAway, '');
   } catch (error) {
-    if (!over.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
+    if (!ended.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
     end(closeCodes.failed, '');
   } finally {
     clearInterval(check);
     offRevoked();
     if (user !== undefined) {
-      const rest = (open.get(user) ?? 1) - 1;
-      if (rest > 0) open.set(user, rest);
+      const remainingCount = (open.get(user) ?? 1) - 1;
+      if (remainingCount > 0) open.set(user, remainingCount);
       else open.delete(user);
     }
   }
@@ -117,19 +117,19 @@ async function userOf(context: HostContext, token: string | null): Promise<Types
  * Checks every few seconds that the client is connected, and calls `check`. If that fails, for example without a database, the
  * token may still be valid.
  */
-function watch(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
-  let isThere = true;
-  socket.on('pong', () => (isThere = true));
+function checkRegularly(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
+  let isAlive = true;
+  socket.on('pong', () => (isAlive = true));
   return setInterval(() => {
-    if (!isThere) return socket.terminate();
-    isThere = false;
+    if (!isAlive) return socket.terminate();
+    isAlive = false;
     socket.ping();
     check().catch(() => undefined);
   }, checkMs).unref();
 }
 
-/** Sends a message. Resolves when it has left, so that no messages pile up for a slow client. */
-function sent(socket: WebSocket, text: string): Promise<void> {
+/** Sends a message. Resolves when the message has been written to the socket, so that no messages pile up for a slow client. */
+function sendMessage(socket: WebSocket, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.send(text, (error) => (error ? reject(error) : resolve()));
   });

@@ -18,7 +18,7 @@ export function parseResources(
   { limit = Infinity } = {},
 ): [TreeType, string][] {
   // A document that is named twice is returned once.
-  const found = new Map<string, [TreeType, string]>();
+  const named = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
     const treeType = allowed.find((name) => name === type);
     if (treeType === undefined)
@@ -26,24 +26,24 @@ export function parseResources(
     if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
     for (const entry of ids) {
       if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
-      found.set(`${treeType} ${entry.toLowerCase()}`, [treeType, entry.toLowerCase()]);
+      named.set(`${treeType} ${entry.toLowerCase()}`, [treeType, entry.toLowerCase()]);
     }
   }
-  if (found.size === 0) throw new BadParameterError('No resources specified.');
-  if (found.size > limit) throw new BadParameterError(`At most ${limit} resources are allowed, not ${found.size}.`);
-  return [...found.values()];
+  if (named.size === 0) throw new BadParameterError('No resources specified.');
+  if (named.size > limit) throw new BadParameterError(`At most ${limit} resources are allowed, not ${named.size}.`);
+  return [...named.values()];
 }
 
 type Found = Map<string, { _id: Types.ObjectId }>;
 
 /** The documents of a model with these ids, read in batches. */
 async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
-  const found = new Map<string, D>();
-  for (const some of batches([...new Set(ids)])) {
-    const query = model.find({ _id: { $in: [...some] } } as never).lean();
-    for await (const document of eachInSlices<D>(query)) found.set(document._id.toHexString(), document);
+  const documents = new Map<string, D>();
+  for (const batch of batches([...new Set(ids)])) {
+    const query = model.find({ _id: { $in: [...batch] } } as never).lean();
+    for await (const document of eachInSlices<D>(query)) documents.set(document._id.toHexString(), document);
   }
-  return found;
+  return documents;
 }
 
 /**
@@ -63,14 +63,14 @@ export async function loadResources(
   const items = await findAll<ItemDocument>(models.item, idsOf('item'));
   const around = [...items.values()].map(({ folderId }) => folderId.toHexString());
   const folders = await findAll<FolderDocument>(models.folder, [...idsOf('folder'), ...around]);
-  const found: Record<TreeType, Found> = {
+  const documentsOfType: Record<TreeType, Found> = {
     item: items,
     folder: folders,
     collection: await findAll(models.collection, idsOf('collection')),
     user: await findAll(models.user, idsOf('user')),
   };
   return resources.map(([type, id]) => {
-    const doc = found[type].get(id);
+    const doc = documentsOfType[type].get(id);
     // Rights on an item are those on its folder.
     const controlled = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
     if (doc === undefined || controlled === undefined) throw new UnknownIdError(type, id);
@@ -85,14 +85,14 @@ export async function presentResources(
   { models }: HostContext,
   named: readonly { type: string; id: Types.ObjectId }[],
 ): Promise<Resource[]> {
-  const found: Resource[] = [];
+  const resources: Resource[] = [];
   for (const type of treeTypes) {
     const ids = named.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
     const documents = await findAll(models[type] as unknown as Model<Resource['doc']>, ids);
     // The document was read from the model of its type.
-    for (const doc of documents.values()) found.push({ type, doc } as Resource);
+    for (const doc of documents.values()) resources.push({ type, doc } as Resource);
   }
-  return found;
+  return resources;
 }
 
 /** Loads a single document as {@link loadResources} does. @throws UnknownIdError, AccessDeniedError */

@@ -26,7 +26,7 @@ export function removeResources(context: HostContext, resources: readonly Resour
 
 /** Removes the documents that still exist. Can be repeated. */
 export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
-  for (const some of batches(named)) await removeEach(context, await presentResources(context, some));
+  for (const batch of batches(named)) await removeEach(context, await presentResources(context, batch));
 }
 
 /** @throws the first error, after all other documents have been removed. */

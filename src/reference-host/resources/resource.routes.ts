@@ -155,9 +155,9 @@ const finding: RouteDefinition<HostContext>[] = [
       if (resources.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of resources) {
-        const found = (paths[type] ??= {});
+        const pathsOfType = (paths[type] ??= {});
         const path = await readablePath(context, type, id, principal);
-        if (path !== null) found[id] = path;
+        if (path !== null) pathsOfType[id] = path;
       }
       return paths;
     },

@@ -9,7 +9,7 @@ import { askAt, listenAt } from '../upkeep/sockets.js';
 /** How long a process can take to remove a socket that another has left, in milliseconds, before it counts as killed. */
 const clearMs = 10_000;
 const retryMs = 50;
-/** Long enough for a process that was killed while it removed a socket. */
+/** Together long enough to outlast a process that was killed while it removed a socket. */
 const attempts = (2 * clearMs) / retryMs;
 
 /** Another server uses the folder. */
@@ -41,7 +41,7 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
           'Stop it, or set DATA_DIR to another folder for this one.',
       );
     }
-    await clear(path);
+    await removeDeadSocket(path);
   }
 }
 
@@ -50,19 +50,19 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
  * the socket of a server that has just started to listen there. No server can listen at a path that is taken, so a socket that is
  * dead while this process has the right to remove it stays dead.
  */
-async function clear(path: string): Promise<void> {
-  const right = `${path}.clear`;
-  const file = await open(right, 'wx').catch((error: NodeJS.ErrnoException) => {
+async function removeDeadSocket(path: string): Promise<void> {
+  const clearLock = `${path}.clear`;
+  const file = await open(clearLock, 'wx').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return null;
     throw error;
   });
   if (file === null) {
-    const since = await stat(right).then(
+    const since = await stat(clearLock).then(
       ({ mtimeMs }) => mtimeMs,
       () => null,
     );
-    // Its process was killed too.
-    if (since !== null && Date.now() - since > clearMs) await rm(right, { force: true });
+    // The process that created this file was killed too.
+    if (since !== null && Date.now() - since > clearMs) await rm(clearLock, { force: true });
     else await wait(retryMs);
     return;
   }
@@ -72,7 +72,7 @@ async function clear(path: string): Promise<void> {
     await rm(path, { force: true });
   } finally {
     await file.close();
-    await rm(right, { force: true });
+    await rm(clearLock, { force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-/** The host of `npm start`, and its contents. This module is slow to load, so `serve.ts` starts the database meanwhile. */
+/** The host of `npm start`, and its contents. This module is slow to load, so `serve.ts` starts the database at the same time. */
 import { join } from 'node:path';
 import type { Types } from 'mongoose';
 import type { Registry } from 'prom-client';
@@ -17,7 +17,7 @@ import { addNuclei, nucleiName } from './content/nuclei.js';
 import type { StartOptions } from './options.js';
 import { addOwnBuckets } from './content/own-buckets.js';
 import { storedPassword } from './content/password.js';
-import type { OneOfSeveral } from './processes.js';
+import type { WatchedProcess } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
 import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.js';
@@ -29,8 +29,8 @@ export interface Hosting {
   options: StartOptions;
   mongoUri: string;
   server: Listening;
-  /** Its connection to the process that watches it; `null` if it serves alone. */
-  one: OneOfSeveral | null;
+  /** The connection to the process that watches this one; `null` if this is the only process. */
+  watched: WatchedProcess | null;
   display: ProgressDisplay;
   signal: AbortSignal;
   /** Called with the function that restarts the host. */
@@ -56,9 +56,9 @@ interface OpenedHost {
 
 /** Serves a host at the port. */
 export async function openHost(hosting: Hosting): Promise<OpenedHost> {
-  const { options, one, display } = hosting;
-  const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
-  const register = await metricsRegistry(one);
+  const { options, watched, display } = hosting;
+  const logger = openLog(options.logLevel, watched === null ? null : { pid: process.pid });
+  const register = await metricsRegistry(watched);
   const tileSources = await findTileSources(process.cwd(), { logger });
   const state: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
   const rescans = options.paths.length + options.buckets.length > 0 ? rescansOf(hosting, () => state.running) : null;
@@ -74,9 +74,9 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         install: { tileSources, processes: options.processes },
-        restart: one === null ? restartThis : () => one.restartAll(),
+        restart: watched === null ? restartThis : () => watched.restartAll(),
         ...(register && {
-          metrics: { register, token: options.metricsToken, ...(one !== null && { text: () => one.metrics() }) },
+          metrics: { register, token: options.metricsToken, ...(watched !== null && { text: () => watched.metrics() }) },
         }),
       });
       const { otherFolder } = host.context;
@@ -86,8 +86,8 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
     },
     // The first user to register becomes the administrator, so nobody can register before this.
     prepare: async (host) => {
-      if (one !== null && !one.fills) return;
-      state.admin = await alone(host, 'administrator', () =>
+      if (watched !== null && !watched.addsContents) return;
+      state.admin = await runExclusively(host, 'administrator', () =>
         options.bare ? noAdministrator(host) : administrator(host, options),
       );
     },
@@ -99,7 +99,7 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   const { admin } = state;
   if (admin === null) return { running, login: null, fill: null };
   const login = [...(await signInLink(running, admin.user, hosting)), ...admin.login];
-  return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting, rescans) };
+  return { running, login, fill: options.bare ? null : () => addAllContents(running, admin.user?._id ?? null, hosting, rescans) };
 }
 
 /** Why the data folder is probably a mistake, and the remedies. */
@@ -111,7 +111,7 @@ function otherFolderText({ root, machine }: DataFolder, folder: string): string 
   );
 }
 
-/** Looks at what is served in place, on the host that runs at the time. */
+/** Scans the files and buckets that are served in place, with the host that runs at that time. */
 function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
   const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
@@ -131,13 +131,19 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
   const hashes = hosting.options.hashesContents
     ? new ContentHashes({
         use: (work) => use(({ context }) => work(context)),
-        found: (changed) => display.line(`Served files: ${changed} changed in the middle.`),
-        failed: (error) =>
+        onChanged: (changed) => display.line(`Served files: ${changed} changed in the middle.`),
+        onFailure: (error) =>
           display.line(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
         signal,
       })
     : null;
-  return new Rescans({ ...scanOf(use, hosting, hashes), paths: hosting.options.paths, found: scanText, failed, signal });
+  return new Rescans({
+    ...scanOf(use, hosting, hashes),
+    paths: hosting.options.paths,
+    onScan: scanText,
+    onFailure: failed,
+    signal,
+  });
 }
 
 /** The line of the banner with the address that opens the page signed in; none if others could open it too. */
@@ -147,8 +153,8 @@ async function signInLink(running: RunningHost, user: UserDocument | null, { opt
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
-/** Makes items of the user's files, or else of the synthetic slide. Meanwhile the server answers requests. */
-async function fill(
+/** Makes items of the user's files, or else of the synthetic slide. The server answers requests while this runs. */
+async function addAllContents(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
   hosting: Hosting,
@@ -156,7 +162,7 @@ async function fill(
 ): Promise<void> {
   const { display, signal } = hosting;
   try {
-    await (rescans !== null ? registerFiles(rescans, hosting) : demonstrate(running, creatorId, hosting));
+    await (rescans !== null ? registerFiles(rescans, hosting) : addSlideAndNuclei(running, creatorId, hosting));
   } catch (error) {
     if (signal.aborted) return;
     display.end();
@@ -179,35 +185,35 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
   });
 }
 
-/** The registry of metrics for Prometheus, with those of the process; `null` if the package is not installed. */
-async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | null> {
+/** The registry of metrics for Prometheus, with the default metrics of the process; `null` if the package is not installed. */
+async function metricsRegistry(watched: WatchedProcess | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const register = new Registry();
   collectDefaultMetrics({ register });
-  one?.countWith(() => register.getMetricsAsJSON());
+  watched?.reportNumbersFrom(() => register.getMetricsAsJSON());
   return register;
 }
 
-/** Does work that only one of several servers on a database can do at a time. The others find it done. */
-function alone<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
+/** Does work that only one of several servers on a database may do at a time. The others wait, and then find it done. */
+function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const busy = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
 }
 
 /** Adds the contents while no other server does, and without being interrupted by a restart. */
-function filling(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
-  return running.use((host) => alone(host, 'filling', () => work(host)));
+function addContents(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
+  return running.use((host) => runExclusively(host, 'filling', () => work(host)));
 }
 
 /** Makes the synthetic slide an item, and annotates it. */
-async function demonstrate(
+async function addSlideAndNuclei(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
   { options, server, display, signal }: Hosting,
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
-  await filling(running, async (host) => {
+  await addContents(running, async (host) => {
     await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,
@@ -240,7 +246,7 @@ function scanOf(
 ): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
   const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  // A few files that were added later are not worth lines of progress.
+  // For a few files that were added later, no progress is shown.
   const progress = (done: number, total: number) => {
     if (total >= minShown) display.report({ text: 'Registering files', fraction: done / total });
   };
@@ -256,7 +262,7 @@ function scanOf(
       hashes?.compare(served.uncompared);
     }
     if (buckets.length > 0) {
-      const found = await addOwnBuckets(context, {
+      const objects = await addOwnBuckets(context, {
         ...shared,
         leftOut: (path, reason) => {
           if (seenInBuckets.has(path)) return;
@@ -267,14 +273,14 @@ function scanOf(
         report: () => display.report({ text: 'Registering files in buckets' }),
         signal,
       });
-      counts.files += found.files;
-      counts.missing += found.missing;
+      counts.files += objects.files;
+      counts.missing += objects.missing;
     }
     display.end();
     return counts;
   };
   return {
-    scan: () => use((host) => alone(host, 'filling', () => scan(host))),
+    scan: () => use((host) => runExclusively(host, 'filling', () => scan(host))),
     folders: () => served?.folders ?? new Set(),
   };
 }

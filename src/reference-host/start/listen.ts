@@ -26,8 +26,8 @@ export interface Listening {
 
 /**
  * Starts to listen before anything slow is done, so that a port that is taken is noticed immediately, and answers 503 until the server
- * is ready. With `whenServing`, which is for one of several processes at a port, it starts to listen only then, and the other
- * processes get the requests until then.
+ * is ready. With `whenServing`, it starts to listen only when `serve` is called: if several processes share the port, the others
+ * get the requests until then.
  *
  * @throws UsageError
  */

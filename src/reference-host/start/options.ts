@@ -110,7 +110,7 @@ export function readOptions(
   program.option('--public', 'show the files to everybody; otherwise only to users who sign in and have access');
   program.option('--processes <number>', 'number of serving processes; auto: one for each processor');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
-  const own = beforeEnd(words);
+  const optionWords = beforeEnd(words);
   // cac would print its own help text, so it is not called.
   const help = requestedHelp(words, version, command);
   if (help !== null) return { help };
@@ -132,8 +132,8 @@ export function readOptions(
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
   // cac treats the value of an option without a value as a file, and `--no-public` as `--public` with the value false.
   for (const option of ['bare', 'public', 'worker']) {
-    if (own.some((word) => word.startsWith(`--${option}=`))) throw new UsageError(`--${option} takes no value.`);
-    if (own.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
+    if (optionWords.some((word) => word.startsWith(`--${option}=`))) throw new UsageError(`--${option} takes no value.`);
+    if (optionWords.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
   }
   if (isPublic && (bare || worker)) {
     throw new UsageError(`--public makes files visible to everyone, but ${bare ? '--bare' : '--worker'} serves no files.`);

@@ -17,8 +17,8 @@ type Report =
   | { kind: 'metrics'; id: number }
   /** The numbers of this process. */
   | { kind: 'numbers'; id: number; numbers: object | null };
-/** To a process that serves. */
-type Order =
+/** Messages to a serving process. */
+type Command =
   | { kind: 'stop' | 'restart' }
   | { kind: 'metrics'; id: number; text?: string; error?: string }
   /** Asks for the numbers of the process. */
@@ -31,7 +31,7 @@ const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
  */
 const shortestDelayMs = 500;
 const longestDelayMs = 30_000;
-/** The numbers of a process that does not answer within this time are left out, in milliseconds. */
+/** How long to wait for the numbers of a process, in milliseconds. After that, they are left out. */
 const numbersWithinMs = 3000;
 
 /** Options of {@link ServingProcesses}. */
@@ -52,7 +52,7 @@ export class ServingProcesses {
   readonly #delays = new AbortController();
   /** Whether the first process serves. From then on, processes that end are replaced. */
   #isServing = false;
-  /** Only processes that have come to serve are asked for their numbers, because the others cannot answer yet. */
+  /** The processes that serve. Only these are asked for their numbers, because the others cannot answer yet. */
   readonly #serving = new Set<Worker>();
   readonly #pending = new Map<number, (numbers: object | null) => void>();
   #lastId = 0;
@@ -61,7 +61,7 @@ export class ServingProcesses {
 
   /** Starts the first process. `null` if it has ended before it served, after printing the reason on standard error. */
   async start(): Promise<ServingAt | null> {
-    cluster.on('message', (worker, message: Report) => void this.#hear(worker, message));
+    cluster.on('message', (worker, message: Report) => void this.#handleReport(worker, message));
     const first = await this.#fork({ [fillingVariable]: '1' });
     this.#isServing = first !== null;
     return first;
@@ -116,7 +116,7 @@ export class ServingProcesses {
     return settled;
   }
 
-  async #hear(from: Worker, message: Report): Promise<void> {
+  async #handleReport(from: Worker, message: Report): Promise<void> {
     if (message.kind === 'restart') {
       for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) send(worker, { kind: 'restart' });
     } else if (message.kind === 'metrics') {
@@ -144,52 +144,52 @@ export class ServingProcesses {
   }
 }
 
-function send(worker: Worker, order: Order): void {
+function send(worker: Worker, order: Command): void {
   // A process that has ended needs no messages.
   if (worker.isConnected()) worker.send(order, () => undefined);
 }
 
-/** One of several serving processes, with its connection to the process that watches it. */
-export class OneOfSeveral {
+/** A serving process that is watched by another process, and its connection to that process. */
+export class WatchedProcess {
   readonly #pending = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
   #numbers: () => Promise<object | null> = async () => null;
 
   /** `null` in a process that is not watched. */
-  static here(orders: { stop(): void; restart(): void }): OneOfSeveral | null {
-    return cluster.isWorker ? new OneOfSeveral(orders) : null;
+  static here(orders: { stop(): void; restart(): void }): WatchedProcess | null {
+    return cluster.isWorker ? new WatchedProcess(orders) : null;
   }
 
   private constructor(orders: { stop(): void; restart(): void }) {
-    process.on('message', (order: Order) => {
-      if (order.kind === 'numbers') void this.#tellNumbers(order.id);
-      else if (order.kind === 'metrics') this.#answer(order);
+    process.on('message', (order: Command) => {
+      if (order.kind === 'numbers') void this.#sendNumbers(order.id);
+      else if (order.kind === 'metrics') this.#receiveMetrics(order);
       else orders[order.kind]();
     });
   }
 
-  /** Called with the function that reads the numbers of this process. */
-  countWith(numbers: () => Promise<object>): void {
+  /** Sets the function that reads the numbers of this process. */
+  reportNumbersFrom(numbers: () => Promise<object>): void {
     this.#numbers = numbers;
   }
 
-  async #tellNumbers(id: number): Promise<void> {
+  async #sendNumbers(id: number): Promise<void> {
     const numbers = await this.#numbers().catch(() => null);
-    this.#say({ kind: 'numbers', id, numbers });
+    this.#send({ kind: 'numbers', id, numbers });
   }
 
-  /** Whether it is this process that makes administrator and example. */
-  get fills(): boolean {
+  /** Whether this is the process that creates the administrator and the contents. */
+  get addsContents(): boolean {
     return process.env[fillingVariable] !== undefined;
   }
 
-  serving(at: ServingAt): void {
-    this.#say({ kind: 'serving', ...at });
+  reportServing(at: ServingAt): void {
+    this.#send({ kind: 'serving', ...at });
   }
 
   /** Restarts all processes. */
   restartAll(): void {
-    this.#say({ kind: 'restart' });
+    this.#send({ kind: 'restart' });
   }
 
   /** The metrics of all processes. */
@@ -197,15 +197,15 @@ export class OneOfSeveral {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#say({ kind: 'metrics', id });
+      this.#send({ kind: 'metrics', id });
     });
   }
 
-  #say(report: Report): void {
+  #send(report: Report): void {
     process.send?.(report);
   }
 
-  #answer({ id, text, error }: { id: number; text?: string; error?: string }): void {
+  #receiveMetrics({ id, text, error }: { id: number; text?: string; error?: string }): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     if (text === undefined) pending?.reject(new Error(error ?? 'The process sent no metrics.'));

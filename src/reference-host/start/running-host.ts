@@ -23,7 +23,7 @@ export class RunningHost {
   #host: ReferenceHost | null = null;
   /** Queues restarts and uses of the host. */
   readonly #inOrder = pLimit(1);
-  #isAsked = false;
+  #isRestartPending = false;
   #isClosed = false;
 
   private constructor(private readonly options: RunningHostOptions) {}
@@ -55,10 +55,10 @@ export class RunningHost {
   }
 
   #restart(): void {
-    if (this.#isAsked || this.#isClosed) return;
-    this.#isAsked = true;
+    if (this.#isRestartPending || this.#isClosed) return;
+    this.#isRestartPending = true;
     void this.#inOrder(async () => {
-      this.#isAsked = false;
+      this.#isRestartPending = false;
       if (this.#isClosed) return;
       this.options.report('Restarting.');
       await this.options.server.pause();

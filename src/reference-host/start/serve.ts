@@ -10,7 +10,7 @@ import type { Hosting } from './hosting.js';
 import { survivePrinting } from './log.js';
 import { readOptions, UsageError, type StartOptions } from './options.js';
 import { isInstalled } from '../../optional-packages.js';
-import { OneOfSeveral, ServingProcesses } from './processes.js';
+import { WatchedProcess, ServingProcesses } from './processes.js';
 import { progressDisplay } from './progress.js';
 
 // The package's own name leads to its package.json, both from the sources and from the built files.
@@ -30,19 +30,19 @@ async function run(words: readonly string[], command: string): Promise<void> {
     return;
   }
   watchSignals();
-  if (options.worker) return work(options);
+  if (options.worker) return runWorker(options);
   let restart = () => undefined as void;
-  const one = OneOfSeveral.here({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
-  if (one === null && options.processes > 1) return watchOver(options);
+  const watched = WatchedProcess.here({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
+  if (watched === null && options.processes > 1) return watchOver(options);
   const signal = stopping.signal;
   if (options.buckets.length > 0) await (await import('./content/own-buckets.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
-  // If others may serve the same, it accepts no request before it can answer, because a load balancer checks readiness. A port that
-  // is taken is noticed anyway.
-  const whenServing = one !== null || Boolean(process.env.MONGODB_URI);
-  if (whenServing && one === null && options.port !== 0) await (await listen(options.host, options.port)).close();
+  // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
+  // open ports. Whether the port is free is checked now.
+  const whenServing = watched !== null || Boolean(process.env.MONGODB_URI);
+  if (whenServing && watched === null && options.port !== 0) await (await listen(options.host, options.port)).close();
   const server = await listen(options.host, options.port, { whenServing });
-  if (one === null) display.line(`express-large-image ${version} is starting${whenServing ? '' : ` at ${server.url}`}`);
+  if (watched === null) display.line(`express-large-image ${version} is starting${whenServing ? '' : ` at ${server.url}`}`);
 
   const [database, { openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   signal.throwIfAborted();
@@ -51,7 +51,7 @@ async function run(words: readonly string[], command: string): Promise<void> {
     options,
     mongoUri: database.uri,
     server,
-    one,
+    watched: watched,
     display,
     signal,
     restartable: (restartThis) => (restart = restartThis),
@@ -64,7 +64,7 @@ async function run(words: readonly string[], command: string): Promise<void> {
   signal.throwIfAborted();
 
   display.end();
-  if (one !== null) one.serving({ url: server.url, login });
+  if (watched !== null) watched.reportServing({ url: server.url, login });
   else process.stdout.write(`${banner(server.url, database, options, login)}\n`);
   await fill?.();
 }
@@ -81,7 +81,7 @@ async function watchOver(options: StartOptions): Promise<void> {
     count: options.processes,
     env: { MONGODB_URI: database.uri },
     report: (text) => display.line(text),
-    // Its own collection of numbers waits for processes that are starting, and then fails.
+    // The numbers are collected here, because prom-client itself waits for processes that are starting, and then fails.
     metrics: async (numbers) => (await client?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
   await closers.add('processes', () => processes.stop());
@@ -94,8 +94,8 @@ async function watchOver(options: StartOptions): Promise<void> {
 }
 
 /**
- * A database that is started here has its files in the data folder, so no other server can use the folder meanwhile. If the
- * database is elsewhere, several can.
+ * A database that is started here has its files in the data folder, so no other server can use the folder while this one runs. If the
+ * database is elsewhere, several servers can.
  */
 async function lockOwnDatabase({ dataDirectory }: StartOptions): Promise<void> {
   if (!process.env.MONGODB_URI) await closers.add('lock of the data folder', await lockDataDirectory(dataDirectory));
@@ -115,7 +115,7 @@ async function openDatabase(options: StartOptions): Promise<Database> {
 }
 
 /** Runs jobs until it is stopped. */
-async function work(options: StartOptions): Promise<void> {
+async function runWorker(options: StartOptions): Promise<void> {
   const [database, { openWorker }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   const worker = await openWorker(options, database.uri);
   await closers.add('worker', () => worker.close());

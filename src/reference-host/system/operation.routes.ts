@@ -16,8 +16,8 @@ async function requireReady({ closing, models, store }: HostContext): Promise<vo
   const query = models.hostState.findById('store').lean();
   const late = new AbortController();
   try {
-    const found = await Promise.race([query, wait(patienceMs, 'late', { signal: late.signal })]);
-    if (found === 'late') throw new LargeImageError('unavailable', `The database has not answered within ${patienceMs} ms.`);
+    const outcome = await Promise.race([query, wait(patienceMs, 'late', { signal: late.signal })]);
+    if (outcome === 'late') throw new LargeImageError('unavailable', `The database has not answered within ${patienceMs} ms.`);
   } finally {
     late.abort();
     query.catch(() => undefined);

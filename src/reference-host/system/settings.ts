@@ -83,8 +83,8 @@ function oneOf<const W extends string>(...words: W[]): ValueType<W> {
   return {
     schema: { type: 'string', enum: words },
     parse(value) {
-      const found = words.find((word) => word === value);
-      if (found !== undefined) return found;
+      const word = words.find((word) => word === value);
+      if (word !== undefined) return word;
       throw new InvalidError(`The value must be one of ${words.join(', ')}.`, 'value');
     },
   };

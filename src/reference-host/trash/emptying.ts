@@ -46,8 +46,8 @@ async function claim<D extends FolderDocument | ItemDocument>(
   // Documents whose contents are still being hidden are left alone.
   const removable = { 'trashed.entry': { $ne: null }, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
   const filter = { _id: { $in: [...ids] }, ...removable, ...(!resumes && { 'trashed.removing': null }) };
-  const found = await model.find(filter, { _id: 1 }, withTrashed).lean();
-  const claimed = { _id: { $in: found.map(({ _id }) => _id) }, ...removable };
+  const documents = await model.find(filter, { _id: 1 }, withTrashed).lean();
+  const claimed = { _id: { $in: documents.map(({ _id }) => _id) }, ...removable };
   await model.updateMany(claimed, { $set: { 'trashed.removing': true } }, withTrashed);
   return model.find({ ...claimed, 'trashed.removing': true }, withoutContents, withTrashed).lean<D[]>();
 }
@@ -57,11 +57,11 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
   const { models } = context;
   const { _id } = folder;
   let { items, size } = await countOf(context, _id);
-  const found = models.item.find({ 'trashed.root': _id }, withoutContents, { ...withTrashed, ...withoutReadLimit }).lean();
-  for await (const some of inParts(eachInSlices<ItemDocument>(found), idsPerQuery)) {
-    await removeItems(context, some);
-    items -= some.length;
-    for (const item of some) size -= item.size;
+  const trashedItems = models.item.find({ 'trashed.root': _id }, withoutContents, { ...withTrashed, ...withoutReadLimit }).lean();
+  for await (const batch of inParts(eachInSlices<ItemDocument>(trashedItems), idsPerQuery)) {
+    await removeItems(context, batch);
+    items -= batch.length;
+    for (const item of batch) size -= item.size;
     await models.folder.updateOne({ _id }, { $set: { 'trashed.items': items, 'trashed.size': size } }, withTrashed);
     step('trash-removal:items');
   }
@@ -71,10 +71,10 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
 /** The folders and items that were put into the trash, by a condition on them. Folders come first. */
 async function* trashedDocuments(context: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
   for (const type of ['folder', 'item'] as const) {
-    const found = treeModel(context, type)
+    const documents = treeModel(context, type)
       .find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(found)) yield { type, id: _id };
+    for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(documents)) yield { type, id: _id };
   }
 }
 
@@ -85,9 +85,9 @@ export async function removeExpired(context: HostContext, signal: AbortSignal): 
   const expired: TrashedDocument[] = [];
   const before = new Date(Date.now() - days * dayMs);
   for await (const each of trashedDocuments(context, { 'trashed.entry': { $lte: before } })) expired.push(each);
-  for (const some of batches(expired)) {
+  for (const batch of batches(expired)) {
     signal.throwIfAborted();
-    await context.journal.undertake({ kind: 'trash-removal', named: [...some] }, () => finishRemoval(context, some));
+    await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishRemoval(context, batch));
   }
   return expired.length;
 }
@@ -95,7 +95,7 @@ export async function removeExpired(context: HostContext, signal: AbortSignal): 
 /** Removes everything that a removed user had in the trash. */
 export async function removeTrashOf(context: HostContext, userId: Types.ObjectId): Promise<void> {
   for await (const each of trashedDocuments(context, { baseParentId: userId })) {
-    const found = await findFolderOrItem(context, each);
-    if (found !== null) await removeFolderOrItem(context, found);
+    const document = await findFolderOrItem(context, each);
+    if (document !== null) await removeFolderOrItem(context, document);
   }
 }

@@ -16,7 +16,7 @@ import { addFolderSize, addRootSize } from '../tree/sizes.js';
 import { withTrashed, type RestoredPlace, type TrashedDocument } from './trash-mark.js';
 import { announceItems } from './trashing.js';
 
-/** Name of the folder of a user for what comes back from the trash and has no other place. */
+/** Name of the folder, in each user's folders, for restored documents whose own folder no longer exists. */
 const restoredFolder = 'Restored';
 
 /** How something was restored from the trash. */
@@ -51,9 +51,9 @@ export async function restore(
       const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
       await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
       const rememberPlace = (named: RestoredPlace) => void (restoredPlace = named);
-      const found = await finishRestoring(context, { type, id }, rememberPlace);
-      if (found === null) throw new UnknownIdError(type, id.toHexString());
-      return found;
+      const restored = await finishRestoring(context, { type, id }, rememberPlace);
+      if (restored === null) throw new UnknownIdError(type, id.toHexString());
+      return restored;
     },
     () => restoredPlace,
   );
@@ -76,7 +76,7 @@ async function findParent({ models }: HostContext, type: FolderParentType, id: T
   return doc === null ? null : ({ type, doc } as FolderParent);
 }
 
-/** The folder of a user for what has no other place. */
+/** The folder of a user for documents whose own folder no longer exists. */
 async function parentFor(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
   const user = await findParent(context, 'user', userId);
   if (user === null) throw new UnknownIdError('user', userId.toHexString());
@@ -127,11 +127,11 @@ export async function finishRestoring(
   }
   step('restore:placed');
   await context.events.emit('access.changed', {});
-  // A process may have died before it told this, so everything in the folder is told.
+  // A process may have died before it announced this, so everything in the folder is announced again.
   if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
   else {
-    for (const some of batches([id, ...(await foldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {
-      await announceItems(context, 'item.shown', { folderId: { $in: [...some] }, trashed: null });
+    for (const batch of batches([id, ...(await foldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {
+      await announceItems(context, 'item.shown', { folderId: { $in: [...batch] }, trashed: null });
     }
   }
   return place;

@@ -19,8 +19,8 @@ async function withoutTrashed(context: HostContext, files: readonly FileDocument
   const trashed = new Set<string>();
   for (const type of ['folder', 'item'] as const) {
     const ids = files.flatMap((file) => (ownerOf(file).type === type ? (ownerOf(file).id ?? []) : []));
-    for (const some of batches(ids)) {
-      const query = { _id: { $in: [...some] }, trashed: { $ne: null } };
+    for (const batch of batches(ids)) {
+      const query = { _id: { $in: [...batch] }, trashed: { $ne: null } };
       for (const { _id } of await treeModel(context, type).find(query, { _id: 1 }, withTrashed).lean()) trashed.add(String(_id));
     }
   }
@@ -33,11 +33,11 @@ export async function shownFiles(
   filter: QueryFilter<FileDocument>,
   page: Page,
 ): Promise<{ shown: FileDocument[]; total: number }> {
-  const found = context.models.file.find(filter).sort(sortOrder(page)).lean();
+  const matches = context.models.file.find(filter).sort(sortOrder(page)).lean();
   const shown: FileDocument[] = [];
   let before = 0;
-  for await (const some of inParts(eachInSlices<FileDocument>(found), together)) {
-    const files = await withoutTrashed(context, some);
+  for await (const batch of inParts(eachInSlices<FileDocument>(matches), together)) {
+    const files = await withoutTrashed(context, batch);
     const rest = files.slice(Math.max(0, page.offset - before));
     before += files.length;
     shown.push(...(page.limit === 0 ? rest : rest.slice(0, page.limit - shown.length)));
@@ -53,8 +53,8 @@ async function countShown(context: HostContext, filter: QueryFilter<FileDocument
     const trashed = treeModel(context, type)
       .find({ trashed: { $ne: null } }, { _id: 1 }, withTrashed)
       .lean();
-    for await (const some of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), together)) {
-      const ids = { $in: some.map(({ _id }) => _id) };
+    for await (const batch of inParts(eachInSlices<{ _id: Types.ObjectId }>(trashed), together)) {
+      const ids = { $in: batch.map(({ _id }) => _id) };
       const owned = { $or: [{ attachedToType: type, attachedToId: ids }, ...(type === 'item' ? [{ itemId: ids }] : [])] };
       count -= await file.countDocuments({ $and: [filter, owned] } as QueryFilter<FileDocument>);
     }

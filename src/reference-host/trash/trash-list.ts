@@ -12,12 +12,12 @@ const checkedTogether = 200;
 
 /** Folders by id, in the trash or not. */
 async function foldersById({ models }: HostContext, ids: readonly Types.ObjectId[]): Promise<Map<string, FolderDocument>> {
-  const found = new Map<string, FolderDocument>();
-  for (const some of batches(ids)) {
-    const query = models.folder.find({ _id: { $in: [...some] } }, { meta: 0 }, withTrashed).lean();
-    for await (const folder of eachInSlices<FolderDocument>(query)) found.set(folder._id.toHexString(), folder);
+  const folders = new Map<string, FolderDocument>();
+  for (const batch of batches(ids)) {
+    const query = models.folder.find({ _id: { $in: [...batch] } }, { meta: 0 }, withTrashed).lean();
+    for await (const folder of eachInSlices<FolderDocument>(query)) folders.set(folder._id.toHexString(), folder);
   }
-  return found;
+  return folders;
 }
 
 /**
@@ -41,25 +41,25 @@ export async function* trashFor(context: HostContext, principal: Principal): Asy
     }
   }
   dates.sort((one, other) => other.at - one.at);
-  for (const some of batches(dates, checkedTogether)) {
-    const keys = some.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
-    for (const found of await documentsOf(context, keys)) {
-      if (found !== null && mayManage(found.resource, found.folder, principal)) yield found.resource;
+  for (const batch of batches(dates, checkedTogether)) {
+    const keys = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
+    for (const document of await documentsOf(context, keys)) {
+      if (document !== null && mayManage(document.resource, document.folder, principal)) yield document.resource;
     }
   }
 }
 
-/** Documents in the trash, each with the folder of an item; `null` for those that are not there. */
+/** Documents in the trash, items with their folders; `null` for documents that are not in the trash. */
 async function documentsOf(context: HostContext, named: readonly [string, string][]) {
   const idsOf = (wanted: string) => named.flatMap(([type, id]) => (type === wanted ? [id] : []));
   const read = async <D extends FolderDocument | ItemDocument>(type: FolderOrItem['type']) => {
-    const found = new Map<string, D>();
+    const documents = new Map<string, D>();
     const model = treeModel(context, type);
-    for (const some of batches(idsOf(type))) {
-      const query = model.find({ _id: { $in: [...some] }, 'trashed.entry': { $ne: null } }, { words: 0 }, withTrashed).lean();
-      for await (const doc of eachInSlices<D>(query)) found.set(doc._id.toHexString(), doc);
+    for (const batch of batches(idsOf(type))) {
+      const query = model.find({ _id: { $in: [...batch] }, 'trashed.entry': { $ne: null } }, { words: 0 }, withTrashed).lean();
+      for await (const doc of eachInSlices<D>(query)) documents.set(doc._id.toHexString(), doc);
     }
-    return found;
+    return documents;
   };
   const folders = await read<FolderDocument>('folder');
   const items = await read<ItemDocument>('item');
@@ -75,14 +75,14 @@ async function documentsOf(context: HostContext, named: readonly [string, string
   });
 }
 
-/** Loads documents in the trash. @throws UnknownIdError, AccessDeniedError for the first that is not there, or not for the caller. */
+/** Loads documents in the trash. @throws UnknownIdError, AccessDeniedError for the first document that is not in the trash, or that the caller may not restore. */
 export async function loadTrashed(
   context: HostContext,
   named: readonly [string, string][],
   principal: Principal,
 ): Promise<FolderOrItem[]> {
-  const found = await documentsOf(context, named);
-  return found.map((each, index) => {
+  const documents = await documentsOf(context, named);
+  return documents.map((each, index) => {
     const [type, id] = named[index]!;
     if (each === null) throw new UnknownIdError(type as 'item', id);
     const { resource, folder } = each;
@@ -93,7 +93,7 @@ export async function loadTrashed(
   });
 }
 
-/** A part of the caller's trash, and the number of all. */
+/** A page of the caller's trash, and the total number of entries. */
 export async function trashPage(
   context: HostContext,
   principal: Principal,
@@ -101,8 +101,8 @@ export async function trashPage(
 ): Promise<{ shown: FolderOrItem[]; total: number }> {
   const shown: FolderOrItem[] = [];
   let total = 0;
-  for await (const some of inParts(trashFor(context, principal), checkedTogether)) {
-    for (const each of some) {
+  for await (const batch of inParts(trashFor(context, principal), checkedTogether)) {
+    for (const each of batch) {
       if (total >= offset && (limit === 0 || shown.length < limit)) shown.push(each);
       total += 1;
     }

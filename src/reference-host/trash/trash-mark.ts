@@ -60,7 +60,7 @@ const queries = [
 ] as const;
 
 /**
- * Hides what is in the trash from every query with a schema, so that nothing else has to think of it. Only code with the option
+ * Hides what is in the trash from every query with a schema, so that other code need not handle it. Only code with the option
  * {@link withTrashed} sees it: the trash itself, sizes, and removals.
  */
 export function hideTrashed(schema: Schema): void {

@@ -59,7 +59,7 @@ const trashedSchema = component(
       expires: { ...orNull(dateText), description: 'When it will be removed permanently; null for never.' },
       trashedBy: { ...orNull(anyText), description: 'Login of the user who moved it to the trash.' },
       isComplete: { ...truth, description: 'False while its contents are still being moved to the trash.' },
-      isRemoving: { ...truth, description: 'Whether it is being removed permanently. Its counts are those of what is left.' },
+      isRemoving: { ...truth, description: 'Whether it is being removed permanently. Its counts then say how much is left.' },
     },
     extentMembers,
   ),
@@ -81,16 +81,16 @@ const restoredSchema = component(
 /** The named documents, if the caller may remove all of them. */
 async function removable(context: HostContext, named: Record<string, unknown>, principal: Principal): Promise<FolderOrItem[]> {
   const parsed = parseResources(named, namedTypes, { limit: maxNamed });
-  const found: FolderOrItem[] = [];
+  const documents: FolderOrItem[] = [];
   for (const [type, level] of [
     ['folder', 2],
     ['item', 1],
   ] as const) {
     const some = parsed.filter(([each]) => each === type);
     // The documents were read from the models of these types.
-    found.push(...((await loadResources(context, some, principal, level)) as FolderOrItem[]));
+    documents.push(...((await loadResources(context, some, principal, level)) as FolderOrItem[]));
   }
-  return found;
+  return documents;
 }
 
 async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
@@ -103,8 +103,8 @@ async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
     }
     const below = await foldersBelow(context, doc);
     extent.folders += below.length;
-    for (const some of batches([doc, ...below].map(({ _id }) => _id))) {
-      const sum = await sumOfItems(context, { folderId: { $in: [...some] } }, withoutReadLimit);
+    for (const batch of batches([doc, ...below].map(({ _id }) => _id))) {
+      const sum = await sumOfItems(context, { folderId: { $in: [...batch] } }, withoutReadLimit);
       extent.items += sum.items;
       extent.size += sum.size;
     }
@@ -117,8 +117,8 @@ async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]
   const { models } = context;
   const days = await context.setting('core.trash_days');
   const users = new Map<string, string>();
-  for (const some of batches(shown.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
-    for (const { _id, login } of await models.user.find({ _id: { $in: [...some] } }, { login: 1 }).lean()) {
+  for (const batch of batches(shown.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
+    for (const { _id, login } of await models.user.find({ _id: { $in: [...batch] } }, { login: 1 }).lean()) {
       users.set(_id.toHexString(), login);
     }
   }

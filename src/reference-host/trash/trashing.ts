@@ -17,7 +17,7 @@ const announcedTogether = 500;
  * them takes longer than clients wait, it continues after this returns.
  */
 export async function trash(context: HostContext, resources: readonly FolderOrItem[], by: Types.ObjectId | null): Promise<void> {
-  // Folders come first, so that items in a folder that is named too go with it.
+  // Folders come first, so that items in one of the named folders are hidden together with it.
   const ordered = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
   const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
   const at = new Date();
@@ -52,9 +52,9 @@ async function hideFolder(context: HostContext, folder: FolderDocument, { at, by
 async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: Trashing): Promise<void> {
   const { models } = context;
   const places = new Map<string, string | null>();
-  for (const some of batches(items)) {
+  for (const batch of batches(items)) {
     const updates = [];
-    for (const { _id, folderId, name } of some) {
+    for (const { _id, folderId, name } of batch) {
       const key = folderId.toHexString();
       if (!places.has(key))
         places.set(key, await placeOf(context, await models.folder.findById(folderId).lean<FolderDocument>()));
@@ -87,8 +87,8 @@ export async function finishTrashing(
     await models.folder.updateOne(marked, { $set: counted }, withTrashed);
     step('trash:counted');
   }
-  for (const some of batches(idsOf('item'))) {
-    const marked = { _id: { $in: [...some] }, 'trashed.entry': at, 'trashed.size': null };
+  for (const batch of batches(idsOf('item'))) {
+    const marked = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
     const items = await models.item.find(marked, { size: 1 }, withTrashed).lean();
     if (items.length === 0) continue;
     const ids = items.map(({ _id }) => _id);
@@ -108,12 +108,12 @@ async function hideContents({ models }: HostContext, root: Types.ObjectId): Prom
   const $set = { trashed: { root } };
   for (let level = [root]; level.length > 0;) {
     const below: Types.ObjectId[] = [];
-    for (const some of batches(level)) {
-      const parents = { $in: [...some] };
+    for (const batch of batches(level)) {
+      const parents = { $in: [...batch] };
       const children = { parentId: parents, $or: [{ trashed: null }, { 'trashed.root': root }] };
       const folders = models.folder.find(children, { _id: 1 }, { ...withTrashed, ...withoutReadLimit }).lean();
       for await (const { _id } of eachInSlices<FolderDocument>(folders)) below.push(_id);
-      // Folders come first, so that items which are created meanwhile find that their folder no longer exists.
+      // Folders are hidden first, so that a request that creates an item in one of them finds that the folder no longer exists.
       await models.folder.updateMany({ parentId: parents }, { $set });
       await models.item.updateMany({ folderId: parents }, { $set });
       step('trash:below');

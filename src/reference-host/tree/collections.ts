@@ -70,12 +70,12 @@ export async function createCollection(
   try {
     await models.collection.create(collection);
   } catch (error) {
-    throw explain(error);
+    throw explainDuplicate(error);
   }
   return collection;
 }
 
-function explain(error: unknown): unknown {
+function explainDuplicate(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A collection with that name already exists.', 'name') : error;
 }
 
@@ -101,7 +101,7 @@ export async function updateCollection(
       .findOneAndUpdate({ _id: collection._id }, { $set: set }, { returnDocument: 'after' })
       .lean<CollectionDocument>();
   } catch (error) {
-    throw explain(error);
+    throw explainDuplicate(error);
   }
   if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
   await indexTerms(models.collection, updated);

@@ -52,10 +52,10 @@ export async function requireRemovableFolders(
   folder: FolderDocument,
   principal: Principal,
 ): Promise<void> {
-  const all = { parentId: folder._id };
+  const childFilter = { parentId: folder._id };
   const [count, removable] = await Promise.all([
-    models.folder.countDocuments(all),
-    models.folder.countDocuments({ ...all, ...accessFilter(principal, 2) }),
+    models.folder.countDocuments(childFilter),
+    models.folder.countDocuments({ ...childFilter, ...accessFilter(principal, 2) }),
   ]);
   if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
@@ -79,8 +79,8 @@ async function removeContents(context: HostContext, folderId: Types.ObjectId, { 
   const { models } = context;
   await discardUploadsOf(context, [folderId]);
   const items = models.item.find({ folderId, ...filter }, withoutContents, { ...withoutReadLimit, ...options }).lean();
-  for await (const some of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
-    await removeItems(context, some);
+  for await (const batch of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
+    await removeItems(context, batch);
     step('folder-removal:items');
   }
   const folders = models.folder.find({ parentId: folderId, ...filter }, null, options).lean();
@@ -98,23 +98,23 @@ export async function foldersBelow(
   { models }: Pick<HostContext, 'models'>,
   folder: Pick<FolderDocument, '_id'>,
 ): Promise<FolderDocument[]> {
-  const found: FolderDocument[] = [];
+  const descendants: FolderDocument[] = [];
   const seen = new Set([folder._id.toHexString()]);
   let parents = [folder._id];
   while (parents.length > 0) {
     const next: Types.ObjectId[] = [];
-    for (const some of batches(parents)) {
-      for (const child of await readInSlices<FolderDocument>(models.folder.find({ parentId: { $in: [...some] } }).lean())) {
+    for (const batch of batches(parents)) {
+      for (const child of await readInSlices<FolderDocument>(models.folder.find({ parentId: { $in: [...batch] } }).lean())) {
         const key = child._id.toHexString();
         if (seen.has(key)) continue;
         seen.add(key);
-        found.push(child);
+        descendants.push(child);
         next.push(child._id);
       }
     }
     parents = next;
   }
-  return found;
+  return descendants;
 }
 
 /** @throws InvalidError if the target is the folder itself or is inside it. */
@@ -162,9 +162,9 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
 /** Records the root of a folder and of everything below it. @returns the bytes of all these folders. */
 export async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
   const folders = [folder, ...(await foldersBelow({ models }, folder))];
-  for (const some of batches(folders.map(({ _id }) => _id))) {
-    await models.folder.updateMany({ _id: { $in: [...some] } }, { $set: root });
-    await models.item.updateMany({ folderId: { $in: [...some] } }, { $set: root });
+  for (const batch of batches(folders.map(({ _id }) => _id))) {
+    await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: root });
+    await models.item.updateMany({ folderId: { $in: [...batch] } }, { $set: root });
     step('move:rooted');
   }
   return folders.reduce((bytes, { size }) => bytes + size, 0);
@@ -202,7 +202,7 @@ export interface FolderCopy {
 }
 
 /**
- * Copies a folder with everything in it. A number is appended to a name that is taken. If that takes longer than clients wait, it goes on after this
+ * Copies a folder with everything in it. A number is appended to a name that is taken. If copying takes longer than clients wait, it continues after this
  * returns.
  */
 export async function copyFolder(
@@ -238,8 +238,8 @@ async function copyFolderAs(
   const folderIds = [source, ...below].map(({ _id }) => _id);
   const itemIds = new Map<string, Types.ObjectId[]>(folderIds.map((id) => [id.toHexString(), []]));
   let count = below.length;
-  for (const some of batches(folderIds)) {
-    const items = context.models.item.find({ folderId: { $in: [...some] } }, { folderId: 1 }).lean();
+  for (const batch of batches(folderIds)) {
+    const items = context.models.item.find({ folderId: { $in: [...batch] } }, { folderId: 1 }).lean();
     for (const { _id, folderId } of await readInSlices<Pick<ItemDocument, '_id' | 'folderId'>>(items)) {
       itemIds.get(folderId.toHexString())?.push(_id);
       count += 1;
@@ -268,8 +268,8 @@ async function copyFolderAs(
       const parent = copies.get(folder.parentId.toHexString());
       if (parent === undefined || !options.isReadable(folder)) continue;
       const { name, description, meta } = folder;
-      const onCopy = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
-      copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, onCopy));
+      const properties = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
+      copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
     }
     const copyOf = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();

@@ -68,7 +68,7 @@ export interface NewFolder {
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
-  /** By default that of the parent; folders of a user are private. */
+  /** By default the same as the parent; folders directly below a user are private. */
   public?: boolean | undefined;
   metadata?: Record<string, unknown> | undefined;
   /** Metadata of another folder, which is stored without checks. */
@@ -147,10 +147,10 @@ async function stillExists({ models }: HostContext, { type, doc }: FolderParent)
 }
 
 function inheritedAccess(parent: FolderParent, creatorId: Types.ObjectId | null) {
-  const own: AccessList = parent.type === 'user' ? { users: [], groups: [] } : parent.doc.access;
-  const owner = parent.type === 'user' ? withUserLevel(own, parent.doc._id, 2) : own;
+  const parentAccess: AccessList = parent.type === 'user' ? { users: [], groups: [] } : parent.doc.access;
+  const ownedAccess = parent.type === 'user' ? withUserLevel(parentAccess, parent.doc._id, 2) : parentAccess;
   return {
-    access: creatorId === null ? owner : withUserLevel(owner, creatorId, 2),
+    access: creatorId === null ? ownedAccess : withUserLevel(ownedAccess, creatorId, 2),
     isPublic: parent.type === 'user' ? false : parent.doc.public,
     publicFlags: parent.type === 'user' ? undefined : parent.doc.publicFlags,
   };
@@ -175,16 +175,16 @@ export async function updateFolder(
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
   const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...unindexedMark() };
-  const move = () => updateParent(context, folder, fields);
+  const write = () => updateParent(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
-  const updated = name === folder.name ? await move() : await context.journal.undertake(naming, move);
+  const updated = name === folder.name ? await write() : await context.journal.undertake(naming, write);
   return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
 }
 
 /**
  * Writes fields of a folder. If name or parent change, the new name is claimed before, and the old one released after.
  *
- * @throws InvalidError if the name is taken there, or the folder was renamed or moved meanwhile.
+ * @throws InvalidError if the name is taken there, or if another request has renamed or moved the folder.
  */
 export async function updateParent(
   context: HostContext,

@@ -20,33 +20,33 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
 }
 
 /**
- * Removes items as {@link removeItem} does, some hundred together, so that each step is one command to the database. Each part is recorded,
- * and finished if it is interrupted; the caller records what must be removed.
+ * Removes items as {@link removeItem} does, some hundred at a time, so that each step is one command to the database. Each batch is recorded,
+ * and finished if it is interrupted; the caller records which items must be removed.
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
-  for (const some of batches(items)) {
-    await context.journal.undertake({ kind: 'item-removals', items: some.map(recordedForm) }, async () => {
-      const ids = some.map(({ _id }) => _id);
+  for (const batch of batches(items)) {
+    await context.journal.undertake({ kind: 'item-removals', items: batch.map(recordedForm) }, async () => {
+      const ids = batch.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
       step('item-removals:hidden');
-      // If others have removed some of them meanwhile, these are counted again. If others have removed all, they do the rest.
-      if (deletedCount > 0) await clearItems(context, some, deletedCount < some.length);
+      // If other requests have removed some of these items first, sizes are counted again. If they have removed all, they also do the rest.
+      if (deletedCount > 0) await clearItems(context, batch, deletedCount < batch.length);
     });
   }
 }
 
 /** Finishes an interrupted removal of items. Those that still exist are left alone. Can be repeated. */
 export async function finishItemRemovals(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
-  for (const some of batches(items)) {
-    const ids = some.map(({ _id }) => _id);
-    const found = await context.models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
-    const existing = new Set(found.map(({ _id }) => _id.toHexString()));
-    const removed = some.filter(({ _id }) => !existing.has(_id.toHexString()));
+  for (const batch of batches(items)) {
+    const ids = batch.map(({ _id }) => _id);
+    const documents = await context.models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
+    const existing = new Set(documents.map(({ _id }) => _id.toHexString()));
+    const removed = batch.filter(({ _id }) => !existing.has(_id.toHexString()));
     if (removed.length > 0) await clearItems(context, removed, true);
   }
 }
 
-/** Removes everything that belonged to removed items (at most some hundred). @param isRepeated whether this may already have been done in part. */
+/** Removes everything that belonged to removed items (at most some hundred). @param isRepeated whether an earlier call may have done a part of this. */
 export async function clearItems(context: HostContext, items: readonly ItemDocument[], isRepeated = false): Promise<void> {
   const { models } = context;
   const ids = items.map(({ _id }) => _id);
@@ -69,10 +69,10 @@ export async function clearItems(context: HostContext, items: readonly ItemDocum
 
 /** The total size of items by an id that some of them share: one of the items, and the sum. */
 function sums(items: readonly ItemDocument[], idOf: (item: ItemDocument) => Types.ObjectId): Iterable<[ItemDocument, number]> {
-  const found = new Map<string, [ItemDocument, number]>();
+  const totals = new Map<string, [ItemDocument, number]>();
   for (const item of items) {
     const key = idOf(item).toHexString();
-    found.set(key, [item, (found.get(key)?.[1] ?? 0) + item.size]);
+    totals.set(key, [item, (totals.get(key)?.[1] ?? 0) + item.size]);
   }
-  return found.values();
+  return totals.values();
 }

@@ -54,7 +54,7 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
     const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
     if (existing !== null) return existing;
   }
-  return insertItem(context, folder, startOf({ ...item, name }, metadata));
+  return insertItem(context, folder, initialFields({ ...item, name }, metadata));
 }
 
 /** Creates items, each with its own id, as {@link createItem} does. */
@@ -66,11 +66,11 @@ export async function createItems(
   return insertItems(
     context,
     folder,
-    items.map((item) => startOf({ ...item, name: checkedName('Item', item.name) }, newMetadata(item.metadata))),
+    items.map((item) => initialFields({ ...item, name: checkedName('Item', item.name) }, newMetadata(item.metadata))),
   );
 }
 
-function startOf(item: NewItem, meta: Record<string, unknown>): ItemStart {
+function initialFields(item: NewItem, meta: Record<string, unknown>): InitialItem {
   return {
     ...item.fields,
     _id: item._id ?? new Types.ObjectId(),
@@ -82,16 +82,20 @@ function startOf(item: NewItem, meta: Record<string, unknown>): ItemStart {
   };
 }
 
-type ItemStart = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId' | 'meta' | 'size'> & {
+type InitialItem = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId' | 'meta' | 'size'> & {
   [field: string]: unknown;
 };
 
-async function insertItem(context: HostContext, folder: FolderDocument, start: ItemStart): Promise<ItemDocument> {
+async function insertItem(context: HostContext, folder: FolderDocument, start: InitialItem): Promise<ItemDocument> {
   const [item] = await insertItems(context, folder, [start]);
   return item!;
 }
 
-async function insertItems(context: HostContext, folder: FolderDocument, starts: readonly ItemStart[]): Promise<ItemDocument[]> {
+async function insertItems(
+  context: HostContext,
+  folder: FolderDocument,
+  starts: readonly InitialItem[],
+): Promise<ItemDocument[]> {
   const { models } = context;
   const named = starts.map(({ _id, name }) => {
     return { request: { parentId: folder._id, ownerType: 'item' as const, ownerId: _id }, name };
@@ -170,7 +174,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   const base = changes.folder ?? item;
   const updated = await models.item
     .findOneAndUpdate(
-      // If another request has moved or renamed the item meanwhile, nothing is written, and the change is repeated below.
+      // If another request has moved or renamed the item since it was read, nothing is written, and the change is repeated below.
       { _id: item._id, folderId: item.folderId, name: item.name },
       {
         $set: {

@@ -70,9 +70,9 @@ export async function positionIn<D>(
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
   // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
-  const found = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
+  const matches = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
   let before = 0;
-  for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(found, { batchSize })) {
+  for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(matches, { batchSize })) {
     if (id.equals(_id)) break;
     before++;
   }

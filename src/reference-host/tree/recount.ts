@@ -34,7 +34,7 @@ export function rootSums({ models }: HostContext): SumOf {
   return (ids) => sum(models.item, 'baseParentId', ids);
 }
 
-/** Longest time of such a query in milliseconds. A collection may contain millions of items, and no client waits for the result. */
+/** Time limit of a query for sums, in milliseconds. A collection may contain millions of items, and no client waits for the result. */
 const sumTimeoutMs = 10 * 60 * 1000;
 
 async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
@@ -54,17 +54,17 @@ async function sum<D>(model: Model<D>, field: string, ids: readonly Types.Object
 export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly Types.ObjectId[]): Promise<number> {
   // Only fields that all documents with a size have are used here.
   const documents = model as unknown as Model<Sized>;
-  const differing = async (among: readonly Types.ObjectId[]) => {
-    const found = await documents.find({ _id: { $in: among } }, { size: 1 }, withTrashed).lean<Sized[]>();
+  const wrongSizes = async (among: readonly Types.ObjectId[]) => {
+    const sizes = await documents.find({ _id: { $in: among } }, { size: 1 }, withTrashed).lean<Sized[]>();
     const counted = await sumOf(among);
-    const compared = found.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
+    const compared = sizes.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
     return compared.filter((each) => each.size !== each.counted);
   };
-  const first = await differing(ids);
+  const first = await wrongSizes(ids);
   if (first.length === 0) return 0;
   await delay(settleMs);
   let corrected = 0;
-  for (const now of await differing(first.map(({ _id }) => _id))) {
+  for (const now of await wrongSizes(first.map(({ _id }) => _id))) {
     const before = first.find(({ _id }) => _id.equals(now._id))!;
     if (before.size !== now.size || before.counted !== now.counted) continue;
     const { modifiedCount } = await documents.updateOne(

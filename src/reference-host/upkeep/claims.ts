@@ -40,8 +40,8 @@ export class Claims {
 
   /** Whether a live process has the claim. */
   async isTaken(key: string): Promise<boolean> {
-    const found = await this.options.models.claim.findById(key).lean();
-    return found !== null && !(await this.#isLeftOver(found));
+    const claim = await this.options.models.claim.findById(key).lean();
+    return claim !== null && !(await this.#isLeftOver(claim));
   }
 
   async #take(key: string, deadline: number): Promise<string | null> {
@@ -50,12 +50,12 @@ export class Claims {
     this.#fences.add(fence);
     try {
       for (;;) {
-        const found = await models.claim.findById(key).lean();
-        if (found === null) {
+        const current = await models.claim.findById(key).lean();
+        if (current === null) {
           if (await this.#insert({ _id: key, process: life.id, fence })) return fence;
-        } else if (await this.#isLeftOver(found)) {
-          const mine = { $set: { process: life.id, fence } };
-          if ((await models.claim.updateOne({ _id: key, fence: found.fence }, mine)).matchedCount === 1) return fence;
+        } else if (await this.#isLeftOver(current)) {
+          const takeover = { $set: { process: life.id, fence } };
+          if ((await models.claim.updateOne({ _id: key, fence: current.fence }, takeover)).matchedCount === 1) return fence;
         } else if (Date.now() > deadline) break;
         else await delay(pollMs);
       }

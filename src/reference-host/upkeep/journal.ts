@@ -29,7 +29,7 @@ export class Journal {
    * @throws the error of the work, after recovering from it as far as possible.
    */
   async undertake<T>(undertaking: Undertaking, work: () => Promise<T>): Promise<T> {
-    return this.#carryOut(await this.#note(undertaking), work);
+    return this.#carryOut(await this.#record(undertaking), work);
   }
 
   /**
@@ -38,7 +38,7 @@ export class Journal {
    */
   async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
-    const recorded = await this.#note(undertaking);
+    const recorded = await this.#record(undertaking);
     await inTime(this.#carryOut(recorded, work), {
       answer: () => undefined,
       // The work has been finished by `recover`, or will be later.
@@ -55,7 +55,7 @@ export class Journal {
    */
   async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, partialResult: () => T | null): Promise<T> {
     const { logger, answerMs } = this.options;
-    const recorded = await this.#note(undertaking);
+    const recorded = await this.#record(undertaking);
     const carriedOut = this.#carryOut(recorded, work);
     return inTime(carriedOut, {
       answer: () => partialResult() ?? carriedOut,
@@ -64,7 +64,7 @@ export class Journal {
     });
   }
 
-  async #note(undertaking: Undertaking): Promise<UndertakingDocument> {
+  async #record(undertaking: Undertaking): Promise<UndertakingDocument> {
     const { models, life } = this.options;
     const recorded: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
     const key = recorded._id.toHexString();
@@ -81,20 +81,20 @@ export class Journal {
     }
   }
 
-  async #carryOut<T>(noted: UndertakingDocument, work: () => Promise<T>): Promise<T> {
+  async #carryOut<T>(undertaking: UndertakingDocument, work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
-      await this.options.models.undertaking.deleteOne({ _id: noted._id });
+      await this.options.models.undertaking.deleteOne({ _id: undertaking._id });
       return result;
     } catch (error) {
-      await this.#recover(noted);
+      await this.#recover(undertaking);
       throw error;
     } finally {
-      this.#active.delete(noted._id.toHexString());
+      this.#active.delete(undertaking._id.toHexString());
     }
   }
 
-  /** Recovers from undertakings of processes that have died, and from those of this process whose recovery failed. @returns their number. */
+  /** Recovers from undertakings of processes that have died, and from undertakings of this process whose recovery failed. @returns their number. */
   async recoverAll(): Promise<number> {
     const { models, life } = this.options;
     const recorded = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
@@ -102,8 +102,8 @@ export class Journal {
     const alive = new Set(await Promise.all(others.map(async (id) => ((await life.isAlive(id)) ? id : null))));
     let count = 0;
     for (const each of recorded) {
-      const isUnderWay = each.process === life.id ? this.#active.has(each._id.toHexString()) : alive.has(each.process);
-      if (!isUnderWay && (await this.#isNoted(each)) && (await this.#recover(each))) count++;
+      const isRunning = each.process === life.id ? this.#active.has(each._id.toHexString()) : alive.has(each.process);
+      if (!isRunning && (await this.#isStillRecorded(each)) && (await this.#recover(each))) count++;
     }
     return count;
   }
@@ -111,15 +111,15 @@ export class Journal {
   /**
    * Whether an undertaking is still recorded. It may have ended properly while others were recovered, and then must not be undone.
    */
-  async #isNoted({ _id }: UndertakingDocument): Promise<boolean> {
+  async #isStillRecorded({ _id }: UndertakingDocument): Promise<boolean> {
     return (await this.options.models.undertaking.exists({ _id })) !== null;
   }
 
-  async #recover(noted: UndertakingDocument): Promise<boolean> {
+  async #recover(undertaking: UndertakingDocument): Promise<boolean> {
     const { models, logger, recover } = this.options;
-    const { _id, kind } = noted;
+    const { _id, kind } = undertaking;
     try {
-      await recover(noted);
+      await recover(undertaking);
       step(`${kind}:recovered`);
       await models.undertaking.deleteOne({ _id });
       return true;

@@ -63,13 +63,13 @@ export class ProcessLife {
   /** Whether a process is alive. */
   async isAlive(id: string): Promise<boolean> {
     if (id === this.id) return true;
-    const found = await this.#models.hostProcess.findById(id).lean();
-    if (found === null) return false;
-    if (found.listens) {
+    const record = await this.#models.hostProcess.findById(id).lean();
+    if (record === null) return false;
+    if (record.listens) {
       if (await isListening(this.#socketOf(id))) return true;
-      if (found.machine === this.#machine) return false;
+      if (record.machine === this.#machine) return false;
     }
-    return Date.now() - found.beat.getTime() < deadAfterMs;
+    return Date.now() - record.beat.getTime() < deadAfterMs;
   }
 
   /** Ids of the processes that ended without {@link stop}. */
@@ -126,8 +126,8 @@ export class ProcessLife {
    */
   async #removeSocketsWithoutRecord(): Promise<void> {
     if (process.platform === 'win32' || this.#server === null) return;
-    const [found, recorded] = [await readdir(this.#folder), await this.#recorded()];
-    for (const id of found.filter((name) => !recorded.includes(name))) {
+    const [sockets, recorded] = [await readdir(this.#folder), await this.#recorded()];
+    for (const id of sockets.filter((name) => !recorded.includes(name))) {
       const path = join(this.#folder, id);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
       if (Date.now() - mtimeMs > startsWithinMs && !(await isListening(path))) await rm(path, { force: true });

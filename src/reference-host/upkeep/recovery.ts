@@ -16,7 +16,7 @@ import { findFolderOrItem, removeFolderOrItem } from '../tree/tree-documents.js'
 import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
 import { finishRestoring } from '../trash/restoring.js';
 import { finishTrashing } from '../trash/trashing.js';
-import { isThere } from './removal.js';
+import { stillExists } from './removal.js';
 import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
 /** Finishes or undoes an interrupted multi-step write. */
@@ -59,7 +59,7 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
 type Of<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
 
 async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>): Promise<void> {
-  if (await isThere(context, type, doc._id)) return;
+  if (await stillExists(context, type, doc._id)) return;
   switch (type) {
     // The recorded document has this type, without the fields that are not needed here.
     case 'file':
@@ -77,9 +77,9 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
   }
 }
 
-async function undoMaking(context: HostContext, made: Of<'making'>): Promise<void> {
-  const found = await findFolderOrItem(context, made);
-  if (found !== null) await removeFolderOrItem(context, found);
+async function undoMaking(context: HostContext, undertaking: Of<'making'>): Promise<void> {
+  const unfinished = await findFolderOrItem(context, undertaking);
+  if (unfinished !== null) await removeFolderOrItem(context, unfinished);
 }
 
 /** Removes files that were recorded for items that do not exist. */

@@ -36,7 +36,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
 }
 
 /** Whether a document still exists. */
-export async function isThere(context: HostContext, type: RemovableType, _id: Types.ObjectId): Promise<boolean> {
+export async function stillExists(context: HostContext, type: RemovableType, _id: Types.ObjectId): Promise<boolean> {
   return (await modelOf(context, type).exists({ _id }).setOptions(withTrashed)) !== null;
 }
 

@@ -72,8 +72,8 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
   };
   let registrations = 0;
   let missing = 0;
-  const all = models.blob.find({}, null, withoutReadLimit).lean();
-  for await (const blobs of inBatches(eachInSlices<BlobDocument>(all), signal)) {
+  const registered = models.blob.find({}, null, withoutReadLimit).lean();
+  for await (const blobs of inBatches(eachInSlices<BlobDocument>(registered), signal)) {
     const keys = blobs.map(({ _id }) => _id);
     const unfinished = await uploadsAmong(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
@@ -87,11 +87,11 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
       const isRecorded = references.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
       for (const { fileId, process, since } of references) {
         if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;
-        const isComing = Date.now() - since.getTime() < recordedWithinMs && (await isAlive(process));
-        if (!isComing) lost.push({ fileId, storage: { kind: 'stored', key } });
+        const mayBeRecorded = Date.now() - since.getTime() < recordedWithinMs && (await isAlive(process));
+        if (!mayBeRecorded) lost.push({ fileId, storage: { kind: 'stored', key } });
       }
       if (references.length === 0) await models.blob.deleteOne({ _id: key, 'references.0': { $exists: false } });
-      // The bytes may be about to be stored, or the file may have been removed meanwhile.
+      // The bytes may be about to be stored, or the file may have been removed since its record was read.
       else if (isRecorded && !(await store.has(key)) && (await models.file.exists({ 'storage.key': key })) !== null) missing++;
       leftOver.push(...lost);
       if (lost.length > 0 || references.length === 0) registrations++;
@@ -105,14 +105,14 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
 async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<number> {
   const { models, store } = context;
   let count = 0;
-  for await (const found of inBatches(store.list(), signal)) {
-    const keys = found.map(({ key }) => key);
+  for await (const stored of inBatches(store.list(), signal)) {
+    const keys = stored.map(({ key }) => key);
     // Uploads are read before registrations, because bytes are registered before their upload is removed.
     const unfinished = await uploadsAmong(context, keys);
     const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
     const used = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
     const knownKeys = new Set([...registered.map(({ _id }) => _id), ...used.map(({ storage }) => keyOf(storage))]);
-    for (const { key, remove } of found) {
+    for (const { key, remove } of stored) {
       if (unfinished.has(key) || knownKeys.has(key)) continue;
       await remove();
       count++;

@@ -11,7 +11,7 @@ const retryAfterSeconds = 60;
 
 /** Bytes of a user's stored files and unfinished uploads (with their announced size), and the number of unfinished uploads. */
 async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploads: number }> {
-  // Uploads are read before files, so that an upload that is completed meanwhile is counted only once.
+  // Uploads are read before files, so that an upload that is completed between the two queries is counted only once.
   const uploads = await models.upload.find({ userId }, { size: 1 }).lean();
   const announced = uploads.reduce((sum, { size }) => sum + size, 0);
   const ids = uploads.map(({ _id }) => _id.toHexString());
@@ -23,8 +23,8 @@ async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise
 }
 
 /**
- * Calls `register`, which registers bytes of a user, if the user and the disk have capacity for them. No other request of the user
- * is counted meanwhile.
+ * Calls `register`, which registers bytes of a user, if the user and the disk have capacity for them. Other requests
+ * of the user wait until this is done.
  *
  * @throws LargeImageError 429 if the user has too many unfinished uploads, 507 if the quota or the disk has too little capacity.
  */

@@ -128,8 +128,8 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
   } else if (item !== null) await recountAround(context, item);
   // Caches detect from this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);
-  const { linkUrl: _linkUrl, ...kept } = before;
-  const file: FileDocument = { ...kept, ...changes };
+  const { linkUrl: _linkUrl, ...otherFields } = before;
+  const file: FileDocument = { ...otherFields, ...changes };
   await events.emit('file.saved', { file: { ...file }, created: false });
   return file;
 }

@@ -7,7 +7,7 @@ import { withTrashed } from '../trash/trash-mark.js';
 /** Key of the claim that a request has while it writes to an upload or completes it. */
 export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
 
-class WrittenMeanwhile extends Error {}
+class UploadInUse extends Error {}
 
 /**
  * Removes the record of an upload, then its bytes. A request that still writes to it notices this and removes its bytes. A file
@@ -15,11 +15,11 @@ class WrittenMeanwhile extends Error {}
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
   const { models, store, claims } = context;
-  const busy = { patienceMs: 0, busy: () => new WrittenMeanwhile() };
+  const busy = { patienceMs: 0, busy: () => new UploadInUse() };
   try {
     await claims.run(uploadClaim(upload._id), busy, () => unmakeFile(context, upload));
   } catch (error) {
-    if (!(error instanceof WrittenMeanwhile)) throw error;
+    if (!(error instanceof UploadInUse)) throw error;
   }
   await models.upload.deleteOne({ _id: upload._id });
   await store.discard(upload._id.toHexString());

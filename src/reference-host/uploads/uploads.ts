@@ -179,7 +179,7 @@ async function isEmpty(body: Readable): Promise<boolean> {
   return true;
 }
 
-/** Records the number of received bytes. @throws UnknownIdError if the upload was discarded meanwhile; its bytes are then removed. */
+/** Records the number of received bytes. @throws UnknownIdError if the upload was discarded while this request wrote to it; its bytes are then removed. */
 async function recordReceived({ models, store }: HostContext, _id: Types.ObjectId, received: number): Promise<void> {
   const { matchedCount } = await models.upload.updateOne({ _id }, { $set: { received, updated: new Date() } });
   if (matchedCount > 0) return;

@@ -55,11 +55,11 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
   const [index, count] = await Promise.all([positionIn(items, images, item._id, page), items.countDocuments(images)]);
   if (index >= count) throw new NotFoundError('Id is not an image');
   const at = async (position: number) => {
-    const found = items
+    const matches = items
       .find(images)
       .sort(sortOrder(page))
       .skip((position + count) % count);
-    const [image = item] = await found.limit(1).lean<ItemDocument[]>();
+    const [image = item] = await matches.limit(1).lean<ItemDocument[]>();
     return itemView(image);
   };
   return { first: () => at(0), next: () => at(index + 1), previous: () => at(index - 1), index, count };

@@ -87,8 +87,8 @@ describe('files that are served in place', () => {
     failures = [];
     const hashes = new ContentHashes({
       use: (work) => work(context),
-      found: (count) => (changed += count),
-      failed: (error) => failures.push(error),
+      onChanged: (count) => (changed += count),
+      onFailure: (error) => failures.push(error),
       signal: new AbortController().signal,
     });
     hashes.compare(served.uncompared);

@@ -86,8 +86,8 @@ describe('many served files', () => {
       scan: () => Promise.resolve({ files: 0, added: 0, moved: 0, changed: 0, missing: 0 }),
       folders: () => new Folders(names),
       paths: [],
-      found: () => undefined,
-      failed: (error) => expect.fail(String(error)),
+      onScan: () => undefined,
+      onFailure: (error) => expect.fail(String(error)),
       signal: stop.signal,
     });
     try {

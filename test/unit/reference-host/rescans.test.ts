@@ -29,8 +29,8 @@ describe('scans of served files', () => {
       },
       folders: () => new Set(existsSync(folder) ? [folder] : []),
       paths: [folder],
-      found: () => undefined,
-      failed: (error) => expect.fail(String(error)),
+      onScan: () => undefined,
+      onFailure: (error) => expect.fail(String(error)),
       signal: stop.signal,
     });
     await rescans.rescan();

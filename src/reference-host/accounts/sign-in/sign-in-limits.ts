@@ -65,8 +65,8 @@ export class SignInLimits {
   }
 
   /**
-   * Tries a password, if the limits allow it. A wrong password counts against three budgets: that of the login in the client's network, that of
-   * the network, and that of the login. If the user is known in the network, only the first counts, so that nobody can lock out a user from
+   * Tries a password, if the limits allow it. A wrong password counts against three budgets: the budget of the login in the client's network, the
+   * budget of the network, and the budget of the login. If the user is known in the network, only the first counts, so that nobody can lock out a user from
    * elsewhere. An attempt counts from its start and is uncounted if the password is right, so that simultaneous attempts cannot exceed a limit.
    *
    * @returns the user; `null` if there is no such user or the password is wrong
@@ -152,17 +152,17 @@ export class SignInLimits {
 
   /** @throws TooOftenError if a budget was exhausted a moment ago */
   #refuseExhausted(budget: Budget | null): void {
-    const seen = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
-    if (seen !== undefined) throw refusal(budget!, seen);
+    const retryAt = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
+    if (retryAt !== undefined) throw refusal(budget!, retryAt);
   }
 
   /** @throws TooOftenError if a budget is exhausted */
   async #check(budget: Budget): Promise<void> {
     this.#refuseExhausted(budget);
-    const found = await budget.limiter.get(budget.key);
-    if (found === null || found.consumedPoints < budget.limiter.points) return;
-    this.#exhausted.set(nameOf(budget), found, { ttl: Math.min(exhaustedMs, Math.max(1, found.msBeforeNext)) });
-    throw refusal(budget, found);
+    const state = await budget.limiter.get(budget.key);
+    if (state === null || state.consumedPoints < budget.limiter.points) return;
+    this.#exhausted.set(nameOf(budget), state, { ttl: Math.min(exhaustedMs, Math.max(1, state.msBeforeNext)) });
+    throw refusal(budget, state);
   }
 
   /** Takes one attempt from a budget. @throws TooOftenError if it is exhausted */

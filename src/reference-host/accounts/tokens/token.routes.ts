@@ -57,9 +57,9 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
       ),
     },
     async handle({ token }, context) {
-      const found = token === null ? null : await findToken(context, token);
-      if (found === null) return null;
-      const { created, expires, scope, userId, apiKeyId } = found;
+      const record = token === null ? null : await findToken(context, token);
+      if (record === null) return null;
+      const { created, expires, scope, userId, apiKeyId } = record;
       return replyWithSecret({ _id: token, created, expires, scope, ...(userId && { userId }), ...(apiKeyId && { apiKeyId }) });
     },
   }),

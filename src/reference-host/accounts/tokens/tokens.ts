@@ -74,8 +74,8 @@ export function issueAnonymousSession(context: HostContext): Promise<IssuedToken
 /** The record of a token; `null` if the token is unknown or has expired. */
 export async function findToken({ models }: HostContext, token: string): Promise<TokenDocument | null> {
   if (token.length !== tokenLength) return null;
-  const found = await models.token.findOne({ hash: hashOf(token) }).lean<TokenDocument>();
-  return found !== null && found.expires > new Date() ? found : null;
+  const record = await models.token.findOne({ hash: hashOf(token) }).lean<TokenDocument>();
+  return record !== null && record.expires > new Date() ? record : null;
 }
 
 /**
@@ -93,12 +93,12 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
   const { models } = context;
   const hashes = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
   const now = new Date();
-  const found = (await models.token.find({ hash: { $in: [...hashes.keys()] } }).lean<TokenDocument[]>()).filter(
+  const records = (await models.token.find({ hash: { $in: [...hashes.keys()] } }).lean<TokenDocument[]>()).filter(
     ({ expires }) => expires > now,
   );
-  const [users, keys] = await Promise.all([usersOf(context, found), keysOf(context, found)]);
+  const [users, keys] = await Promise.all([usersOf(context, records), keysOf(context, records)]);
   const callers = new Map<string, Caller>();
-  for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of found) {
+  for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of records) {
     const user = userId === null ? { id: null, admin: false } : users.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
     if (user === undefined) continue;
     if (apiKeyId !== null && !keys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;

@@ -81,12 +81,12 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       const user = await createUser(context, wish, principal.id === null ? 'stranger' : 'known');
       if (principal.id !== null) return userView(user, principal);
       await context.signInLimits.remember([user.login, user.email], address);
-      const own = userView(user, { id: user._id, admin: user.admin, groups: [], seesPrivate: true });
+      const view = userView(user, { id: user._id, admin: user.admin, groups: [], seesPrivate: true });
       const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
-      if (user.status !== 'enabled' || mustVerify) return own;
+      if (user.status !== 'enabled' || mustVerify) return view;
       const issued = await issueSignIn(context, user);
       const authToken = { token: issued.token, expires: issued.expires };
-      return replyWithSession(context, input, { ...own, authToken }, issued);
+      return replyWithSession(context, input, { ...view, authToken }, issued);
     },
   }),
   defineRoute({

@@ -18,9 +18,9 @@ export interface ContentHashesOptions {
   /** Uses the host that runs at the time. */
   use: <T>(work: (context: HostContext) => Promise<T>) => Promise<T>;
   /** Called with the number of files that were found to be changed. */
-  found: (changed: number) => void;
+  onChanged: (changed: number) => void;
   /** Called if files could not be compared. They are compared after a later scan. */
-  failed: (error: unknown) => void;
+  onFailure: (error: unknown) => void;
   signal: AbortSignal;
 }
 
@@ -48,19 +48,19 @@ export class ContentHashes {
   }
 
   async #compareAll(): Promise<void> {
-    const { signal, use, found, failed } = this.options;
+    const { signal, use, onChanged: found, onFailure: failed } = this.options;
     let changed = 0;
     try {
       while (this.#next.length > 0) {
         const ids = this.#next;
         this.#next = [];
-        for (const some of batches(ids, filesAtOnce)) {
-          const query = { _id: { $in: [...some] }, 'storage.kind': 'in-place' as const };
+        for (const batch of batches(ids, filesAtOnce)) {
+          const query = { _id: { $in: [...batch] }, 'storage.kind': 'in-place' as const };
           const files = await use(({ models }) => models.file.find(query).lean<FileInPlace[]>());
           for (const file of files) {
             signal.throwIfAborted();
-            const contents = await contentsOf(file, signal);
-            if (contents !== null && (await use((context) => store(context, file, contents)))) changed += 1;
+            const hash = await hashOf(file, signal);
+            if (hash !== null && (await use((context) => store(context, file, hash)))) changed += 1;
           }
         }
       }
@@ -72,16 +72,16 @@ export class ContentHashes {
 }
 
 /** A hash of all bytes of a file; `null` if it no longer matches its record, or cannot be read. The next scan handles that. */
-async function contentsOf({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
+async function hashOf({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
   try {
     const handle = await open(path, 'r');
     try {
       const isSame = async () => {
-        const found = await handle.stat();
-        return found.size === size && found.mtime.getTime() === modified?.getTime();
+        const stats = await handle.stat();
+        return stats.size === size && stats.mtime.getTime() === modified?.getTime();
       };
       if (!(await isSame())) return null;
-      const whole = createHash('sha256');
+      const hash = createHash('sha256');
       const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(pieceBytes, size ?? 0)));
       for (let position = 0; ;) {
         const started = performance.now();
@@ -89,10 +89,10 @@ async function contentsOf({ size, storage: { path, modified } }: FileInPlace, si
         if (count === 0) break;
         position += count;
         // It is computed in a thread, so the event loop is not occupied.
-        whole.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
+        hash.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
         await pause(idleShare * (performance.now() - started), undefined, { ref: false, signal });
       }
-      return (await isSame()) ? whole.digest('base64url') : null;
+      return (await isSame()) ? hash.digest('base64url') : null;
     } finally {
       await handle.close();
     }

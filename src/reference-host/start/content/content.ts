@@ -60,24 +60,24 @@ async function addFile(
   const path = await realpath(file.path);
   const existing = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
   const itemIds = existing.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
-  const there =
+  const existingItem =
     itemIds.length === 0
       ? null
       : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id }).setOptions(withTrashed);
-  if (there !== null) {
+  if (existingItem !== null) {
     for (const each of existing) await refreshFileInPlace(context, each);
-    return there._id;
+    return existingItem._id;
   }
   // An item of this name whose file no longer exists, because the data folder has moved, is the same item.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
-  const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
+  const oldFile = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
   if (
     item !== null &&
-    old?.storage.kind === 'in-place' &&
-    !(await isFile(old.storage.path)) &&
-    (await stat(path)).size === old.size
+    oldFile?.storage.kind === 'in-place' &&
+    !(await isFile(oldFile.storage.path)) &&
+    (await stat(path)).size === oldFile.size
   ) {
-    await models.file.updateOne({ _id: old._id }, { $set: { 'storage.path': path } });
+    await models.file.updateOne({ _id: oldFile._id }, { $set: { 'storage.path': path } });
     return item._id;
   }
   return (await file.register({ path, folder, itemName, creatorId })).item._id;

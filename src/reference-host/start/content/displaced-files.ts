@@ -8,7 +8,7 @@ export interface DisplacedFile {
   own: OwnFile;
   /** The records of the former file. */
   files: readonly KnownFile[];
-  /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the other file has replaced it. */
+  /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the file that is there now has replaced it. */
   isMoved?: boolean;
 }
 
@@ -25,7 +25,8 @@ export async function markMoved(displaced: DisplacedFile[], fresh: readonly OwnF
     takers.add(keyOf(each.own));
     for (const file of each.files) byFormer.set(former(file), each);
   }
-  // If a file replaced one that no longer exists, the path that it came from cannot take over items either. Such paths are appended during the loop.
+  // A path whose former file no longer exists keeps its items, so it cannot take over the items of the file that is there now. The path from which
+  // that file came is therefore checked again: it is appended during the loop.
   const unchecked = [...displaced];
   for await (const each of inTurns(unchecked)) {
     if (each.isMoved !== true || each.files.some((file) => takers.has(former(file)))) continue;

@@ -43,10 +43,10 @@ export class GoneFiles {
   async take({ inode, size, modified, digest }: FileFacts): Promise<KnownFile | null> {
     const state = stateKey(size, modified);
     if (!this.#byKey.has(state)) return null;
-    const found = this.#first(`${inode} ${state}`) ?? this.#first(`${await digest()} ${state}`);
-    if (found === undefined) return null;
-    this.#remove(found);
-    return found;
+    const file = this.#firstWith(`${inode} ${state}`) ?? this.#firstWith(`${await digest()} ${state}`);
+    if (file === undefined) return null;
+    this.#remove(file);
+    return file;
   }
 
   /** Removes and returns the files at a path. Copies of an item have separate records of the same file. */
@@ -56,7 +56,7 @@ export class GoneFiles {
     return files;
   }
 
-  #first(key: string): KnownFile | undefined {
+  #firstWith(key: string): KnownFile | undefined {
     const [first] = this.#byKey.get(key) ?? [];
     return first;
   }

@@ -22,7 +22,7 @@ export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: 
   const buckets = new Buckets();
   try {
     for (const from of prefixes) {
-      const listing = listed(await buckets.bucket(from.bucket), from, signal);
+      const listing = listObjects(await buckets.bucket(from.bucket), from, signal);
       await listing.next();
       await listing.return(undefined);
     }
@@ -32,7 +32,7 @@ export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: 
 }
 
 /** The objects below a prefix, a page at a time. @throws UsageError that says why they cannot be listed. */
-async function* listed(
+async function* listObjects(
   bucket: Bucket,
   { bucket: name, prefix }: BucketPrefix,
   signal?: AbortSignal,
@@ -66,7 +66,7 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
  */
 export async function addOwnBuckets(
   context: HostContext,
-  own: {
+  options: {
     prefixes: readonly BucketPrefix[];
     creatorId: Types.ObjectId | null;
     isPublic: boolean;
@@ -75,59 +75,59 @@ export async function addOwnBuckets(
     signal: AbortSignal;
   },
 ): Promise<{ files: number; missing: number }> {
-  if (own.prefixes.length === 0) return { files: 0, missing: 0 };
-  const { creatorId, signal } = own;
+  if (options.prefixes.length === 0) return { files: 0, missing: 0 };
+  const { creatorId, signal } = options;
   const collection = await ensureCollection(context, {
-    ...own,
+    ...options,
     name: 'Files in buckets',
     description: 'Files in buckets, served in place.',
   });
   let count = 0;
   let missing = 0;
-  for (const from of own.prefixes) {
+  for (const from of options.prefixes) {
     const bucket = await context.buckets.bucket(from.bucket);
-    const seen = new Set<string>();
+    const listedKeys = new Set<string>();
     const trees = new Map<string, ListedTree>();
     let names: readonly string[] = [];
     let objects: ObjectInPlace[] = [];
     const register = async () => {
-      const together = objects;
+      const batch = objects;
       objects = [];
-      if (together.length === 0) return;
+      if (batch.length === 0) return;
       const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
-      await registerObjects(context, folder, { bucket: from.bucket, creatorId, objects: together });
-      count += together.length;
+      await registerObjects(context, folder, { bucket: from.bucket, creatorId, objects: batch });
+      count += batch.length;
     };
-    const take = async (place: Place, object: ListedObject, digest?: string) => {
-      own.report();
+    const addObject = async (place: Place, object: ListedObject, digest?: string) => {
+      options.report();
       // Objects of a folder follow one another.
       if (objects.length >= filesTogether || place.names.join('/') !== names.join('/')) await register();
       ({ names } = place);
       objects.push({ object, itemName: place.name, tree: digest });
-      seen.add(object.key);
+      listedKeys.add(object.key);
     };
-    for await (const object of listed(bucket, from, signal)) {
+    for await (const object of listObjects(bucket, from, signal)) {
       signal.throwIfAborted();
       const path = `s3://${from.bucket}/${object.key}`;
       const reason = reasonAgainst(object) ?? reasonAgainstName(object.key);
       if (reason !== null) {
-        if (reason !== '') own.leftOut(path, reason);
+        if (reason !== '') options.leftOut(path, reason);
         continue;
       }
       const place = placeOf(object.key);
-      if (place.tree === undefined) await take(place, object);
+      if (place.tree === undefined) await addObject(place, object);
       else addToTree(trees, place.tree, object);
     }
     for (const [path, { description, digest }] of trees) {
-      if (description !== null) await take(nameAndFolders(path), description, digest.toString());
+      if (description !== null) await addObject(nameAndFolders(path), description, digest.toString());
     }
     await register();
-    missing += await markMissing(context, from, seen);
+    missing += await markMissing(context, from, listedKeys);
   }
   return { files: count, missing };
 }
 
-/** Why no folders and items can have the names in a key; `null` where they can. */
+/** The reason why folders and items cannot have the names in a key; `null` if they can. */
 function reasonAgainstName(key: string): string | null {
   try {
     for (const name of key.split('/')) checkedName('Item', name);
@@ -137,7 +137,7 @@ function reasonAgainstName(key: string): string | null {
   }
 }
 
-/** Where an item goes. */
+/** The folders and the name of an item. */
 interface Place {
   names: string[];
   name: string;
@@ -155,7 +155,7 @@ function nameAndFolders(path: string): Place {
   return { names: names.slice(0, -1), name: names.at(-1)! };
 }
 
-/** Where the item of an object goes; for the parts of a Zarr the path of its folder. */
+/** The place of an object's item. For an object of a Zarr, `tree` is the path of the Zarr's folder. */
 function placeOf(key: string): Place & { tree?: string } {
   const place = nameAndFolders(key);
   const at = place.names.findIndex(isZarrName);

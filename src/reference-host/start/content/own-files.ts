@@ -56,7 +56,7 @@ interface Walk extends OwnFilesOptions {
 
 /**
  * Lists these files and, for folders, all files below them; of a folder `*.zarr` only its description, as one file. Names that
- * start with a dot are left out, except those of Zarr, and so are links to visited folders, and links that lead out of these paths.
+ * start with a dot are left out, except names that Zarr uses. Links to visited folders, and links that lead out of these paths, are left out too.
  * Single files go into the folder `Files`, folders keep their names.
  */
 export async function* ownFiles(paths: readonly string[], walkOptions: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
@@ -78,12 +78,12 @@ export async function* ownFiles(paths: readonly string[], walkOptions: OwnFilesO
 /** The files in a folder whose path has no links: of a Zarr the description, otherwise all files below it. */
 async function* filesIn(real: string, above: string[], options: Walk): AsyncGenerator<OwnFile> {
   if (isZarrName(real)) {
-    const found = await descriptionIn(real);
-    if (found !== null) {
+    const description = await descriptionIn(real);
+    if (description !== null) {
       if (!options.seen.has(real)) {
         // A Zarr that is named on the command line goes with the single files.
         const tree = await treeDigestOf(real, options.signal);
-        yield { ...found, folders: above.length === 0 ? ['Files'] : above, name: basename(real), isTree: true, tree };
+        yield { ...description, folders: above.length === 0 ? ['Files'] : above, name: basename(real), isTree: true, tree };
       }
       options.seen.add(real);
       return;
@@ -109,10 +109,10 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
   try {
     for await (const entries of inParts(await opendir(real, { bufferSize: namesAtOnce }), namesAtOnce)) {
       const names = entries.map(({ name }) => name).filter(isShownName);
-      for (const some of batches(names.sort(), statsAtOnce)) {
-        const paths = some.map((name) => join(real, name));
-        const found = await Promise.allSettled(paths.map((path) => lstat(path)));
-        for (const [index, path] of paths.entries()) yield* filesAt(path, found[index]!, folders, options);
+      for (const batch of batches(names.sort(), statsAtOnce)) {
+        const paths = batch.map((name) => join(real, name));
+        const states = await Promise.allSettled(paths.map((path) => lstat(path)));
+        for (const [index, path] of paths.entries()) yield* filesAt(path, states[index]!, folders, options);
       }
     }
   } catch (error) {
@@ -122,27 +122,27 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
   }
 }
 
-/** The file at a path, or the files in the folder at that path. @param found the state of the path, or why it cannot be read */
+/** The file at a path, or the files in the folder at that path. @param state the state of the path, or why it cannot be read */
 async function* filesAt(
   path: string,
-  found: PromiseSettledResult<Stats>,
+  state: PromiseSettledResult<Stats>,
   folders: string[],
   options: Walk,
 ): AsyncGenerator<OwnFile> {
   const name = basename(path);
   try {
-    if (found.status === 'rejected') {
-      // A file that was removed after its folder was listed is not worth a line of log.
-      if ((found.reason as NodeJS.ErrnoException).code === 'ENOENT' && !hasLostBytes(path)) return;
-      throw found.reason;
+    if (state.status === 'rejected') {
+      // A file that was removed after its folder was listed is not reported.
+      if ((state.reason as NodeJS.ErrnoException).code === 'ENOENT' && !hasLostBytes(path)) return;
+      throw state.reason;
     }
-    const own = found.value;
-    const target = own.isSymbolicLink() ? await realpath(path) : path;
+    const linkStats = state.value;
+    const target = linkStats.isSymbolicLink() ? await realpath(path) : path;
     if (target !== path && !isBelow(target, options.roots)) {
       options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
       return;
     }
-    const stats = target === path ? own : await stat(target);
+    const stats = target === path ? linkStats : await stat(target);
     if (stats.isFile()) yield { path: target, folders, name, isTree: false, stats };
     else if (stats.isDirectory() && isZarrName(name)) yield* filesIn(target, folders, options);
     else if (stats.isDirectory()) yield* filesBelow(target, [...folders, name], options);

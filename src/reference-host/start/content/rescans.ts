@@ -18,7 +18,7 @@ const watchedPerTurn = 100;
 export class Rescans {
   readonly #inOrder = pLimit(1);
   readonly #watchers = new Map<string, FSWatcher>();
-  readonly #above: FSWatcher[] = [];
+  readonly #parentWatchers: FSWatcher[] = [];
   #waiting: Promise<ScanCounts> | null = null;
   #settling: NodeJS.Timeout | null = null;
   #next: NodeJS.Timeout | null = null;
@@ -28,12 +28,12 @@ export class Rescans {
       scan(): Promise<ScanCounts>;
       /** Folders to watch, after a scan. */
       folders(): ReadonlySet<string>;
-      /** Paths that are served, whose coming and going is noticed. A folder does not say that it has been moved itself. */
+      /** The served paths. Their parent folders are watched, because watching a folder does not tell that the folder itself was moved. */
       paths: readonly string[];
       /** Called with the result of a scan that was not requested. */
-      found(counts: ScanCounts): void;
+      onScan(counts: ScanCounts): void;
       /** Called with the error of a scan that was not requested. */
-      failed(error: unknown): void;
+      onFailure(error: unknown): void;
       signal: AbortSignal;
     },
   ) {}
@@ -52,32 +52,32 @@ export class Rescans {
     const { signal } = this.options;
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#end(), { once: true });
-    this.#watchAbove();
+    this.#watchParents();
     void this.#watch();
     this.#schedule(everyMs);
   }
 
   /** Watches the folders that contain the served paths, for changes of these paths only. */
-  #watchAbove(): void {
+  #watchParents(): void {
     for (const path of this.options.paths) {
       try {
         const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
           if (name === null || name === basename(path)) this.#changed();
         });
         watcher.on('error', () => watcher.close());
-        this.#above.push(watcher);
+        this.#parentWatchers.push(watcher);
       } catch {
-        // The files are checked every minute all the same.
+        // The files are checked every minute anyway.
       }
     }
   }
 
-  async #look(): Promise<void> {
+  async #scanAndWatch(): Promise<void> {
     const started = Date.now();
     try {
-      this.options.found(await this.rescan());
+      this.options.onScan(await this.rescan());
     } catch (error) {
-      if (!this.options.signal.aborted) this.options.failed(error);
+      if (!this.options.signal.aborted) this.options.onFailure(error);
     }
     await this.#watch();
     if (this.options.signal.aborted) return;
@@ -86,7 +86,7 @@ export class Rescans {
 
   #schedule(delayMs: number): void {
     if (this.#next !== null) clearTimeout(this.#next);
-    this.#next = setTimeout(() => void this.#look(), delayMs).unref();
+    this.#next = setTimeout(() => void this.#scanAndWatch(), delayMs).unref();
   }
 
   /** Watches the folders of the last scan. Many are watched in several turns of the event loop. */
@@ -131,14 +131,14 @@ export class Rescans {
     else {
       this.#settling = setTimeout(() => {
         this.#settling = null;
-        void this.#look();
+        void this.#scanAndWatch();
       }, settleMs).unref();
     }
   }
 
   #end(): void {
     for (const timer of [this.#settling, this.#next]) if (timer !== null) clearTimeout(timer);
-    for (const watcher of [...this.#watchers.values(), ...this.#above]) watcher.close();
+    for (const watcher of [...this.#watchers.values(), ...this.#parentWatchers]) watcher.close();
     this.#watchers.clear();
   }
 }

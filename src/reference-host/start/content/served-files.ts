@@ -44,7 +44,7 @@ export interface ServedFilesOptions {
 
 /** Files of a folder that are made items together. */
 export const filesTogether = 100;
-/** Groups of them at the same time: one waits for the database while the other is opened. */
+/** Number of groups of files at the same time: the files of one are opened while the other waits for the database. */
 const groupsAtOnce = 2;
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
@@ -73,7 +73,7 @@ export class ServedFiles {
     const fresh: OwnFile[] = [];
     const seen = new Set<string>();
     const folders = new Set<string>();
-    const back: Types.ObjectId[] = [];
+    const presentItemIds: Types.ObjectId[] = [];
     const uncompared: Types.ObjectId[] = [];
     const displaced: DisplacedFile[] = [];
     const walk = {
@@ -83,7 +83,7 @@ export class ServedFiles {
     };
     const update = async (own: OwnFile, files: readonly KnownFile[]) => {
       for (const file of files) {
-        if (file.itemId !== null) back.push(file.itemId);
+        if (file.itemId !== null) presentItemIds.push(file.itemId);
         const isBefore = isAsBefore(file, own);
         if (!isBefore || needsComparison(file)) uncompared.push(file._id);
         if (!isBefore) counts.changed += await refresh(context, file, own);
@@ -110,7 +110,7 @@ export class ServedFiles {
     }
     this.folders = folders;
     this.#uncompared = uncompared;
-    await setMissing(context, back, null);
+    await setMissing(context, presentItemIds, null);
     const missing = await goneFiles(filesByPath, seen, signal);
     for await (const { files, isMoved } of inTurns(displaced)) {
       if (isMoved) for (const file of files) missing.add(file);
@@ -130,39 +130,39 @@ export class ServedFiles {
   ): Promise<void> {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
-    // A folder and one in it would otherwise both create the upper one, and one of them would fail.
-    const inOrder = pLimit(1);
+    // Otherwise, two calls could create the same parent folder at the same time, and one of them would fail.
+    const oneAtATime = pLimit(1);
     const folderOf = (names: readonly string[]) => {
       const key = names.join('/');
-      const found = folders.get(key) ?? inOrder(() => ensureFolder(context, collection, names, creatorId));
-      folders.set(key, found);
-      return found;
+      const folder = folders.get(key) ?? oneAtATime(() => ensureFolder(context, collection, names, creatorId));
+      folders.set(key, folder);
+      return folder;
     };
     let done = 0;
     const report = (files: number) => this.options.progress((done += files), fresh.length);
-    const others: OwnFile[] = [];
+    const remaining: OwnFile[] = [];
     const renamed: Renamed[] = [];
     for await (const own of inTurns(fresh)) {
       signal.throwIfAborted();
       const moved = await this.#attempt([own], async () => missing.take(factsOf(own)), signal);
       if (moved === undefined) report(1);
-      else if (moved === null) others.push(own);
+      else if (moved === null) remaining.push(own);
       else {
         const copies = missing.takeAt(moved.storage.path);
-        if (moved.storage.path === own.path) await this.#replaced(context, own, [moved, ...copies], counts);
+        if (moved.storage.path === own.path) await this.#updateReplaced(context, own, [moved, ...copies], counts);
         else {
-          renamed.push(...(await follow(context, { moved, copies }, own, await folderOf(own.folders))));
+          renamed.push(...(await moveItem(context, { moved, copies }, own, await folderOf(own.folders))));
           counts.moved += 1;
         }
         report(1);
       }
     }
-    await nameAgain(context, renamed);
+    await retryNames(context, renamed);
     const byFolder = new Map<string, OwnFile[]>();
-    for await (const own of inTurns(others)) {
+    for await (const own of inTurns(remaining)) {
       const replaced = missing.takeAt(own.path);
       if (replaced.length > 0) {
-        await this.#replaced(context, own, replaced, counts);
+        await this.#updateReplaced(context, own, replaced, counts);
         report(1);
         continue;
       }
@@ -172,7 +172,7 @@ export class ServedFiles {
       else inFolder.push(own);
     }
     const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]).values();
-    const work = async () => {
+    const addGroups = async () => {
       for (const files of groups) {
         signal.throwIfAborted();
         const added = await this.#attempt(files, () => this.#add(context, files, folderOf), signal);
@@ -180,15 +180,15 @@ export class ServedFiles {
         report(files.length);
       }
     };
-    await Promise.all(Array.from({ length: groupsAtOnce }, work));
+    await Promise.all(Array.from({ length: groupsAtOnce }, addGroups));
   }
 
   #compareLater(files: readonly { _id: Types.ObjectId }[]): void {
     for (const { _id } of files) this.#uncompared.push(_id);
   }
 
-  /** Updates the items of a path at which another file was found. */
-  async #replaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
+  /** Updates the items of a path at which a different file was found. */
+  async #updateReplaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
     for (const file of files) counts.changed += await refresh(context, file, own);
     this.#compareLater(files);
     await setMissing(
@@ -215,7 +215,7 @@ export class ServedFiles {
     return newFiles.length;
   }
 
-  /** Does work on files, and leaves these out if it fails because of them: `undefined`. */
+  /** Does work on files. If it fails because of these files, they are left out, and the result is `undefined`. */
   async #attempt<T>(files: readonly OwnFile[], work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     try {
       return await work();
@@ -226,7 +226,7 @@ export class ServedFiles {
     }
   }
 
-  /** Leaves files out because of an error. A name that no item may have, or a file that is gone again, is no reason to leave out the rest. */
+  /** Leaves files out because of an error. A file that no longer exists, or whose name no item may have, must not keep other files from being served. */
   #leaveOutFor(error: unknown, files: readonly OwnFile[]): void {
     const { code } = error as { code?: unknown };
     if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
@@ -254,7 +254,7 @@ async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFil
   return byPath;
 }
 
-/** Updates the record of a file. @returns 1 if its content has changed; 0 also if it was removed again */
+/** Updates the record of a file. @returns 1 if its content has changed; 0 if not, or if the file no longer exists */
 async function refresh(context: HostContext, file: KnownFile, { tree }: OwnFile): Promise<0 | 1> {
   return (await refreshFileInPlace(context, file as FileInPlace, tree).catch(() => false)) ? 1 : 0;
 }
@@ -298,8 +298,8 @@ interface Renamed {
   name: string;
 }
 
-/** Tries names again that other items had when they were given, because files may have exchanged their names. */
-async function nameAgain(context: HostContext, renamed: readonly Renamed[]): Promise<void> {
+/** Renames items whose new names were taken by other items. Files may have exchanged their names, so the names may be free now. */
+async function retryNames(context: HostContext, renamed: readonly Renamed[]): Promise<void> {
   for (const { itemId, name } of renamed) {
     const item = await context.models.item.findById(itemId).lean<ItemDocument>();
     if (item !== null && item.name !== name) await updateItem(context, item, { name });
@@ -311,7 +311,7 @@ async function nameAgain(context: HostContext, renamed: readonly Renamed[]): Pro
  *
  * @returns the item, if its name was taken
  */
-async function follow(
+async function moveItem(
   context: HostContext,
   { moved, copies }: { moved: KnownFile; copies: readonly KnownFile[] },
   own: OwnFile,
@@ -354,8 +354,8 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   for await (const id of inTurns(ids)) {
     if (marked.has(id.toHexString()) === (since === null)) wrong.push(id);
   }
-  for (const some of batches(wrong)) {
-    const _id = { $in: [...some] };
+  for (const batch of batches(wrong)) {
+    const _id = { $in: [...batch] };
     if (since === null) await models.item.updateMany({ _id }, { $unset: { fileMissing: 1 } });
     else await models.item.updateMany({ _id, fileMissing: null }, { $set: { fileMissing: since } });
   }

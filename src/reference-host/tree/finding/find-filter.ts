@@ -57,8 +57,8 @@ function phrasesOf(search: string): SearchPhrase[] {
 /** Words consist of letters and digits, so they can be parts of regular expressions as they are. */
 function conditionsOf({ field, words, isOpen }: SearchPhrase): Condition[] {
   const start = field === null ? '' : `${field}:`;
-  const whole = isOpen ? words.slice(0, -1) : words;
-  const conditions: Condition[] = whole.map((word) => ({ terms: `${start}${word}` }));
+  const completeWords = isOpen ? words.slice(0, -1) : words;
+  const conditions: Condition[] = completeWords.map((word) => ({ terms: `${start}${word}` }));
   if (isOpen) conditions.push({ terms: { $regex: `^${words.at(-1)!}` } });
   if (words.length > 1) {
     const line = field === null ? '' : `\n${field}:[^\n]*`;

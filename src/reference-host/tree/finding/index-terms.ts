@@ -18,8 +18,8 @@ export function unindexedMark(): { unindexed: Types.ObjectId } {
 }
 
 /**
- * Writes the terms of a document that was changed with {@link unindexedMark}. If it was changed again meanwhile, the later change
- * writes them. If the process ends before, the next sweep does.
+ * Writes the terms of a document that was changed with {@link unindexedMark}. If it has been changed again since, the later change
+ * writes them. If the process ends first, the next sweep writes them.
  */
 export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model<D>, document: D): Promise<void> {
   // All models with terms share these fields.
@@ -43,8 +43,8 @@ export async function indexMissingTerms(models: readonly Model<never>[], signal:
   let count = 0;
   for (const model of models as unknown as Model<Indexed>[]) {
     for (const filter of [{ unindexed: { $exists: true } }, { phrases: { $exists: false } }]) {
-      const found = model.find(filter, null, withoutReadLimit).lean();
-      for await (const document of eachInSlices<Indexed>(found)) {
+      const documents = model.find(filter, null, withoutReadLimit).lean();
+      for await (const document of eachInSlices<Indexed>(documents)) {
         signal.throwIfAborted();
         await indexTerms(model, document);
         count++;

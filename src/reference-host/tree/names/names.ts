@@ -119,5 +119,5 @@ async function numberedNames({ models }: HostContext, parentId: Types.ObjectId, 
     models.item.find({ folderId: parentId, lowerName }, { name: 1 }).lean(),
     models.folder.find({ parentId, lowerName }, { name: 1 }).lean(),
   ]);
-  return new Set([...items, ...folders].map((found) => found.name));
+  return new Set([...items, ...folders].map((document) => document.name));
 }

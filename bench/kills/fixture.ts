@@ -1,21 +1,21 @@
 import sharp from 'sharp';
 import type { Caller } from './caller.js';
 import type { Random } from './random.js';
-import type { Victim } from './victim.js';
-import type { Ground } from './writers.js';
+import type { KillableServer } from './killable-server.js';
+import type { Fixture } from './writers.js';
 
-const edited = 2000;
+const elementCount = 2000;
 const side = 700;
 
 /** Creates the data that the writers work on, in an empty host, before anything is killed. */
-export async function prepareGround(parts: { caller: Caller; server: Victim; random: Random }): Promise<Ground> {
+export async function prepareFixture(parts: { caller: Caller; server: KillableServer; random: Random }): Promise<Fixture> {
   const { caller } = parts;
   const person = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
-  const { _id: userId, authToken } = await caller.ok('POST', '/user', person);
+  const { _id: userId, authToken } = await caller.request('POST', '/user', person);
   caller.token = (authToken as { token: string }).token;
-  const { _id: collection } = await caller.ok('POST', '/collection', { name: 'bench' });
+  const { _id: collection } = await caller.request('POST', '/collection', { name: 'bench' });
   const folder = async (name: string, parentType = 'collection', parentId = collection) =>
-    (await caller.ok('POST', '/folder', { parentType, parentId, name }))._id;
+    (await caller.request('POST', '/folder', { parentType, parentId, name }))._id;
   const [uploads, configurations, pictures, top] = [
     await folder('uploads'),
     await folder('configurations'),
@@ -31,12 +31,12 @@ export async function prepareGround(parts: { caller: Caller; server: Victim; ran
   const images: string[] = [];
   for (const name of ['a.tif', 'b.tif']) {
     const query = { parentType: 'folder', parentId: pictures, name, size: picture.length };
-    images.push(String((await caller.ok('POST', '/file', query, picture)).itemId));
+    images.push(String((await caller.request('POST', '/file', query, picture)).itemId));
   }
-  const elements = Array.from({ length: edited }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
+  const elements = Array.from({ length: elementCount }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
   const body = JSON.stringify({ name: 'edited', elements });
-  const { _id: annotation } = await caller.ok('POST', '/annotation', { itemId: images[0]! }, body);
-  const stored = (await caller.ok('GET', `/annotation/${annotation}`)).annotation as { elements: { id: string }[] };
+  const { _id: annotation } = await caller.request('POST', '/annotation', { itemId: images[0]! }, body);
+  const stored = (await caller.request('GET', `/annotation/${annotation}`)).annotation as { elements: { id: string }[] };
   const elementIds = stored.elements.map(({ id }) => id);
   return { ...parts, userId, uploads, configurations, tree, images, annotation, elementIds };
 }

@@ -14,7 +14,7 @@ export interface Swept {
 const maxStarts = 10;
 
 /** A process that is killed and started again and again. */
-export class Victim {
+export class KillableServer {
   #child: ChildProcess | null = null;
   #up: Promise<string> = Promise.reject(new Error('It was never started.'));
   /** When it, and the database that it needs, were last ready, by `performance.now()`. */
@@ -38,7 +38,7 @@ export class Victim {
   async address(): Promise<string> {
     for (;;) {
       const waited = this.#up;
-      // One that has given up is started again.
+      // A process that gave up is started again.
       const address = await waited.catch(() => pause(100).then(() => null));
       if (waited === this.#up && address !== null) return address;
     }
@@ -91,7 +91,7 @@ export class Victim {
     await next;
   }
 
-  /** Ends it for good, as Ctrl-C in a terminal does. */
+  /** Ends it without starting another one. */
   async end(): Promise<void> {
     const child = this.#child;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
