@@ -48,9 +48,9 @@ export async function* exportComments(
   else yield format === 'json' ? '[' : '{"type":"FeatureCollection","features":[';
   let separator = '';
   for await (const part of inParts(eachComment(model, itemId), commentsAtOnce)) {
-    for (const comment of await views.all(part, caller)) {
+    for (const comment of await views.viewsOf(part, caller)) {
       if (format === 'csv') yield csvRow(comment);
-      else yield `${separator}${JSON.stringify(format === 'json' ? exported(comment) : feature(comment))}`;
+      else yield `${separator}${JSON.stringify(format === 'json' ? exportedMembers(comment) : featureOf(comment))}`;
       separator = ',\n';
       if (isSliceOver()) await nextSlice();
     }
@@ -67,12 +67,12 @@ async function* eachComment(model: CommentModel, itemId: string) {
 }
 
 /** A comment without the members that only the page of a caller needs. */
-function exported({ own: _own, unread: _unread, version: _version, ...comment }: ShownComment) {
+function exportedMembers({ own: _own, unread: _unread, version: _version, ...comment }: ShownComment) {
   return toWire(comment) as Record<string, unknown>;
 }
 
-function feature(comment: ShownComment) {
-  const { _id: id, place, ...properties } = exported(comment);
+function featureOf(comment: ShownComment) {
+  const { _id: id, place, ...properties } = exportedMembers(comment);
   const { x, y, frame } = (place ?? {}) as { x?: number; y?: number; frame?: number };
   const geometry = place === null ? null : { type: 'Point', coordinates: [x, y] };
   return { type: 'Feature', id, geometry, properties: { ...properties, ...(frame !== undefined && { frame }) } };
@@ -83,11 +83,11 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
     comment: _id,
     thread: threadId ?? _id,
     state: threadId === null ? state : null,
-    author: harmless(author?.login),
-    name: harmless(author?.name),
+    author: withoutFormula(author?.login),
+    name: withoutFormula(author?.name),
     created: formatDate(created),
     edited: edited && formatDate(edited),
-    'resolved by': harmless(resolved?.by?.login),
+    'resolved by': withoutFormula(resolved?.by?.login),
     'resolved at': resolved && formatDate(resolved.at),
     x: place?.x,
     y: place?.y,
@@ -95,13 +95,13 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
     annotation: shape?.annotationId,
     element: shape?.elementId,
     mentions: mentions.map(({ login }) => login).join(' ') || null,
-    text: harmless(text),
+    text: withoutFormula(text),
   };
   return `${columns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
 }
 
-/** A text that programs for spreadsheets do not take for a formula. Anybody who may annotate can write one. */
-function harmless(text: string | null | undefined): string | null {
+/** Marks a text that a spreadsheet program would run as a formula. Everybody who may annotate could write one. */
+function withoutFormula(text: string | null | undefined): string | null {
   return text == null ? null : /^[=+\-@\t]/.test(text) ? `'${text}` : text;
 }
 

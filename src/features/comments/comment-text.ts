@@ -20,7 +20,7 @@ const membersOf = {
 type Json = Readonly<Record<string, unknown>>;
 
 /** @throws InvalidError for unknown members of a comment or of its parts. */
-export function refuseOthers(sent: Json, what: keyof typeof membersOf): void {
+export function refuseUnknownMembers(sent: Json, what: keyof typeof membersOf): void {
   const members: readonly string[] = membersOf[what];
   const other = Object.keys(sent).find((name) => !members.includes(name));
   if (other === undefined) return;
@@ -54,7 +54,7 @@ export function loginsIn(text: string): string[] {
 export function readPlace(sent: unknown): CommentPlace | null {
   if (sent === undefined || sent === null) return null;
   if (!isObject(sent)) throw new InvalidError('place must be an object with x and y.', 'place');
-  refuseOthers(sent, 'place');
+  refuseUnknownMembers(sent, 'place');
   const { x, y, frame } = sent;
   for (const value of [x, y]) {
     if (typeof value === 'number' && Math.abs(value) <= maxCoordinate) continue;
@@ -72,7 +72,7 @@ export function readPlace(sent: unknown): CommentPlace | null {
 export function readShape(sent: unknown): CommentShape | null {
   if (sent === undefined || sent === null) return null;
   if (!isObject(sent)) throw new InvalidError('shape must be an object with annotationId and elementId.', 'shape');
-  refuseOthers(sent, 'shape');
+  refuseUnknownMembers(sent, 'shape');
   const read = (name: keyof CommentShape) => {
     const id = sent[name];
     if (typeof id !== 'string' || !isId(id)) throw new InvalidError(`${name} of shape must be an id.`, 'shape');

@@ -16,8 +16,8 @@ export interface ShownPerson {
   name: string | null;
 }
 
-/** Facts from other collections that a caller may see: names of users by id, and which shapes exist. */
-interface Seen {
+/** Data from other collections for comments: users by id and existing shapes, as far as the caller can see them, and numbers of replies. */
+interface ViewContext {
   people: ReadonlyMap<string, ShownPerson>;
   shapes: ReadonlySet<string>;
   replies: ReadonlyMap<string, number>;
@@ -34,13 +34,13 @@ export class CommentViews {
     },
   ) {}
 
-  async one(comment: CommentDocument, caller: Caller | null) {
-    const [view] = await this.all([comment], caller);
+  async viewOf(comment: CommentDocument, caller: Caller | null) {
+    const [view] = await this.viewsOf([comment], caller);
     return view!;
   }
 
-  /** In the order of the comments. */
-  async all(comments: readonly CommentDocument[], caller: Caller | null) {
+  /** The views of comments, in the same order. */
+  async viewsOf(comments: readonly CommentDocument[], caller: Caller | null) {
     const threads = comments.filter(({ threadId }) => threadId === null).map(({ _id }) => _id);
     const [people, shapes, replies] = await Promise.all([
       this.#people(comments, caller),
@@ -76,28 +76,28 @@ export class CommentViews {
           shape.elementId,
         ]);
     }
-    const seen = new Set<string>();
+    const visibleShapes = new Set<string>();
     await mapConcurrently([...elementIdsByAnnotation], annotationsAtOnce, async ([annotationId, elementIds]) => {
       try {
         const annotation = await writer.load(annotationId, 0, caller);
         for (const elementId of (await store.find(annotation.elements, elementIds)).keys())
-          seen.add(keyOf({ annotationId, elementId }));
+          visibleShapes.add(keyOf({ annotationId, elementId }));
       } catch (error) {
         // The annotation was deleted, or the caller cannot see it.
-        if (!(error instanceof LargeImageError) || !absent.has(error.code)) throw error;
+        if (!(error instanceof LargeImageError) || !notVisibleCodes.has(error.code)) throw error;
       }
     });
-    return seen;
+    return visibleShapes;
   }
 }
 
-const absent: ReadonlySet<string> = new Set(['unknown-id', 'not-found', 'access-denied']);
+const notVisibleCodes: ReadonlySet<string> = new Set(['unknown-id', 'not-found', 'access-denied']);
 
 function keyOf({ annotationId, elementId }: CommentShape): string {
   return `${annotationId} ${elementId}`;
 }
 
-function view(comment: CommentDocument, { people, shapes, replies, caller }: Seen) {
+function view(comment: CommentDocument, { people, shapes, replies, caller }: ViewContext) {
   const { _id, itemId, threadId, text, place, shape, authorId, created, edited, version, resolved, mentions } = comment;
   const person = (id: string | null): ShownPerson | null =>
     id === null ? null : (people.get(id) ?? { id, login: null, name: null });

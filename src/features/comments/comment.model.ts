@@ -36,21 +36,21 @@ export interface CommentDocument {
   edited: Date | null;
   version: number;
   resolved: { userId: string | null; at: Date } | null;
-  /** When the first comment of a thread was deleted whose replies were kept. */
+  /** When the comment was deleted. Only for first comments of threads, whose replies were kept. */
   deleted?: Date;
   /** Number of replies. It may be too large after a process was killed, but never too small, so that no reply can lose its thread. */
   replies: number;
-  /** Users that the text mentions, with the logins that they had then. */
+  /** Users that the text mentions, with their logins when it was written. */
   mentions: { id: string; login: string }[];
   /** Other users who wrote in the thread before. */
   answers: string[];
   /** Users with this comment in their inbox: {@link mentions} and {@link answers}. */
   to: string[];
-  /** Users who have not read it. Only those in {@link to} count. */
+  /** Users who have not read the comment. Users who are not in {@link to} are ignored. */
   unread: string[];
 }
 
-/** The fields that its author chooses. */
+/** The fields of a comment that its author can change. */
 export type CommentContent = Pick<CommentDocument, 'text' | 'mentions'>;
 
 /** State of a thread in a list. */
@@ -122,15 +122,15 @@ export class CommentModel {
     return stored;
   }
 
-  /** Stores a reply. @returns `null` if the thread no longer exists, or has this many replies. */
+  /** Stores a reply. @returns `null` if the thread no longer exists, or has `maxReplies` replies. */
   async insertReply(
     threadId: Types.ObjectId,
     comment: Omit<CommentDocument, '_id' | 'threadId' | 'replies'>,
     maxReplies: number,
   ): Promise<CommentDocument | null> {
     // The thread counts the reply first: a thread that has replies is not removed.
-    const counted = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
-    if (counted.matchedCount === 0) return null;
+    const result = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
+    if (result.matchedCount === 0) return null;
     step('comment:counted');
     const stored = { ...comment, _id: this.#newId(), threadId, replies: 0 };
     await this.#model.collection.insertOne(stored);
@@ -138,11 +138,11 @@ export class CommentModel {
   }
 
   /** Changes the text of a comment. @returns `null` if it no longer exists, or is not at this version. */
-  edit(id: Types.ObjectId, version: number, content: CommentContent, added: readonly string[], to: readonly string[]) {
+  edit(id: Types.ObjectId, version: number, content: CommentContent, newRecipients: readonly string[], to: readonly string[]) {
     const change = {
       $set: { ...content, to, edited: new Date() },
       $inc: { version: 1 },
-      $addToSet: { unread: { $each: added } },
+      $addToSet: { unread: { $each: newRecipients } },
     };
     const from = { _id: id, version, deleted: null } as QueryFilter<CommentDocument>;
     return this.#model.findOneAndUpdate(from, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
@@ -179,8 +179,8 @@ export class CommentModel {
     { limit, offset }: Part,
   ): Promise<{ threads: CommentDocument[]; total: number }> {
     const query = threadsOf(itemId, state);
-    const found = this.#model.find(query).sort({ _id: -1 }).skip(offset).limit(limit).lean();
-    return { threads: await readInSlices<CommentDocument>(found), total: await this.#model.countDocuments(query) };
+    const cursor = this.#model.find(query).sort({ _id: -1 }).skip(offset).limit(limit).lean();
+    return { threads: await readInSlices<CommentDocument>(cursor), total: await this.#model.countDocuments(query) };
   }
 
   /** All threads of an item, oldest first, as they are consumed. */
@@ -200,11 +200,11 @@ export class CommentModel {
 
   /** Number of replies of each thread. Threads without any are missing. */
   async countReplies(threadIds: readonly Types.ObjectId[]): Promise<Map<string, number>> {
-    const found = await this.#model.aggregate<{ _id: Types.ObjectId; count: number }>([
+    const rows = await this.#model.aggregate<{ _id: Types.ObjectId; count: number }>([
       { $match: { threadId: { $in: [...threadIds] } } },
       { $group: { _id: '$threadId', count: { $sum: 1 } } },
     ]);
-    return new Map(found.map(({ _id, count }) => [idText(_id), count]));
+    return new Map(rows.map(({ _id, count }) => [idText(_id), count]));
   }
 
   /** A part of the replies of a thread, oldest first. */
@@ -217,19 +217,19 @@ export class CommentModel {
     return eachInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
   }
 
-  /** Ids of those who have replied in a thread. */
+  /** Ids of the users who have replied in a thread. */
   async repliers(threadId: Types.ObjectId): Promise<string[]> {
     return (await this.#model.distinct('authorId', { threadId })).flatMap((id) => id ?? []);
   }
 
   /** The newest comments for a user. */
   inboxHeads(userId: string, limit: number): Promise<InboxHead[]> {
-    const found = this.#model.find({ to: userId }, { itemId: 1, unread: 1 }).sort({ _id: -1 }).limit(limit).lean();
-    return readInSlices<InboxHead>(found);
+    const cursor = this.#model.find({ to: userId }, { itemId: 1, unread: 1 }).sort({ _id: -1 }).limit(limit).lean();
+    return readInSlices<InboxHead>(cursor);
   }
 
   /** Comments by id, newest first. */
-  some(ids: readonly Types.ObjectId[]): Promise<CommentDocument[]> {
+  findByIds(ids: readonly Types.ObjectId[]): Promise<CommentDocument[]> {
     return readInSlices(
       this.#model
         .find({ _id: { $in: [...ids] } })
@@ -238,14 +238,18 @@ export class CommentModel {
     );
   }
 
-  /** Marks comments for a user as read or unread. @param ids of comments; by default all. @param threadId only those of this thread. */
-  async mark(userId: string, isRead: boolean, { ids, threadId }: { ids?: readonly string[]; threadId?: string }): Promise<void> {
-    const which = {
+  /** Marks comments as read or unread for a user: all in their inbox, or only the comments with these ids, or in this thread. */
+  async setRead(
+    userId: string,
+    isRead: boolean,
+    { ids, threadId }: { ids?: readonly string[]; threadId?: string },
+  ): Promise<void> {
+    const query = {
       to: userId,
       ...(ids !== undefined && { _id: { $in: [...ids] } }),
       ...(threadId !== undefined && { $or: [{ _id: threadId }, { threadId }] }),
     } as QueryFilter<CommentDocument>;
-    await this.#model.updateMany(which, isRead ? { $pull: { unread: userId } } : { $addToSet: { unread: userId } });
+    await this.#model.updateMany(query, isRead ? { $pull: { unread: userId } } : { $addToSet: { unread: userId } });
   }
 
   /** Removes all comments of an item. @returns how many. */
@@ -266,8 +270,8 @@ export class CommentModel {
   }
 
   /**
-   * Removes threads without replies whose first comment was deleted before a time. They are left when a process is killed while it adds or
-   * removes a reply. @returns how many.
+   * Removes threads without replies whose first comment was deleted before a time. Such threads remain when a process is killed while it
+   * adds or removes a reply. @returns how many.
    */
   async removeEmptied(before: Date): Promise<number> {
     const emptied = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();

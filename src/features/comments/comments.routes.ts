@@ -65,7 +65,7 @@ const list = defineRoute({
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
   async handle({ granted: item, query, caller }, { model, views }) {
     const { threads, total } = await model.threads(item.id, query.state, query);
-    return Reply.json(await views.all(threads, caller), { headers: { 'Girder-Total-Count': total } });
+    return Reply.json(await views.viewsOf(threads, caller), { headers: { 'Girder-Total-Count': total } });
   },
 });
 
@@ -117,7 +117,7 @@ const begin = defineRoute({
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.itemToWrite(params.itemId, caller),
   handle: async ({ granted: item, body, caller }, { comments, views }) =>
-    views.one(await comments.begin(item, body, caller as User), caller),
+    views.viewOf(await comments.begin(item, body, caller as User), caller),
 });
 
 const inboxList = defineRoute({
@@ -152,10 +152,10 @@ function readMarked({ read, ids, threadId, ...others }: Readonly<Record<string, 
   const [other] = Object.keys(others);
   if (other !== undefined) throw new InvalidError(`${JSON.stringify(other.slice(0, 40))} is not one of read, ids, threadId.`);
   if (typeof read !== 'boolean') throw new InvalidError('read must be true or false.', 'read');
-  const isGiven = (value: unknown): value is string => typeof value === 'string' && isId(value);
-  if (threadId !== undefined && !isGiven(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');
+  const isIdText = (value: unknown): value is string => typeof value === 'string' && isId(value);
+  if (threadId !== undefined && !isIdText(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');
   if (ids === undefined) return { read, which: { ...(threadId !== undefined && { threadId }) } };
-  if (!Array.isArray(ids) || !ids.every(isGiven)) throw new InvalidError('ids must be a list of ids.', 'ids');
+  if (!Array.isArray(ids) || !ids.every(isIdText)) throw new InvalidError('ids must be a list of ids.', 'ids');
   if (ids.length > maxMarked) throw new BadParameterError(`ids can have at most ${maxMarked} entries.`);
   return { read, which: { ids, ...(threadId !== undefined && { threadId }) } };
 }
@@ -178,7 +178,7 @@ const mark = defineRoute({
   authorize: ({ caller }) => caller as User,
   async handle({ granted: user, body }, { model, inbox }) {
     const { read, which } = readMarked(body);
-    await model.mark(user.id, read, which);
+    await model.setRead(user.id, read, which);
     return inbox.count(user);
   },
 });
@@ -191,7 +191,7 @@ const get = defineRoute({
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
-  handle: ({ granted: { comment }, caller }, { views }) => views.one(comment, caller),
+  handle: ({ granted: { comment }, caller }, { views }) => views.viewOf(comment, caller),
 });
 
 const replies = defineRoute({
@@ -206,7 +206,7 @@ const replies = defineRoute({
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
   async handle({ granted: { comment }, query, caller }, { model, views }) {
     const threadId = comment.threadId ?? comment._id;
-    const shown = await views.all(await model.replies(threadId, query), caller);
+    const shown = await views.viewsOf(await model.replies(threadId, query), caller);
     const total = (await model.countReplies([threadId])).get(idText(threadId)) ?? 0;
     return Reply.json(shown, { headers: { 'Girder-Total-Count': total } });
   },
@@ -225,7 +225,7 @@ const reply = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
   handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.one(await comments.reply(granted, body, caller as User), caller),
+    views.viewOf(await comments.reply(granted, body, caller as User), caller),
 });
 
 const edit = defineRoute({
@@ -240,7 +240,7 @@ const edit = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
   authorize: ({ params, caller }, { comments }) => comments.loadToEdit(params.id, caller),
   handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.one(await comments.edit(granted, body, caller as User), caller),
+    views.viewOf(await comments.edit(granted, body, caller as User), caller),
 });
 
 const setState = defineRoute({
@@ -256,7 +256,7 @@ const setState = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden'],
   authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
   handle: async ({ granted, body, caller }, { comments, views }) =>
-    views.one(await comments.setState(granted, body.state, caller as User), caller),
+    views.viewOf(await comments.setState(granted, body.state, caller as User), caller),
 });
 
 const remove = defineRoute({

@@ -9,14 +9,14 @@ import type { Caller, HostDirectory } from '../../host.js';
 import type { AnnotationServices } from '../annotations/annotation-services.js';
 import type { Items } from '../items/items.js';
 import type { CommentDocument, CommentModel, CommentPlace, CommentShape } from './comment.model.js';
-import { loginsIn, readPlace, readShape, readText, refuseOthers } from './comment-text.js';
+import { loginsIn, readPlace, readShape, readText, refuseUnknownMembers } from './comment-text.js';
 
 /** Maximum number of threads about one item. */
 const maxThreads = 10_000;
 /** Maximum number of replies in a thread. */
 const maxReplies = 1000;
 /** Maximum number of users in whose inbox a reply appears because they wrote in the thread before. */
-const maxAnswered = 100;
+const maxParticipants = 100;
 
 /** A comment with its item, which the caller may read. */
 export interface LoadedComment {
@@ -28,7 +28,7 @@ export interface LoadedComment {
 type User = Caller & { id: string };
 
 /** The body of a request. */
-type Sent = Readonly<Record<string, unknown>>;
+type RequestBody = Readonly<Record<string, unknown>>;
 
 /** Options of {@link Comments}. */
 export interface CommentsOptions {
@@ -40,7 +40,7 @@ export interface CommentsOptions {
   directory: HostDirectory | undefined;
 }
 
-/** Comments about items, at their places or shapes. Those who may read an item read its comments; those who may annotate it write them. */
+/** Comments about items, at places or shapes. Users who may read an item can read its comments; users who may annotate it can write them. */
 export class Comments {
   constructor(private readonly options: CommentsOptions) {}
 
@@ -56,21 +56,21 @@ export class Comments {
     }
   }
 
-  /** {@link load} for callers who may write comments about the item. @throws also LargeImageError `forbidden` */
+  /** Like {@link load}, if the caller may write comments about the item. @throws also LargeImageError `forbidden` */
   async loadToWrite(id: string, caller: Caller | null): Promise<LoadedComment> {
     const loaded = await this.load(id, caller);
     await this.options.annotations.permissions.requireAnnotate(loaded.item, caller);
     return loaded;
   }
 
-  /** {@link loadToWrite} for the author of the comment. */
+  /** Like {@link loadToWrite}, if the caller is the author of the comment. */
   async loadToEdit(id: string, caller: Caller | null): Promise<LoadedComment> {
     const loaded = await this.loadToWrite(id, caller);
     if (loaded.comment.authorId === caller?.id) return loaded;
     throw new AccessDeniedError(`Comment ${id} was written by another user.`);
   }
 
-  /** A comment that the caller may delete: its author, or somebody who administers the item. */
+  /** Like {@link load}, if the caller may delete the comment, as its author or as somebody who administers the item. */
   async loadToDelete(id: string, caller: Caller | null): Promise<LoadedComment> {
     const loaded = await this.load(id, caller);
     if ((await this.options.annotations.permissions.itemLevel(loaded.item, caller)) >= 2) return loaded;
@@ -85,14 +85,14 @@ export class Comments {
   }
 
   /** Begins a thread. @throws InvalidError, LargeImageError `conflict` if the item has the maximum number of threads. */
-  async begin(item: ItemRecord, sent: Sent, author: User): Promise<CommentDocument> {
-    refuseOthers(sent, 'comment');
+  async begin(item: ItemRecord, sent: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(sent, 'comment');
     const { model } = this.options;
     const text = readText(sent.text);
     const sentPlace = readPlace(sent.place);
     const shape = readShape(sent.shape);
-    const middle = shape === null ? null : await this.#middleOf(item, shape, author);
-    const place = sentPlace ?? middle;
+    const shapeCenter = shape === null ? null : await this.#centerOf(item, shape, author);
+    const place = sentPlace ?? shapeCenter;
     if ((await model.countThreads(item.id)) >= maxThreads) {
       throw new LargeImageError('conflict', `An image can have at most ${maxThreads} comments. Delete some of them first.`);
     }
@@ -100,16 +100,16 @@ export class Comments {
   }
 
   /** Adds a reply to the thread of a comment. @throws InvalidError, UnknownIdError, LargeImageError `conflict` */
-  async reply({ comment, item }: LoadedComment, sent: Sent, author: User): Promise<CommentDocument> {
-    refuseOthers(sent, 'reply');
+  async reply({ comment, item }: LoadedComment, sent: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(sent, 'reply');
     const { model } = this.options;
     const text = readText(sent.text);
     const threadId = comment.threadId ?? comment._id;
     const thread = comment.threadId === null ? comment : await model.find(idText(threadId));
     if (thread === null) throw new UnknownIdError('comment', idText(threadId));
-    const answered = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.repliers(threadId))]);
-    answered.delete(author.id);
-    const reply = await this.#newComment(item, text, author, [...answered].slice(0, maxAnswered));
+    const participants = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.repliers(threadId))]);
+    participants.delete(author.id);
+    const reply = await this.#newComment(item, text, author, [...participants].slice(0, maxParticipants));
     const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
     if (stored !== null) return stored;
     if ((await model.find(idText(threadId))) === null) throw new UnknownIdError('comment', idText(threadId));
@@ -117,8 +117,8 @@ export class Comments {
   }
 
   /** Changes the text. @throws InvalidError, LargeImageError `conflict` if it was changed or deleted in the meantime. */
-  async edit({ comment }: LoadedComment, sent: Sent, author: User): Promise<CommentDocument> {
-    refuseOthers(sent, 'edit');
+  async edit({ comment }: LoadedComment, sent: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(sent, 'edit');
     const text = readText(sent.text);
     const { version } = sent;
     if (version !== undefined && !Number.isSafeInteger(version)) {
@@ -126,9 +126,9 @@ export class Comments {
     }
     const mentions = await this.#mentionsIn(text, author);
     const to = recipients(mentions, comment.answers, author);
-    const added = to.filter((id) => !comment.to.includes(id));
+    const newRecipients = to.filter((id) => !comment.to.includes(id));
     const from = (version as number | undefined) ?? comment.version;
-    const changed = await this.options.model.edit(comment._id, from, { text, mentions }, added, to);
+    const changed = await this.options.model.edit(comment._id, from, { text, mentions }, newRecipients, to);
     if (changed !== null) return changed;
     throw new LargeImageError('conflict', 'Someone else has changed or deleted the comment. Nothing was stored.');
   }
@@ -149,10 +149,10 @@ export class Comments {
     await (comment.threadId === null ? model.removeThread(comment._id) : model.removeReply(comment));
   }
 
-  /** Removes comments of items that no longer exist, and what a killed process has left. */
+  /** Removes comments of items that no longer exist, and threads that a killed process has left empty. */
   async sweep(): Promise<Record<string, number>> {
     const { model, records, hidden } = this.options;
-    let comments = await model.removeEmptied(new Date(Date.now() - emptiedMs));
+    let comments = await model.removeEmptied(new Date(Date.now() - emptiedThreadMs));
     for await (const itemIds of model.itemIds()) {
       for (const part of batches(itemIds)) {
         const remaining = new Set([...(await records.existingItems(part)), ...(await hidden.among(part))]);
@@ -180,13 +180,13 @@ export class Comments {
     };
   }
 
-  /** The users that a text mentions and that its author can see. There are none on hosts that cannot find users by their logins. */
+  /** The users that a text mentions and that its author can see. Hosts that cannot find users by login give none. */
   async #mentionsIn(text: string, author: User): Promise<CommentDocument['mentions']> {
     const logins = loginsIn(text);
     if (logins.length === 0) return [];
-    const found = (await this.options.directory?.usersByLogin?.(logins, author)) ?? [];
+    const users = (await this.options.directory?.usersByLogin?.(logins, author)) ?? [];
     const position = ({ login }: { login: string }) => logins.indexOf(login.toLowerCase());
-    return found.map(({ id, login }) => ({ id, login })).sort((a, b) => position(a) - position(b));
+    return users.map(({ id, login }) => ({ id, login })).sort((a, b) => position(a) - position(b));
   }
 
   /**
@@ -194,7 +194,7 @@ export class Comments {
    *
    * @throws InvalidError, UnknownIdError, AccessDeniedError, NotFoundError if the caller cannot see this shape on this item.
    */
-  async #middleOf(item: ItemRecord, { annotationId, elementId }: CommentShape, caller: Caller): Promise<CommentPlace> {
+  async #centerOf(item: ItemRecord, { annotationId, elementId }: CommentShape, caller: Caller): Promise<CommentPlace> {
     const { writer, store } = this.options.annotations;
     const annotation = await writer.load(annotationId, 0, caller);
     if (annotation.itemId !== item.id) throw new InvalidError('The annotation of shape belongs to another item.', 'shape');
@@ -206,7 +206,7 @@ export class Comments {
 }
 
 /** Threads whose first comment was deleted are checked this long afterwards, so that nobody is replying at that moment. */
-const emptiedMs = 24 * 60 * 60 * 1000;
+const emptiedThreadMs = 24 * 60 * 60 * 1000;
 
 /** Users in whose inbox a comment appears. */
 function recipients(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {

@@ -29,7 +29,7 @@ export const commentsFeature: Feature<CommentNeeds, null> = {
     const inbox = new Inbox({ model, views, records, access });
     onClose(
       onItemsRemoved(events, async (removed) => {
-        for (const some of batches(removed)) await model.removeOfItems(some.map(({ _id }) => idText(_id)));
+        for (const batch of batches(removed)) await model.removeOfItems(batch.map(({ _id }) => idText(_id)));
       }),
     );
     onClose(events.on('user.removed', ({ userId }) => model.forgetUser(userId)));

@@ -5,24 +5,24 @@ import type { Caller, HostAccess } from '../../host.js';
 import type { CommentModel, InboxHead } from './comment.model.js';
 import type { CommentViews } from './comment-views.js';
 
-/** Number of comments in an inbox, so that the work of a request is limited. Older ones can still be found at their images. */
+/** Maximum number of comments in an inbox, which limits the work of a request. Older comments can still be found on their items. */
 const maxInbox = 1000;
 
 /** A caller who is a user. */
 type User = Caller & { id: string };
 
-/** Comments that mention a user or answer them, on items that they can read at the moment. */
+/** Comments that mention a user or reply to them, on items that they can currently read. */
 export class Inbox {
   constructor(private readonly options: { model: CommentModel; views: CommentViews; records: HostRecords; access: HostAccess }) {}
 
-  /** A part of the inbox, newest first, and how many comments it has. @param limit 0 for all. */
+  /** A part of the inbox, newest first, and the total number of comments. `limit` 0: all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
     const { heads, items } = await this.#readable(user);
     const matching = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
     const part = matching.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
-    for (const some of batches(part)) comments.push(...(await this.options.model.some(some.map(({ _id }) => _id))));
-    const shown = await this.options.views.all(comments, user);
+    for (const batch of batches(part)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
+    const shown = await this.options.views.viewsOf(comments, user);
     const entries = shown.map((comment) => {
       const { id: _id, name, folderId } = items.get(comment.itemId)!;
       return { ...comment, item: { _id, name, folderId } };

@@ -12,9 +12,10 @@ import { linkRoutes } from './links.routes.js';
 import { Links } from './links.js';
 
 /**
- * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once, declares routes with the
- * token in their path (`…/t/:token/…`, `token-route.ts`), and asks `links.grant(token, kind, request)` and
- * `links.item(grant, itemId)` (or `links.folder`) in their `authorize`. `grant.caller` then takes the place of the caller of the request.
+ * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once and declares
+ * routes with the token in their path (`…/t/:token/…`, `token-route.ts`). In `authorize`, these routes call
+ * `links.grant(token, kind, request)` and `links.item(grant, itemId)` or `links.folder`. They then use `grant.caller` instead of the caller
+ * of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
   async open({ core: { host, own, events, logger, records }, settings, items, images }, onClose) {

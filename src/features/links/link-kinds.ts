@@ -1,4 +1,4 @@
-/** The kinds of access that a link can give. `view`, the page of an image, is never given unless the maker asks for it. */
+/** The kinds of access that a link can give. A link gives `view`, the page of an image, only if its maker asks for it. */
 export const linkKinds = ['zarr', 'dicomweb', 'view'] as const;
 
 /** One of {@link linkKinds}. */

@@ -34,7 +34,7 @@ const linkFields = {
   },
 };
 
-const wantedSchema = component('LinkRequest', objectOf({}, linkFields));
+const linkRequestSchema = component('LinkRequest', objectOf({}, linkFields));
 
 const linkMembers = {
   _id: idText,
@@ -57,7 +57,7 @@ const newLinkSchema = component(
   objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only in this response.' } }),
 );
 
-function shown({ digest: _digest, ...link }: LinkDocument) {
+function linkView({ digest: _digest, ...link }: LinkDocument) {
   const { _id, subject, name, prefix, opens, associated, annotations, makerId, created, expires, lastUsed } = link;
   return {
     _id,
@@ -77,8 +77,8 @@ function shown({ digest: _digest, ...link }: LinkDocument) {
 /** A caller who is a user: `access: 'user'` admits nobody else. */
 type User = Caller & { id: string };
 
-/** Reads a body of {@link wantedSchema}. @throws InvalidError */
-function readWanted(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
+/** Reads a body of {@link linkRequestSchema}. @throws InvalidError */
+function readLinkRequest(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
   const other = Object.keys(body).find((name) => !(name in linkFields));
   if (other !== undefined) {
     const fieldNames = Object.keys(linkFields).join(', ');
@@ -96,10 +96,10 @@ function readWanted(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'sub
   if (annotations !== undefined && typeof annotations !== 'boolean') return refuse('annotations', 'true or false');
   const isKinds = opens === undefined || (Array.isArray(opens) && opens.every((kind) => typeof kind === 'string'));
   if (!isKinds) return refuse('opens', `a list of ${linkKinds.join(', ')}`);
-  const read = { name, associated, annotations, opens: opens as readonly string[] | undefined };
-  if (expires === undefined || expires === null) return { ...read, expires };
+  const members = { name, associated, annotations, opens: opens as readonly string[] | undefined };
+  if (expires === undefined || expires === null) return { ...members, expires };
   const date = typeof expires === 'string' ? new Date(expires) : new Date(NaN);
-  return Number.isNaN(date.getTime()) ? refuse('expires', 'a date and time in ISO 8601, or null') : { ...read, expires: date };
+  return Number.isNaN(date.getTime()) ? refuse('expires', 'a date and time in ISO 8601, or null') : { ...members, expires: date };
 }
 
 /** The item or folder of a request. The caller must be allowed to read it. */
@@ -113,7 +113,7 @@ async function subjectOf(
 }
 
 /**
- * Like {@link subjectOf}, for callers who can make links there. A link reads, so the token that makes it must allow reading too.
+ * Like {@link subjectOf}, if the caller may make links to it. A link allows reading, so the caller's token must allow reading too.
  */
 async function subjectToShare(
   request: Pick<RouteRequest, 'params' | 'caller' | 'verified'>,
@@ -148,7 +148,7 @@ const making = {
   scope: scopes.write,
   body: 'json-object',
   bodyOptional: true,
-  accepts: wantedSchema,
+  accepts: linkRequestSchema,
   returns: { schema: newLinkSchema },
   errors: ['unknown-id', 'access-denied', 'forbidden', 'invalid', 'conflict', 'not-implemented'],
   authorize: subjectToShare,
@@ -163,16 +163,16 @@ interface Managing {
 }
 
 async function listLinks({ granted: subject, caller }: Managing, { links }: { links: Links }) {
-  const all = await links.administers(subject, caller!);
-  return (await links.list(subject, caller as User, { all })).map(shown);
+  const listsAll = await links.administers(subject, caller!);
+  return (await links.list(subject, caller as User, { all: listsAll })).map(linkView);
 }
 
 async function makeLink(
   { granted: subject, caller, body }: Managing & { body: Record<string, unknown> | undefined },
   { links }: { links: Links },
 ): Promise<Reply> {
-  const { link, token } = await links.make({ subject, ...readWanted(body ?? {}) }, caller as User);
-  return Reply.json({ ...shown(link), token }, { headers: { 'Cache-Control': 'no-store' } });
+  const { link, token } = await links.make({ subject, ...readLinkRequest(body ?? {}) }, caller as User);
+  return Reply.json({ ...linkView(link), token }, { headers: { 'Cache-Control': 'no-store' } });
 }
 
 const listOfItem = defineRoute({
@@ -183,7 +183,7 @@ const listOfItem = defineRoute({
   handle: listLinks,
 });
 
-const toItem = defineRoute({
+const createForItem = defineRoute({
   ...making,
   path: '/item/:itemId/link',
   summary: 'Create a link that gives people and programs without an account access to an item.',
@@ -200,7 +200,7 @@ const listOfFolder = defineRoute({
   handle: listLinks,
 });
 
-const toFolder = defineRoute({
+const createForFolder = defineRoute({
   ...making,
   path: '/folder/:folderId/link',
   summary: 'Create a link that gives people and programs without an account access to the images of a folder.',
@@ -227,10 +227,10 @@ const get = defineRoute({
   summary: 'Get a link, without its token.',
   description: 'For its creator, and for users who administer the item or folder.',
   returns: { schema: linkSchema },
-  handle: ({ granted: link }) => shown(link),
+  handle: ({ granted: link }) => linkView(link),
 });
 
-const opened = defineRoute({
+const getOpened = defineRoute({
   method: 'get',
   path: '/link/view',
   forLinks: true,
@@ -272,9 +272,9 @@ const change = defineRoute({
   path: '/link/:linkId',
   summary: 'Change the name, the expiry or the interfaces of a link. Its token stays the same.',
   body: 'json-object',
-  accepts: wantedSchema,
+  accepts: linkRequestSchema,
   returns: { schema: linkSchema },
-  handle: async ({ granted: link, body }, { links }) => shown(await links.change(link, readWanted(body))),
+  handle: async ({ granted: link, body }, { links }) => linkView(await links.change(link, readLinkRequest(body))),
 });
 
 const revoke = defineRoute({
@@ -290,4 +290,4 @@ const revoke = defineRoute({
 });
 
 /** Routes that make and manage links. */
-export const linkRoutes = [listOfItem, toItem, listOfFolder, toFolder, opened, get, change, revoke];
+export const linkRoutes = [listOfItem, createForItem, listOfFolder, createForFolder, getOpened, get, change, revoke];

@@ -17,7 +17,7 @@ import { WrongTokens } from './wrong-tokens.js';
 const dayMs = 24 * 60 * 60 * 1000;
 /** Default lifetime of a link. */
 const defaultLifetimeMs = 7 * dayMs;
-/** Maximum lifetime of a link that ends. */
+/** Maximum lifetime of a link, unless it never ends. */
 const maxLifetimeMs = 10 * 366 * dayMs;
 /** 256 bits, which nobody can guess. */
 const tokenBytes = 32;
@@ -26,12 +26,12 @@ const prefixLength = 6;
 const maxName = 200;
 /** Maximum number of links of a user to one document that have not ended. */
 const maxCurrent = 100;
-/** Links are removed this long after they have ended, so that their makers can still see that they did. */
-const keptEndedMs = 30 * dayMs;
+/** Links are removed this long after they have ended, so that their makers can see that they have ended. */
+const keepEndedMs = 30 * dayMs;
 /** The last use of a link is stored at most this often, in milliseconds. */
 const touchEveryMs = 60_000;
-const maxKnown = 10_000;
-/** Tokens in headers are those of links if they begin with this. */
+const maxCached = 10_000;
+/** Beginning of tokens in headers that belong to links. */
 export const pageTokenPrefix = 'view-link.';
 
 /** A link found by its token, with the rights that it gives. */
@@ -68,13 +68,13 @@ export interface LinksOptions {
 export class Links {
   readonly #kinds = new Set<LinkKind>();
   /** By digest. `null` if no link has this token. */
-  readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxKnown, lifetimeMs: verdictLifetimeMs });
-  readonly #wrong = new WrongTokens();
-  readonly #touched = new Map<string, number>();
+  readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxCached, lifetimeMs: verdictLifetimeMs });
+  readonly #wrongTokens = new WrongTokens();
+  readonly #lastTouched = new Map<string, number>();
 
   constructor(private readonly options: LinksOptions) {}
 
-  /** Called by features that serve a kind of link: new links open it unless their maker says otherwise. */
+  /** Called by features that serve a kind of link. New links open it by default. */
   offer(kind: LinkKind): void {
     this.#kinds.add(kind);
   }
@@ -94,21 +94,21 @@ export class Links {
    */
   async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
-    const found = this.#grants.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
-    const { grant } = found instanceof Promise ? await found : found;
+    const cached = this.#grants.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
+    const { grant } = cached instanceof Promise ? await cached : cached;
     if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLink();
     this.#touch(grant.link);
     return grant;
   }
 
   /**
-   * The holder of a link to the page of an image, found by a token in a header of a request; `null` for tokens of other kinds. The image and
-   * the rights of the maker are checked each time, mostly in caches.
+   * The holder of a link to the page of an image, found by a token in a header of a request; `null` for tokens of other kinds. Each call
+   * checks the image and the rights of the maker, mostly in caches.
    *
    * @throws LargeImageError as {@link Links.grant} does, and `login-required` if the link's maker can no longer read the image.
    */
-  holder(sent: string, address: string): Promise<LinkHolder> | null {
-    return sent.startsWith(pageTokenPrefix) ? this.#holder(sent.slice(pageTokenPrefix.length), address) : null;
+  holder(token: string, address: string): Promise<LinkHolder> | null {
+    return token.startsWith(pageTokenPrefix) ? this.#holder(token.slice(pageTokenPrefix.length), address) : null;
   }
 
   async #holder(token: string, address: string): Promise<LinkHolder> {
@@ -126,7 +126,7 @@ export class Links {
    */
   async item({ link: { subject }, caller }: LinkGrant, itemId: string): Promise<ItemRecord> {
     if (subject.type === 'item' && subject.id !== itemId) throw noLink();
-    const item = await this.#permitted(this.options.images.load(itemId, caller));
+    const item = await this.#orNoLink(this.options.images.load(itemId, caller));
     if (subject.type === 'folder' && item.folderId !== subject.id) throw noLink();
     return item;
   }
@@ -136,7 +136,7 @@ export class Links {
    */
   async folder({ link: { subject }, caller }: LinkGrant, folderId: string): Promise<FolderRecord> {
     if (subject.type !== 'folder' || subject.id !== folderId) throw noLink();
-    return this.#permitted(this.options.items.loadFolder(folderId, 0, caller));
+    return this.#orNoLink(this.options.items.loadFolder(folderId, 0, caller));
   }
 
   /** Whether the link opens the label, macro and other associated images of an item. */
@@ -147,10 +147,10 @@ export class Links {
   /** Makes a link. @returns the link, and its token, which is not stored. */
   async make({ subject, ...options }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
     this.requireMakers();
-    const change = await this.#checked(subject, {
+    const change = await this.#checkedChange(subject, {
       opens: this.kinds,
       expires: new Date(Date.now() + defaultLifetimeMs),
-      ...defined(options),
+      ...withoutUndefined(options),
     });
     if ((await this.options.model.countOf(subject, maker.id)) >= maxCurrent) {
       const message = `You already have ${maxCurrent} links to this ${subject.type} that have not ended. Revoke some of them first.`;
@@ -202,7 +202,7 @@ export class Links {
 
   async change({ _id, digest, subject }: LinkDocument, options: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
     const id = _id.toHexString();
-    const changed = await this.options.model.change(id, await this.#checked(subject, defined(options)));
+    const changed = await this.options.model.change(id, await this.#checkedChange(subject, withoutUndefined(options)));
     this.#grants.delete(digest);
     if (changed === null) throw new UnknownIdError('link', id);
     return changed;
@@ -221,7 +221,7 @@ export class Links {
 
   /** Removes the links to a removed document. */
   async removeOf(type: LinkSubject['type'], ids: readonly string[]): Promise<void> {
-    for (const some of batches(ids)) await this.options.model.removeOf(type, some);
+    for (const batch of batches(ids)) await this.options.model.removeOf(type, batch);
     this.forget();
   }
 
@@ -233,7 +233,7 @@ export class Links {
 
   /** Removes links that ended long ago. */
   async sweep(): Promise<Record<string, number>> {
-    return { links: await this.options.model.removeEnded(new Date(Date.now() - keptEndedMs)) };
+    return { links: await this.options.model.removeEnded(new Date(Date.now() - keepEndedMs)) };
   }
 
   /** @throws LargeImageError `not-implemented` on hosts that cannot look up the current rights of a link's maker. */
@@ -251,17 +251,17 @@ export class Links {
   }
 
   async #find(digest: string, address: string, former: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
-    // Somebody else's wrong tokens do not block clients whose tokens were right.
-    if (former === null) this.#wrong.check(address);
+    // A client whose token was valid before is not blocked by wrong tokens from the same address.
+    if (former === null) this.#wrongTokens.check(address);
     const link = await this.options.model.findByDigest(digest);
-    if (link === null) this.#wrong.count(address);
+    if (link === null) this.#wrongTokens.count(address);
     // The host may no longer have `auth.user`.
     const maker = link === null ? null : ((await this.options.auth.user?.(link.makerId)) ?? null);
     if (link === null || maker === null) return { grant: null };
     return { grant: { link, caller: { ...maker, scopes: [scopes.read], ...(link.expires && { expires: link.expires }) } } };
   }
 
-  async #permitted<R>(loading: Promise<R>): Promise<R> {
+  async #orNoLink<R>(loading: Promise<R>): Promise<R> {
     try {
       return await loading;
     } catch (error) {
@@ -272,23 +272,23 @@ export class Links {
 
   #touch({ _id, digest }: LinkDocument): void {
     const now = Date.now();
-    if (now - (this.#touched.get(digest) ?? 0) < touchEveryMs) return;
-    if (this.#touched.size >= maxKnown) this.#touched.clear();
-    this.#touched.set(digest, now);
-    // This happens in the background, and a link works without it.
+    if (now - (this.#lastTouched.get(digest) ?? 0) < touchEveryMs) return;
+    if (this.#lastTouched.size >= maxCached) this.#lastTouched.clear();
+    this.#lastTouched.set(digest, now);
+    // The update runs in the background. The link works even if it fails.
     this.options.model.touch(_id, new Date(now)).catch((error: unknown) => {
       this.options.logger.warn({ err: error, link: _id.toHexString() }, 'Link:Touch:Failed');
     });
   }
 
   /** @throws InvalidError for a value that links cannot have. */
-  async #checked(subject: LinkSubject, options: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+  async #checkedChange(subject: LinkSubject, options: Omit<NewLink, 'subject'>): Promise<LinkChange> {
     const { name, opens, expires, associated, annotations } = options;
     if (name !== undefined && name.length > maxName)
       throw new InvalidError(`name must have at most ${maxName} characters.`, 'name');
-    const unknown = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));
-    if (unknown !== undefined) {
-      throw new InvalidError(`Links cannot open ${JSON.stringify(unknown)}. They open ${linkKinds.join(', ')}.`, 'opens');
+    const unknownKind = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));
+    if (unknownKind !== undefined) {
+      throw new InvalidError(`Links cannot open ${JSON.stringify(unknownKind)}. They open ${linkKinds.join(', ')}.`, 'opens');
     }
     if (opens?.length === 0) throw new InvalidError(`opens must name at least one of ${linkKinds.join(', ')}.`, 'opens');
     if (subject.type === 'folder' && opens?.includes('view') === true) {
@@ -304,7 +304,13 @@ export class Links {
     if (!(lifetime > 0 && lifetime <= maxLifetimeMs)) {
       throw new InvalidError('expires must be in the future, and within ten years.', 'expires');
     }
-    return defined({ name, associated, annotations, expires, opens: opens && [...new Set(opens as readonly LinkKind[])] });
+    return withoutUndefined({
+      name,
+      associated,
+      annotations,
+      expires,
+      opens: opens && [...new Set(opens as readonly LinkKind[])],
+    });
   }
 }
 
@@ -324,6 +330,6 @@ export function noLink(cause?: unknown): LargeImageError {
   );
 }
 
-function defined<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+function withoutUndefined<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }

@@ -12,8 +12,8 @@ interface Window {
 }
 
 /**
- * Limits how many tokens an address can try. A token is counted once while its verdict is cached, so a program whose link was
- * revoked gets this response for each of its requests and does not reach the limit.
+ * Limits how many tokens an address can try. A wrong token is counted only once while the verdict about it is cached, so a program that
+ * repeats requests with a revoked link does not reach the limit.
  */
 export class WrongTokens {
   readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });
