@@ -5,7 +5,7 @@ import type { TextFunctions } from './text-thread.js';
 const timeoutMs = 10_000;
 const memoryMiB = 256;
 
-/** Checks and formats configuration texts in a thread, because a short text may take long. */
+/** Checks and formats configuration texts in a thread, because even a short text may take a long time. */
 export class ConfigTexts {
   readonly #threads = new ThreadPool<TextFunctions>({
     program: programOf(import.meta.url, { source: './text-thread.ts', built: 'text-thread' }),
@@ -14,7 +14,7 @@ export class ConfigTexts {
     memoryMiB,
   });
 
-  /** Checks a text. Returns an empty list if it is valid, otherwise a list with the first problem. */
+  /** Checks a text. @returns an empty list if it is valid, otherwise a list with the first problem. */
   validate(text: string, signal?: AbortSignal) {
     return this.#threads.run('validate', text, { what: 'The configuration', signal });
   }

@@ -30,15 +30,15 @@ export interface ConfigurationText {
   text: string;
   /** A text that differs for each content of the file. */
   version: string;
-  /** Names of the backups in the same folder, newest first, at most {@link shownBackups}. */
+  /** Names of the backups in the same folder, newest first, at most {@link maxShownBackups}. */
   backups: string[];
   /** Whether the server can restart itself. */
   canRestart: boolean;
 }
 
-const shownBackups = 20;
+const maxShownBackups = 20;
 
-/** Time before a restart in milliseconds, in which open requests and the response that announces the restart can be completed. */
+/** Delay before a restart in milliseconds. During this time, open requests and the response that announces the restart can finish. */
 const restartDelayMs = 1000;
 
 /** The server's configuration file. Reads the plugin's settings from it at startup, and replaces it. */
@@ -83,7 +83,7 @@ export class Configuration {
       exists: bytes !== null,
       text: bytes === null ? '' : this.#decode(bytes),
       version: versionOf(bytes),
-      backups: backups.slice(0, shownBackups),
+      backups: backups.slice(0, maxShownBackups),
       canRestart: this.canRestart,
     };
   }
@@ -110,9 +110,9 @@ export class Configuration {
   /**
    * Replaces the file. With `restart`, the server restarts afterwards if the text was different.
    *
-   * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` if the host cannot restart the server as demanded,
-   * `unavailable` or `conflict` if the file cannot be written, `conflict` if it does not have the `expected` version. Nothing is written in
-   * these cases.
+   * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` if a restart is requested that the host does not
+   * support, `unavailable` or `conflict` if the file cannot be written, `conflict` if it does not have the `expected` version. Nothing is
+   * written in these cases.
    */
   async replace(
     text: string,
@@ -164,7 +164,7 @@ function versionOf(bytes: Buffer | null): string {
   return bytes === null ? 'none' : createHash('sha256').update(bytes).digest('hex').slice(0, 32);
 }
 
-/** Memory that this process may use, in bytes: that of the machine, or the limit of its container if that is smaller. */
+/** Memory that this process may use, in bytes: the memory of the machine, or the limit of its container if that is smaller. */
 function availableMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();

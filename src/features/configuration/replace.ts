@@ -57,9 +57,9 @@ export async function listBackups(path: string): Promise<string[]> {
 }
 
 /**
- * Replaces the configuration file atomically: at every moment there is either the old or the complete new file. A backup of the old
- * one is kept as `<path>.<YYYYMMDD-HHMMSS>`, named after its modification time in local time. Mode and owner are kept. If the path
- * is a symbolic link, its target is replaced.
+ * Replaces the configuration file atomically: at every moment there is either the old or the complete new file. A backup of the old file
+ * is kept as `<path>.<YYYYMMDD-HHMMSS>`, named after the modification time of the old file in local time. Mode and owner are kept. If
+ * the path is a symbolic link, its target is replaced.
  *
  * @throws LargeImageError `unavailable` if the folder is missing or cannot be written, `storage-full` if the disk is full,
  * `conflict` if the path is not a regular file.
@@ -158,9 +158,9 @@ async function writeNew(path: string, content: Buffer, like: Stats | null): Prom
   try {
     await file.writeFile(content);
     if (like !== null) {
-      const own = await file.stat();
+      const current = await file.stat();
       // The owner is set before the mode, because changing the owner clears bits of the mode.
-      if (own.uid !== like.uid || own.gid !== like.gid) await file.chown(like.uid, like.gid);
+      if (current.uid !== like.uid || current.gid !== like.gid) await file.chown(like.uid, like.gid);
       await file.chmod(like.mode & 0o7777);
     }
     await file.sync();
@@ -169,12 +169,12 @@ async function writeNew(path: string, content: Buffer, like: Stats | null): Prom
   }
 }
 
-/** Writes the old content to a backup, whose path is returned. An existing backup with the same content is used as it is. */
-async function writeBackup(path: string, content: Buffer, stats: Stats, made: string[]): Promise<string> {
+/** Writes the old content to a backup. An existing backup with the same content is reused. @returns the path of the backup. */
+async function writeBackup(path: string, content: Buffer, stats: Stats, createdPaths: string[]): Promise<string> {
   const base = `${path}.${localStamp(stats.mtime)}`;
   for (let number = 0; number < maxBackupsPerSecond; number += 1) {
     const backup = number === 0 ? base : `${base}.${number}`;
-    made.push(backup);
+    createdPaths.push(backup);
     try {
       await writeNew(backup, content, stats);
       await utimes(backup, stats.atimeMs / 1000, stats.mtimeMs / 1000);
@@ -182,7 +182,7 @@ async function writeBackup(path: string, content: Buffer, stats: Stats, made: st
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error;
       // This backup existed before, so it must not be removed if the replacement fails later.
-      made.pop();
+      createdPaths.pop();
       const existing = await readFile(backup).catch(() => null);
       if (existing?.equals(content)) return backup;
     }
@@ -191,9 +191,9 @@ async function writeBackup(path: string, content: Buffer, stats: Stats, made: st
 }
 
 function localStamp(time: Date): string {
-  const two = (value: number) => String(value).padStart(2, '0');
-  const day = `${String(time.getFullYear()).padStart(4, '0')}${two(time.getMonth() + 1)}${two(time.getDate())}`;
-  return `${day}-${two(time.getHours())}${two(time.getMinutes())}${two(time.getSeconds())}`;
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
+  const day = `${String(time.getFullYear()).padStart(4, '0')}${twoDigits(time.getMonth() + 1)}${twoDigits(time.getDate())}`;
+  return `${day}-${twoDigits(time.getHours())}${twoDigits(time.getMinutes())}${twoDigits(time.getSeconds())}`;
 }
 
 /** Flushes a folder, so that the renaming survives a crash. Does nothing on systems where folders cannot be opened (Windows). */

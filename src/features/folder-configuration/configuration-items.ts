@@ -13,8 +13,8 @@ export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
 
 const yamlType = 'application/yaml';
 const yamlTypes: ReadonlySet<string> = new Set([yamlType, 'application/x-yaml', 'text/yaml', 'text/x-yaml', 'text/vnd.yaml']);
-/** Unspecific types. A file of such a type is YAML if its name says so. */
-const vagueTypes: ReadonlySet<string> = new Set(['application/octet-stream', 'text/plain']);
+/** Types that do not tell the format. A file of one of these types is YAML if its name ends in `.yaml` or `.yml`. */
+const genericTypes: ReadonlySet<string> = new Set(['application/octet-stream', 'text/plain']);
 
 /** Options of {@link ConfigurationItems}. */
 export interface ConfigurationItemsOptions {
@@ -23,7 +23,7 @@ export interface ConfigurationItemsOptions {
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
-  /** Makes sure that one process at a time writes a configuration, so that no user's addition is lost. */
+  /** With leases, only one process at a time writes a configuration, so that no user's addition is lost. */
   leases: Leases;
 }
 
@@ -41,11 +41,11 @@ interface StoredConfiguration {
 /** The stored text of a configuration; `null` if there is none. */
 export type StoredText = string | null;
 
-/** Stores folder configurations as items with one file each. Items of the same name with other contents are never changed. */
+/** Stores folder configurations as items with one file each. An item that has the name but is not a configuration is never changed. */
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
-  /** The files of the configuration of a name in a folder. If several items have the name, the oldest counts. */
+  /** The files of a folder's configuration with this name. If several items have the name, the oldest item counts. */
   async files(folder: FolderRecord, name: string): Promise<FileRecord[]> {
     const { records } = this.options;
     const [item] = await records.itemsNamed(folder, name, 1);
@@ -82,7 +82,7 @@ export class ConfigurationItems {
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
     textFrom: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
-    await this.#alone(folder.id, name, async (lease) => {
+    await this.#withLease(folder.id, name, async (lease) => {
       const stored = await this.#find(folder, name);
       const bytes = Buffer.from(await textFrom(stored.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
@@ -94,7 +94,7 @@ export class ConfigurationItems {
     });
   }
 
-  #alone<R>(folderId: string, name: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<R>): Promise<R> {
+  #withLease<R>(folderId: string, name: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<R>): Promise<R> {
     return this.options.leases.run(`folder configuration ${folderId}/${name}`, { subject: folderId }, work);
   }
 
@@ -102,16 +102,16 @@ export class ConfigurationItems {
     const { records } = this.options;
     const refuse = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
-    const [item, further] = await records.itemsNamed(folder, name, 2);
+    const [item, secondItem] = await records.itemsNamed(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
-    if (further !== undefined) throw refuse('there are several items with this name');
+    if (secondItem !== undefined) throw refuse('there are several items with this name');
     // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
-    const [file, second] = await records.filesOfItem(item);
+    const [file, secondFile] = await records.filesOfItem(item);
     if (file === undefined && this.options.marks.isUnfinished(item)) return { folder, name, item, file: null, text: null };
     if (item.largeImage !== null) throw refuse('the item has a large image');
     if (file === undefined) throw refuse('the item has no file');
-    if (second !== undefined) throw refuse('the item has several files');
+    if (secondFile !== undefined) throw refuse('the item has several files');
     if (file.name !== name) throw refuse(`its file is called ${file.name}`);
     if (!isYaml(file)) throw refuse(`its file is of the type ${file.mimeType}`);
     if (file.size > maxFolderConfigurationBytes) throw refuse(`its file has more than ${maxFolderConfigurationBytes} bytes`);
@@ -161,10 +161,10 @@ export class ConfigurationItems {
     item: ItemRecord,
     name: string,
     bytes: Buffer,
-    more: { creatorId: string | null; fields?: Record<string, unknown> },
+    options: { creatorId: string | null; fields?: Record<string, unknown> },
   ): Promise<FileRecord> {
     const parent = { type: 'item', itemId: item.id } as const;
-    const file = { name, mimeType: yamlType, size: bytes.length, parent, ...more };
+    const file = { name, mimeType: yamlType, size: bytes.length, parent, ...options };
     const created = await this.options.files.create(file, Readable.from([bytes]));
     step('folder-configuration:stored');
     return this.options.records.fileOf(created);
@@ -200,7 +200,7 @@ export class ConfigurationItems {
     const { marks } = this.options;
     const removed = { configurationItems: 0, configurationFiles: 0 };
     for (const { id, folderId, name } of await marks.unfinishedItems()) {
-      await this.#alone(folderId, name, async () => {
+      await this.#withLease(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !marks.isUnfinished(item)) return;
         if ((await records.filesOfItem(item)).length > 0) return marks.markItem(item, false);
@@ -211,7 +211,7 @@ export class ConfigurationItems {
     for (const { id, itemId } of await marks.replacingFiles()) {
       const item = itemId === null ? null : await records.findItem(itemId);
       if (item === null) continue;
-      await this.#alone(item.folderId, item.name, async () => {
+      await this.#withLease(item.folderId, item.name, async () => {
         const file = await records.findFile(id);
         if (file !== null && (await this.#removeReplaced(file, item))) removed.configurationFiles += 1;
       });
@@ -222,5 +222,5 @@ export class ConfigurationItems {
 
 function isYaml({ name, mimeType }: FileRecord): boolean {
   const type = mimeType.split(';', 1)[0]!.trim().toLowerCase();
-  return yamlTypes.has(type) || (vagueTypes.has(type) && /\.ya?ml$/i.test(name));
+  return yamlTypes.has(type) || (genericTypes.has(type) && /\.ya?ml$/i.test(name));
 }

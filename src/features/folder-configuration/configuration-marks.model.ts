@@ -4,8 +4,8 @@ import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
 
 /**
- * Marks on items and files that a write of a folder configuration has started. If a mark remains while no process writes, it was
- * left by a process that was killed.
+ * Marks on the items and files of folder configurations that are being written. A mark that remains when no process is writing was left
+ * by a process that was killed.
  */
 export class ConfigurationMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
@@ -20,7 +20,7 @@ export class ConfigurationMarks {
     return doc[unfinishedField] === true;
   }
 
-  /** Sets or removes the mark of an item without a file. It bypasses Mongoose, because the item has not changed for others. */
+  /** Sets or removes the mark of an item without a file. Bypasses Mongoose, so that the item does not count as changed. */
   async markItem(item: ItemRecord, isUnfinished: boolean): Promise<void> {
     const change = isUnfinished ? { $set: { [unfinishedField]: true } } : { $unset: { [unfinishedField]: 1 } };
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);

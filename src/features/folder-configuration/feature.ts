@@ -16,7 +16,7 @@ interface FolderConfigurationNeeds {
   items: Items;
 }
 
-/** Configurations of folders in YAML, which folders inherit from those above, with sections for groups and users. */
+/** Configurations of folders in YAML, with sections for groups and users. Folders inherit the configurations of the folders above. */
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, { folderConfiguration: FolderConfiguration }> = {
   async open({ core: { host, records, leases, logger }, settings, items }, onClose) {
     const marks = new ConfigurationMarks(records.parts);

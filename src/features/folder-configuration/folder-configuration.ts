@@ -24,27 +24,30 @@ export interface FolderConfigurationOptions {
   texts: YamlTexts;
 }
 
-/** Configurations in YAML, stored as items of folders, which apply to a folder and all folders below it. */
+/** Configurations in YAML, stored as items in folders. A configuration applies to its folder and all folders below. */
 export class FolderConfiguration {
   constructor(private readonly options: FolderConfigurationOptions) {}
 
   /** The configuration that applies to a caller in a folder, as JSON. @throws UnknownIdError, AccessDeniedError, BadParameterError for invalid YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
     const person = await this.#person(caller);
-    let nearer: string | null = null;
+    let merged: string | null = null;
     for await (const folder of this.#chain(folderId, caller)) {
       for await (const text of this.#texts(folder, name)) {
-        const layer = await this.options.texts.join({ text, name: `${name} in folder ${folder.id}`, person, nearer }, signal);
+        const layer = await this.options.texts.join(
+          { text, name: `${name} in folder ${folder.id}`, person, nearer: merged },
+          signal,
+        );
         if (!layer.inherits) return this.#complete(layer.text, { name, person, signal });
-        nearer = layer.text;
+        merged = layer.text;
       }
     }
-    return this.#complete(nearer ?? '{}', { name, person, signal });
+    return this.#complete(merged ?? '{}', { name, person, signal });
   }
 
   /**
-   * The order of the items of a folder that its configuration defines (`itemList.defaultSort`), as fields and directions; `null` if there is
-   * none, or if its text is not valid.
+   * The order of the items in a folder, as its configuration defines it (`itemList.defaultSort`): fields and directions. `null` if the
+   * configuration defines none or is not valid.
    */
   async defaultSort(
     folderId: string,
@@ -80,8 +83,8 @@ export class FolderConfiguration {
   }
 
   /**
-   * The folders to search, in order: the folder, those above it, `.config` next to the topmost, and the one in the setting
-   * `config_folder`.
+   * The folders to search, in order: the folder, the folders above it, `.config` next to the topmost folder, and the folder that the
+   * setting `config_folder` names.
    */
   async *#chain(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
     const { records, items, settings } = this.options;
@@ -94,8 +97,8 @@ export class FolderConfiguration {
     }
     const configFolder = await records.siblingFolder(folder, '.config');
     if (configFolder !== null) yield configFolder;
-    const last = await settings.get('large_image.config_folder');
-    const shared = typeof last === 'string' && last !== '' ? await records.findFolder(last) : null;
+    const sharedId = await settings.get('large_image.config_folder');
+    const shared = typeof sharedId === 'string' && sharedId !== '' ? await records.findFolder(sharedId) : null;
     if (shared !== null) yield shared;
   }
 
@@ -132,7 +135,7 @@ export class FolderConfiguration {
   }
 }
 
-/** Entries that are not understood are left out. Clients call ascending order `down`. */
+/** The fields and directions of a `defaultSort`. Invalid entries are left out. Clients call ascending order `down`. */
 function sortOf(list: unknown): [string, 1 | -1][] | null {
   if (!Array.isArray(list)) return null;
   const order = list.slice(0, maxSortFields).flatMap((entry: unknown): [string, 1 | -1][] => {

@@ -22,22 +22,22 @@ export interface Person {
 /** Merges the sections for this person into a mapping, and removes the sections for all others. */
 export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
   let result = { ...mapping };
-  const take = (section: string): YamlMapping | null => {
+  const takeSection = (section: string): YamlMapping | null => {
     const value = result[section];
     if (!isMapping(value)) return null;
     delete result[section];
     return value;
   };
-  const add = (section: YamlMapping | null, key: string) => {
+  const mergePart = (section: YamlMapping | null, key: string) => {
     const part = section !== null && Object.hasOwn(section, key) ? section[key] : undefined;
     if (isMapping(part)) result = mergeMappings(result, part);
   };
-  const [ofGroups, ofUsers] = [take('groups'), take('users')];
-  for (const group of [...groups].sort()) add(ofGroups, group);
+  const [ofGroups, ofUsers] = [takeSection('groups'), takeSection('users')];
+  for (const group of [...groups].sort()) mergePart(ofGroups, group);
   // The sections of groups, which were merged before, may have added to `access`.
-  const accessPart = take('access');
-  if (login !== null) add(accessPart, 'user');
-  if (admin) add(accessPart, 'admin');
-  if (login !== null) add(ofUsers, login);
+  const accessPart = takeSection('access');
+  if (login !== null) mergePart(accessPart, 'user');
+  if (admin) mergePart(accessPart, 'admin');
+  if (login !== null) mergePart(ofUsers, login);
   return result;
 }

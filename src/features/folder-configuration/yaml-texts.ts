@@ -25,7 +25,7 @@ export class YamlTexts {
     return resultOf(await this.#threads.run('check', input, { what: input.name, signal })).isMapping;
   }
 
-  /** Personalizes a text and merges the result of nearer folders over it. @throws BadParameterError for invalid YAML. */
+  /** Personalizes a text, and merges the result for the folders searched before over it. @throws BadParameterError for invalid YAML. */
   async join(input: Input<'join'>, signal?: AbortSignal): Promise<Layer> {
     return resultOf(await this.#threads.run('join', input, { what: input.name, signal }));
   }

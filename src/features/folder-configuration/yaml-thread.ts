@@ -3,7 +3,7 @@ import { BadParameterError } from '../../errors.js';
 import { isMapping, parseYaml, writeYaml, type YamlMapping } from '../../core/yaml.js';
 import { mergeMappings, personalize, type Person } from './merge-yaml.js';
 
-/** A result, or the message of a BadParameterError, because errors lose their class when they leave a thread. */
+/** A result, or the message of a BadParameterError. Errors lose their class when they leave a thread, so only their message is passed. */
 export type Outcome<Result> = { result: Result } | { refused: string };
 
 function outcome<Result>(work: () => Result): Outcome<Result> {
@@ -23,15 +23,15 @@ function check({ text, name }: { text: string; name: string }): Outcome<{ isMapp
   });
 }
 
-/** The merged configuration of a folder and the folders nearer than it. */
+/** The configuration of a folder, merged with the configurations that were found before in folders below it. */
 export interface Layer {
   /** JSON text. */
   text: string;
-  /** Whether to merge the folder configurations above too. */
+  /** Whether to also merge the configurations of the folders above. */
   inherits: boolean;
 }
 
-/** Personalizes a text and merges `nearer`, the result of nearer folders as JSON or `null`, over it. */
+/** Personalizes a text, and merges `nearer` over it: the result for the folders searched before, as JSON text, or `null`. */
 function join({
   text,
   name,
@@ -44,12 +44,12 @@ function join({
   nearer: string | null;
 }): Outcome<Layer> {
   return outcome(() => {
-    const value = unwrapped(parseYaml(text, name));
-    const near = nearer === null ? null : (JSON.parse(nearer) as YamlMapping);
-    const own = isMapping(value) ? personalize(value, person) : value;
-    const result: unknown = near !== null && isMapping(own) ? mergeMappings(own, near) : own;
-    if (!isMapping(own) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
-    const inherits = own.__inherit__ === true;
+    const value = withoutList(parseYaml(text, name));
+    const nearerMapping = nearer === null ? null : (JSON.parse(nearer) as YamlMapping);
+    const layer = isMapping(value) ? personalize(value, person) : value;
+    const result: unknown = nearerMapping !== null && isMapping(layer) ? mergeMappings(layer, nearerMapping) : layer;
+    if (!isMapping(layer) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
+    const inherits = layer.__inherit__ === true;
     delete result.__inherit__;
     return { text: JSON.stringify(result), inherits };
   });
@@ -71,7 +71,7 @@ function addForUser({ stored, userText, name, login }: { stored: string; userTex
   });
   let former: unknown;
   try {
-    former = unwrapped(parseYaml(stored, name));
+    former = withoutList(parseYaml(stored, name));
   } catch (error) {
     if (error instanceof BadParameterError) return conflict(error.message);
     throw error;
@@ -80,10 +80,10 @@ function addForUser({ stored, userText, name, login }: { stored: string; userTex
   if (document === null) return conflict('it is not a mapping');
   const users = mappingOf(ownMember(document, 'users'));
   if (users === null) return conflict('"users" is not a mapping');
-  const own = mappingOf(ownMember(users, login));
-  if (own === null) return conflict(`"users: ${login}" is not a mapping`);
+  const userSection = mappingOf(ownMember(users, login));
+  if (userSection === null) return conflict(`"users: ${login}" is not a mapping`);
   const added = mappingOf(parseYaml(userText, name)) ?? {};
-  return { text: writeYaml({ ...document, users: { ...users, [login]: { ...own, ...added } } }) };
+  return { text: writeYaml({ ...document, users: { ...users, [login]: { ...userSection, ...added } } }) };
 }
 
 /** The value if it is a mapping; an empty mapping for a missing value; `null` for other values. */
@@ -93,7 +93,7 @@ function mappingOf(value: unknown): YamlMapping | null {
 }
 
 /** A list with one entry counts as that entry. */
-function unwrapped(value: unknown): unknown {
+function withoutList(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
 }
 
