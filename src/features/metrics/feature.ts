@@ -16,8 +16,8 @@ interface MetricsNeeds {
   jobs: JobStore;
 }
 
-/** Bounds of the durations of requests, in seconds, from cached tiles to conversions that clients wait for. */
-const durations = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
+/** Upper bounds of the buckets for durations of requests, in seconds. They range from cached tiles to conversions that clients wait for. */
+const durationBuckets = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 
 /** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that belongs to the host. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
@@ -31,7 +31,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     // prom-client.
     const registers = [register as never];
     const names: string[] = [];
-    const named = (name: string) => {
+    const registerName = (name: string) => {
       names.push(`large_image_${name}`);
       return `large_image_${name}`;
     };
@@ -40,15 +40,15 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     });
 
     const requests = new Histogram({
-      name: named('request_duration_seconds'),
+      name: registerName('request_duration_seconds'),
       help: 'Answered requests by route and status, with their duration.',
       labelNames: ['method', 'route', 'status'],
-      buckets: durations,
+      buckets: durationBuckets,
       registers,
     });
-    const queue = (name: string, help: string, read: (queue: Core['queues'][keyof Core['queues']]) => number) =>
+    const addQueueGauge = (name: string, help: string, read: (queue: Core['queues'][keyof Core['queues']]) => number) =>
       new Gauge({
-        name: named(name),
+        name: registerName(name),
         help,
         labelNames: ['queue'],
         registers,
@@ -56,26 +56,26 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
           for (const [label, value] of Object.entries(core.queues)) this.set({ queue: label }, read(value));
         },
       });
-    queue('queue_waiting', 'Waiting tasks.', ({ waiting }) => waiting);
-    queue('queue_running', 'Running tasks.', ({ running }) => running);
+    addQueueGauge('queue_waiting', 'Waiting tasks.', ({ waiting }) => waiting);
+    addQueueGauge('queue_running', 'Running tasks.', ({ running }) => running);
 
     const { tiles, sources, caches } = caching;
-    const counted = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
+    const countersByCache = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
     new Counter({
-      name: named('cache_requests_total'),
+      name: registerName('cache_requests_total'),
       help: 'Requests that a cache could answer (hit), or not (miss).',
       labelNames: ['cache', 'result'],
       registers,
       collect() {
         this.reset();
-        for (const [cache, { hits, misses }] of Object.entries(counted)) {
+        for (const [cache, { hits, misses }] of Object.entries(countersByCache)) {
           this.inc({ cache, result: 'hit' }, hits);
           this.inc({ cache, result: 'miss' }, misses);
         }
       },
     });
     new Gauge({
-      name: named('cache_used'),
+      name: registerName('cache_used'),
       help: 'Contents of the caches: open files for tilesource, bytes for tileCache.',
       labelNames: ['cache'],
       registers,
@@ -84,7 +84,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
       },
     });
     new Gauge({
-      name: named('child_processes'),
+      name: registerName('child_processes'),
       help: 'Processes that convert, or read formats whose readers can crash.',
       registers,
       collect() {
@@ -92,7 +92,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
       },
     });
     new Gauge({
-      name: named('jobs'),
+      name: registerName('jobs'),
       // Each process reports the numbers of all processes.
       aggregator: 'first',
       help: 'Jobs that have not ended, of all processes.',

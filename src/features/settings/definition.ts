@@ -12,8 +12,8 @@ export interface SettingDefinition<T = unknown> {
   /** The allowed values in words, for the documentation. */
   allowed: string;
   /**
-   * The type of its values, from which pages make the input: a JSON schema. `x-unit` names the unit of a number, and `format: json` is the text of
-   * a JSON object.
+   * The type of its values as a JSON schema, from which pages make the input. `x-unit` names the unit of a number, and `format: json` means
+   * the text of a JSON object.
    */
   schema: Schema;
   /** Checks a value and converts it to the form that is stored. @throws InvalidError with field `value` when it is not allowed. */
@@ -23,8 +23,8 @@ export interface SettingDefinition<T = unknown> {
 const ownPrefix = 'large_image.';
 
 /**
- * The second name that clients may use for a setting of the plugin: `LARGE_IMAGE_SHOW_VIEWER` for `large_image.show_viewer`; `null` for other
- * settings.
+ * The second name that clients may use for a setting of the plugin, such as `LARGE_IMAGE_SHOW_VIEWER` for `large_image.show_viewer`;
+ * `null` for settings of the host.
  */
 export function constantName(key: string): string | null {
   return key.startsWith(ownPrefix) ? `LARGE_IMAGE_${key.slice(ownPrefix.length).toUpperCase()}` : null;

@@ -4,15 +4,15 @@ import type { SettingDefinition } from './definition.js';
 
 const prefix = 'large_image.';
 
-/** A value in the form in which it is compared with words. Existing clients send booleans, and words in any case. */
-function word(value: unknown): string | undefined {
+/** A value in lower case, to be compared with words. Existing clients send booleans, and words in any case. */
+function lowerCaseText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
     ? String(value).toLowerCase()
     : undefined;
 }
 
 function parseBooleanSetting(value: unknown, message: string): boolean {
-  const text = word(value);
+  const text = lowerCaseText(value);
   if (text === undefined || !['true', 'false', ''].includes(text)) throw new InvalidError(message, 'value');
   return text !== 'false';
 }
@@ -43,8 +43,8 @@ function countSetting(name: string, byDefault: number, description: string, unit
     schema: { type: 'integer', minimum: 0, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
       // `Number()` would also accept other notations, and an empty text.
-      const usable = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
-      const count = usable ? Math.trunc(Number(value)) : NaN;
+      const isNumeric = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
+      const count = isNumeric ? Math.trunc(Number(value)) : NaN;
       if (!Number.isSafeInteger(count) || count < 0) throw new InvalidError(`${key} must be a non-negative integer.`, 'value');
       return count;
     },
@@ -53,7 +53,7 @@ function countSetting(name: string, byDefault: number, description: string, unit
 
 function objectTextSetting(name: string, description: string): SettingDefinition {
   const key = prefix + name;
-  const wrong = (cause?: unknown) => new InvalidError(`${key} must be a JSON object.`, 'value', { cause });
+  const notAnObject = (cause?: unknown) => new InvalidError(`${key} must be a JSON object.`, 'value', { cause });
   return {
     key,
     default: null,
@@ -63,16 +63,16 @@ function objectTextSetting(name: string, description: string): SettingDefinition
     schema: { type: 'string', format: 'json' },
     parse(value) {
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return spacedJson(value);
-      if (typeof value !== 'string') throw wrong();
+      if (typeof value !== 'string') throw notAnObject();
       const text = value.trim();
       if (text === '') return '';
       let parsed: unknown;
       try {
         parsed = JSON.parse(text);
       } catch (cause) {
-        throw wrong(cause);
+        throw notAnObject(cause);
       }
-      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw wrong();
+      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject();
       return text;
     },
   };
@@ -114,9 +114,9 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
     allowed,
     schema: { type: 'string', enum: words },
     parse(value) {
-      const found = words.find((name) => name.toLowerCase() === word(value));
-      if (found === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
-      return found;
+      const match = words.find((name) => name.toLowerCase() === lowerCaseText(value));
+      if (match === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
+      return match;
     },
   };
 }
@@ -164,8 +164,8 @@ const autoSet: SettingDefinition = {
   schema: { enum: [true, false, 'all'] },
   parse(value) {
     if (value === 'all') return 'all';
-    // As in Girder, only this exact word is stored as it is; the same word in other case counts as true.
-    if (word(value) === 'all') return true;
+    // As in Girder, only the exact word `all` has its special meaning. In upper or mixed case it counts as true.
+    if (lowerCaseText(value) === 'all') return true;
     return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
   },
 };
@@ -179,7 +179,7 @@ function iccSetting(byDefault: boolean | string): SettingDefinition {
     allowed: `true, false, ${intents.join(', ')}; empty text means true`,
     schema: { enum: [true, false, ...intents] },
     parse(value) {
-      const intent = intents.find((name) => name.toLowerCase() === word(value));
+      const intent = intents.find((name) => name.toLowerCase() === lowerCaseText(value));
       return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
     },
   };

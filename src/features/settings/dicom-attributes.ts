@@ -1,4 +1,4 @@
-/** Attributes that the metadata of items can contain, each under the key of the same name unless the setting names another. */
+/** DICOM attributes that the metadata of items can contain. The key has the name of the attribute unless the setting names another key. */
 export const mappedAttributes = [
   'PatientName',
   'PatientID',
@@ -29,5 +29,5 @@ export const mappedAttributes = [
 /** One of {@link mappedAttributes}. */
 export type MappedAttribute = (typeof mappedAttributes)[number];
 
-/** Keys of metadata by the attributes that they provide. */
+/** The metadata key of each attribute. */
 export type MetadataMapping = Readonly<Partial<Record<MappedAttribute, string>>>;

@@ -37,8 +37,8 @@ export class SettingModel {
     try {
       await write();
     } catch (error) {
-      // When two processes write a key for the first time at the same moment, the unique index refuses the later insert, which is then repeated as an
-      // update.
+      // When two processes write a key for the first time at the same moment, the unique index refuses the later insert. Repeating it updates
+      // the setting.
       if (!isDuplicateKey(error)) throw error;
       await write();
     }

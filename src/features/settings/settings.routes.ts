@@ -14,11 +14,11 @@ const maxListed = 1000;
 
 /** A parameter that lists settings. */
 export function settingsList(description: string): Parameter<unknown[] | undefined> {
-  const listed = json({ kind: 'array', description });
+  const parameter = json({ kind: 'array', description });
   return {
-    ...listed,
+    ...parameter,
     parse(value, name) {
-      const list = listed.parse(value, name);
+      const list = parameter.parse(value, name);
       if (list !== undefined && list.length > maxListed) {
         throw new BadParameterError(`Parameter ${name} may have at most ${maxListed} entries.`);
       }
@@ -54,7 +54,7 @@ const get = defineRoute({
 });
 
 /** Parses a text that is JSON; any other text is the value itself. */
-function decode(value: unknown): unknown {
+function parseIfJson(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
     return JSON.parse(value);
@@ -63,7 +63,7 @@ function decode(value: unknown): unknown {
   }
 }
 
-function pairs(list: unknown[]): { key: string; value: unknown }[] {
+function readChanges(list: unknown[]): { key: string; value: unknown }[] {
   return list.map((entry) => {
     const isPair = typeof entry === 'object' && entry !== null && 'key' in entry && typeof entry.key === 'string';
     if (!isPair) throw new BadParameterError('Entries of the list must be objects with the members key and value.');
@@ -80,15 +80,15 @@ async function write(settings: Settings, changes: { key: string; value: unknown 
     // Pages of other versions send all settings that they know, with null for empty ones, so null for an unknown setting is
     // ignored.
     if (value === null && changes.length > 1 && !keys.has(settings.keyOf(key))) continue;
-    if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
+    if (await settings.set(key, parseIfJson(value))) changed.push(settings.keyOf(key));
   }
   return changed;
 }
 
-/** The response to a change. If the color correction has changed, the response makes the browser drop its cached pictures. */
+/** The response to a change. If the color correction has changed, it tells the browser to clear its cache of pictures. */
 function reply(value: unknown, changed: readonly string[]): Reply {
-  const isCorrectionNew = changed.includes('large_image.icc_correction');
-  return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
+  const hasNewCorrection = changed.includes('large_image.icc_correction');
+  return hasNewCorrection ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
 }
 
 const put = defineRoute({
@@ -107,7 +107,7 @@ const put = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['bad-parameter', 'invalid'],
   async handle({ query }, { settings }) {
-    if (query.list !== undefined) return reply(true, await write(settings, pairs(query.list)));
+    if (query.list !== undefined) return reply(true, await write(settings, readChanges(query.list)));
     if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
     return reply(true, await write(settings, [{ key: query.key, value: query.value ?? null }]));
   },
@@ -127,7 +127,7 @@ const remove = defineRoute({
   },
 });
 
-/** The schemas of settings use only these words, so that pages can make inputs from them. */
+/** Schema of the schemas of settings. They use only these keywords, so that pages can make inputs from them. */
 const settingSchema = {
   description: 'The type of its values, as a JSON schema.',
   ...objectOf(
@@ -164,11 +164,11 @@ const definitions = defineRoute({
   },
   errors: ['access-denied'],
   async handle(_input, { settings }) {
-    const found: Record<string, unknown>[] = [];
+    const entries: Record<string, unknown>[] = [];
     for (const { key, description, allowed, schema, default: byDefault } of settings.definitions) {
-      found.push({ key, description, allowed, schema, default: byDefault ?? null, value: await settings.get(key) });
+      entries.push({ key, description, allowed, schema, default: byDefault ?? null, value: await settings.get(key) });
     }
-    return found;
+    return entries;
   },
 });
 
@@ -181,14 +181,14 @@ const getPublic = defineRoute({
   scope: scopes.read,
   returns: { schema: { type: 'object', additionalProperties: true } },
   async handle(_input, context) {
-    const answer: Record<string, unknown> = {};
+    const values: Record<string, unknown> = {};
     for (const { key, public: isPublic } of context.settings.definitions) {
       const constant = constantName(key);
       if (!isPublic || constant === null) continue;
-      answer[key] = await context.settings.get(key);
-      answer[constant] = answer[key];
+      values[key] = await context.settings.get(key);
+      values[constant] = values[key];
     }
-    return answer;
+    return values;
   },
 });
 

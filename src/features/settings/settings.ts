@@ -10,15 +10,14 @@ export interface SettingRecords {
 }
 
 /**
- * How long values are cached, in milliseconds. Changes by another process take effect after this time. Verdicts on tokens that
- * depend on a setting are cached too; both times together are less than the five seconds within which revoked permissions must take
- * effect.
+ * How long values are cached, in milliseconds. Changes by another process take effect after this time. Some verdicts on tokens depend
+ * on a setting and are cached too. Both times together must be less than the five seconds within which revoked permissions take effect.
  */
 const lifetimeMs = 1000;
 
 type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
 
-/** The settings of the plugin, and those of the host if it adds definitions. They are checked when written and cached when read. */
+/** The settings of the plugin and of hosts that add definitions. Values are checked when written and cached when read. */
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
   /** Alternative names, such as `LARGE_IMAGE_SHOW_VIEWER`, with their keys. */
@@ -69,9 +68,9 @@ export class Settings {
     if (parsed === null) await this.records.unset(key);
     else await this.records.set(key, parsed);
     this.#values.clear();
-    const now = parsed ?? definition.default ?? null;
-    if (JSON.stringify(now) === JSON.stringify(former)) return false;
-    for (const listener of this.#listeners) await listener({ key, value: now, former });
+    const current = parsed ?? definition.default ?? null;
+    if (JSON.stringify(current) === JSON.stringify(former)) return false;
+    for (const listener of this.#listeners) await listener({ key, value: current, former });
     return true;
   }
 
