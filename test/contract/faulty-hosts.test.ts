@@ -48,7 +48,7 @@ function directoryOf(): NonNullable<Host['directory']> {
 }
 
 /** The failure of a case of the suite for a host; `null` if it passes. */
-async function verdict(change: Change, name: string, hostParts: Partial<HostUnderTest> = {}): Promise<string | null> {
+async function failureOf(change: Change, name: string, hostParts: Partial<HostUnderTest> = {}): Promise<string | null> {
   type Run = () => Promise<void> | void;
   const cases = new Map<string, Run>();
   const around: Run[] = [];
@@ -213,27 +213,27 @@ const byHash = files((right) => ({
 
 describe('the suite for hosts', () => {
   it('finds nothing wrong with a host that names files by their hash', async () => {
-    for (const name of [stored, failed, removed, signal]) expect([name, await verdict(byHash, name)]).toEqual([name, null]);
+    for (const name of [stored, failed, removed, signal]) expect([name, await failureOf(byHash, name)]).toEqual([name, null]);
   });
 
   it('does not ask a host with stateless tokens to revoke one', async () => {
-    expect(await verdict(() => ({}), announced, { revokeToken: undefined })).toBe(null);
+    expect(await failureOf(() => ({}), announced, { revokeToken: undefined })).toBe(null);
   });
 
-  it.for(faults)('finds a host that %s', async ([, change, name, says]) => {
-    expect(await verdict(change, name)).toMatch(says);
+  it.for(faults)('finds a host that %s', async ([, change, name, message]) => {
+    expect(await failureOf(change, name)).toMatch(message);
   });
 
   it('finds nothing wrong in any of these checks when the host is correct', async () => {
     for (const name of [rights, list, directory, signal, failed, removed, announced])
-      expect([name, await verdict(() => ({}), name)]).toEqual([name, null]);
+      expect([name, await failureOf(() => ({}), name)]).toEqual([name, null]);
   });
 
   it('does not require events that hooks cannot see, such as roles in a separate table', async () => {
     // Its folders are not saved when a user is given a role.
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
-    expect(await verdict(roles, announced)).toBe(null);
+    expect(await failureOf(roles, announced)).toBe(null);
     const withoutHooks: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });
-    expect(await verdict(withoutHooks, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
+    expect(await failureOf(withoutHooks, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
   });
 });

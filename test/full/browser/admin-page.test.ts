@@ -334,13 +334,13 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     it('says that there is no file until one exists', async () => {
       await rm(configFile);
       await page.reload();
-      const none = page.getByText('(does not exist yet)');
-      await none.waitFor();
+      const missingNote = page.getByText('(does not exist yet)');
+      await missingNote.waitFor();
       await editor().fill('[large_image]\n');
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
       await button('Replace').click();
       await outcomeText('Configuration file', 'Updated.');
-      expect(await none.count()).toBe(0);
+      expect(await missingNote.count()).toBe(0);
       expect(complaints).toEqual([]);
     });
 

@@ -232,7 +232,7 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
 
   it('refuses impossible widths and densities, and states the limits', async () => {
     await open();
-    const says = async (label: string, value: string, words: string) => {
+    const expectRefusal = async (label: string, value: string, words: string) => {
       const before = await dialog().getByLabel(label).inputValue();
       await dialog().getByLabel(label).fill(value);
       await dialog().getByRole('button', { name: 'Save figure' }).click();
@@ -240,9 +240,11 @@ describe.skipIf(executablePath === null)('the figure dialog', { timeout: 300_000
       await dialog().getByLabel(label).fill(before);
     };
     await dialog().getByLabel('Unit').selectOption('px');
-    for (const value of ['0', '', '49', '1000000000']) await says('Width', value, 'Enter a width of 50 to 10\u2009000 pixels.');
-    await says('Width', '9000', 'The limit is 10\u2009000 per side and 40\u2009000\u2009000 in total.');
-    for (const value of ['', '1', '100000']) await says('Pixels per inch', value, 'Enter 30 to 2\u2009400 pixels per inch.');
+    for (const value of ['0', '', '49', '1000000000'])
+      await expectRefusal('Width', value, 'Enter a width of 50 to 10\u2009000 pixels.');
+    await expectRefusal('Width', '9000', 'The limit is 10\u2009000 per side and 40\u2009000\u2009000 in total.');
+    for (const value of ['', '1', '100000'])
+      await expectRefusal('Pixels per inch', value, 'Enter 30 to 2\u2009400 pixels per inch.');
     // The settings of the last figure are remembered.
     await saved({ format: 'svg', width: '333' });
     await open();

@@ -88,7 +88,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
 
   const dialog = '#g-dialog-container';
   const body = () => page.locator('#g-app-body-container');
-  const says = (text: string | RegExp) => body().getByText(text).first().waitFor();
+  const waitForText = (text: string | RegExp) => body().getByText(text).first().waitFor();
   /** Waits for pending requests, but not forever, because each action is retried anyway. */
   const waitForResponses = () =>
     until('every request has its response', () => pendingRequests.size === 0, 5_000).catch(() => undefined);
@@ -120,7 +120,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   const closed = (timeout?: number) =>
     page.locator(`${dialog} .modal-dialog`).waitFor({ state: 'hidden', ...(timeout !== undefined && { timeout }) });
   /** Presses the button that saves the list of a dialog. Repeats this if the client was redrawing the dialog. */
-  const store = (selector: string) =>
+  const saveDialog = (selector: string) =>
     until('the dialog is closed', async () => {
       await waitForResponses();
       await page
@@ -146,7 +146,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
   }
 
   /** Does something on the pages, and fails if one of their requests or scripts fails. */
-  async function without(work: () => Promise<unknown>): Promise<void> {
+  async function withoutFailures(work: () => Promise<unknown>): Promise<void> {
     failures = [];
     await work().catch(async (error: unknown) => {
       const address = page.url();
@@ -166,7 +166,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     await page.locator('.g-user-dropdown-link').waitFor();
   }
 
-  it('starts, and signs in', () => without(() => signIn('admin')));
+  it('starts, and signs in', () => withoutFailures(() => signIn('admin')));
 
   it.each<[string, string | RegExp]>([
     ['collections', /./],
@@ -189,46 +189,46 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     ['settings', /Registration policy/],
     ['assetstores', 'Data directory'],
     ['plugins', 'Large images'],
-  ])('opens #%s', (hash, text) => without(() => open(hash, text)));
+  ])('opens #%s', (hash, text) => withoutFailures(() => open(hash, text)));
 
   it('creates collections, and shows and stores the permissions of collections and folders', () =>
-    without(async () => {
+    withoutFailures(async () => {
       // When this is repeated, the collection may already exist.
       const name = `Made here at ${Date.now()}`;
       await open('collections', /./);
       await press('.g-collection-create-button');
       await fill({ name });
       await submit();
-      await says(name);
+      await waitForText(name);
       await choose('.g-folder-actions-button', '.g-create-subfolder');
       await fill({ name: 'Made there' });
       await submit();
-      await says('Made there');
+      await waitForText('Made there');
       for (const [hash, text, menu, entry] of [
         ['collection/COLLECTION', 'Shown', '.g-collection-actions-button', '.g-collection-access-control'],
         ['folder/FOLDER', 'image.tif', '.g-folder-actions-button', '.g-folder-access-button'],
       ] as const) {
         await open(hash, text);
         await choose(menu, entry);
-        await store('.g-save-access-list');
+        await saveDialog('.g-save-access-list');
       }
     }));
 
   it('uploads files, and edits, describes and removes items', () =>
-    without(async () => {
+    withoutFailures(async () => {
       await open('folder/FOLDER', 'image.tif');
       await press('.g-upload-here-button');
       const file = { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') };
       await page.locator(`${dialog} #g-files`).setInputFiles([file]);
       await press(`${dialog} .g-start-upload`);
-      await says('note.txt');
+      await waitForText('note.txt');
       const [noteItem] = (await admin.ok('GET', '/item', { query: { folderId: ids.FOLDER, name: 'note.txt' } })) as unknown as {
         _id: string;
         size: number;
       }[];
       expect(noteItem?.size).toBe(6);
       await page.goto(`${url}/#item/${noteItem!._id}`);
-      await says('note.txt');
+      await waitForText('note.txt');
       await choose('.g-widget-metadata-add-button', '.g-add-simple-metadata');
       await page.locator('.g-widget-metadata-key-input').fill('stain');
       await page.locator('.g-widget-metadata-value-input').fill('HE');
@@ -240,7 +240,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await choose('.g-item-actions-button', '.g-edit-item');
       await fill({ name: 'renamed.txt' });
       await submit();
-      await says('renamed.txt');
+      await waitForText('renamed.txt');
       await press('.g-show-info');
       await page.locator(`${dialog} .modal-body`).waitFor();
       await press(`${dialog} .modal-footer a`);
@@ -250,11 +250,11 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await until('the item is gone', async () => (await admin.send('GET', `/item/${noteItem!._id}`)).status === 400);
       // The client opens the folder automatically. Waits for this, so that it does not happen while another page is opened.
       await page.waitForURL((address) => !address.hash.includes(noteItem!._id));
-      await says('image.tif');
+      await waitForText('image.tif');
     }));
 
   it('creates groups, and invites users to them', () =>
-    without(async () => {
+    withoutFailures(async () => {
       await open('groups', 'People');
       await press('.g-group-create-button');
       const name = `Made here at ${Date.now()}`;
@@ -282,7 +282,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     }));
 
   it('stores the settings, the account, and API keys', () =>
-    without(async () => {
+    withoutFailures(async () => {
       await open('settings', /Registration policy/);
       await press('.g-submit-settings');
       await page.getByText('Settings saved.').first().waitFor();
@@ -295,11 +295,11 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await press('.g-api-key-new');
       await fill({ 'api-key-name': 'for scripts' });
       await submit();
-      await says('for scripts');
+      await waitForText('for scripts');
     }));
 
   it('signs out, registers a user, and requests group membership', () =>
-    without(async () => {
+    withoutFailures(async () => {
       // When this is repeated, nobody may be signed in.
       await page.locator('.g-user-dropdown-link, .g-register').first().waitFor();
       if (await page.locator('.g-user-dropdown-link').isVisible()) await choose('.g-user-dropdown-link', '.g-logout');

@@ -39,23 +39,23 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await page.getByLabel('Projection over z').waitFor();
   };
   /** Waits for a request of this kind with the parameters of a projection. */
-  const askedFor = (path: string, zProject: string | null, from: number | null, to: number | null) => {
+  const waitForProjection = (path: string, zProject: string | null, from: number | null, to: number | null) => {
     const expected = [zProject, from, to].map((value) => value && `${value}`).join();
-    const seen = ({ pathname, searchParams }: URL) =>
+    const isRequested = ({ pathname, searchParams }: URL) =>
       pathname.includes(`/tiles/${path}`) &&
       ['zProject', 'zFrom', 'zTo'].map((name) => searchParams.get(name)).join() === expected;
-    return until(`${path} of ${expected} is asked for`, () => requests.some(seen));
+    return until(`${path} of ${expected} is asked for`, () => requests.some(isRequested));
   };
 
   it('shows a projection of chosen planes, and keeps it in the address', async () => {
     await open();
     await page.getByLabel('Projection over z').selectOption('Maximum');
-    await askedFor('fzxy', 'max', 0, 2);
-    await askedFor('histogram', 'max', 0, 2);
+    await waitForProjection('fzxy', 'max', 0, 2);
+    await waitForProjection('histogram', 'max', 0, 2);
     expect(await page.getByRole('slider', { name: 'Z', exact: true }).isVisible()).toBe(false);
     await page.getByLabel('First plane').fill('2');
     await page.getByLabel('First plane').press('Enter');
-    await askedFor('fzxy', 'max', 1, 2);
+    await waitForProjection('fzxy', 'max', 1, 2);
     await until('the address names the projection', () => page.url().includes('project=max:1~2'));
     // If the last plane is set before the first one, the first one follows.
     await page.getByLabel('Last plane').fill('1');
@@ -65,18 +65,18 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
 
     requests.length = 0;
     await open('?project=mean:1~2');
-    await askedFor('fzxy', 'mean', 1, 2);
+    await waitForProjection('fzxy', 'mean', 1, 2);
     expect(await page.getByLabel('Projection over z').inputValue()).toBe('mean');
     expect(await page.getByLabel('Last plane').inputValue()).toBe('3');
     await page.locator('.stage-drawing').hover();
-    await askedFor('pixel', 'mean', 1, 2);
+    await waitForProjection('pixel', 'mean', 1, 2);
 
     await page.getByLabel('Projection over z').selectOption('None (single plane)');
     await until('the address names no projection', () => !page.url().includes('project='));
     await page.getByRole('slider', { name: 'Z', exact: true }).waitFor();
     requests.length = 0;
     await page.getByRole('slider', { name: 'Z', exact: true }).press('ArrowRight');
-    await askedFor('fzxy', null, null, null);
+    await waitForProjection('fzxy', null, null, null);
   });
 
   it.each(['max:0~3', 'max:2~1', 'max:a~b', 'sum:0~1', ''])('shows one plane for the address project=%s', async (text) => {
@@ -116,12 +116,12 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
         return setTimeout(() => { window.late -= 1; call(...rest); }, 3000);
       };
     })()`);
-    const late = () => page.evaluate<number>('late');
+    const delayedCount = () => page.evaluate<number>('late');
     await page.getByRole('slider', { name: 'Z', exact: true }).fill('2');
-    await until('the overview is to follow', async () => (await late()) > 0);
+    await until('the overview is to follow', async () => (await delayedCount()) > 0);
     await page.evaluate(`location.hash = '#'`);
     await page.getByRole('heading', { name: 'Collections' }).waitFor();
-    await until('the time has passed', async () => (await late()) === 0);
+    await until('the time has passed', async () => (await delayedCount()) === 0);
     expect(errors).toEqual([]);
   });
 

@@ -320,15 +320,15 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const added = await polygon();
     expect(added.filter((_, index) => index !== 1)).toEqual(before);
     expect(Math.hypot(added[1]![0]! - size / 2 - 160, added[1]![1]! - size / 2 + 240)).toBeLessThan(2);
-    let answer = () => {};
-    const held = new Promise<void>((resolve) => (answer = resolve));
-    await page.route('**/elements', (route) => held.then(() => route.continue()));
+    let sendRequest = () => {};
+    const untilSent = new Promise<void>((resolve) => (sendRequest = resolve));
+    await page.route('**/elements', (route) => untilSent.then(() => route.continue()));
     await drag([160, -240], [190, -260]);
     const sentRequest = page.waitForRequest((request) => request.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await sentRequest;
     await page.keyboard.press('Control+z');
-    answer();
+    sendRequest();
     await until('the change is stored', async () => JSON.stringify(await polygon()) !== JSON.stringify(added));
     await save();
     await page.unroute('**/elements');
@@ -419,11 +419,11 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('button', { name: 'Restore it' }).click();
     await page.getByRole('button', { name: 'Edit Areas' }).click();
     expect(await stored('Areas')).toMatchObject(theirs);
-    const keep = (value: string) =>
+    const setHistory = (value: string) =>
       admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value } });
-    await keep('false');
+    await setHistory('false');
     await remove('This deletes the annotation with its 5 shapes permanently: this server keeps no earlier versions.');
-    await keep('true');
+    await setHistory('true');
     await page.getByTestId('annotation-message').getByText('Deleted Areas').waitFor();
     expect(await page.getByRole('button', { name: 'Restore it' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
@@ -511,8 +511,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     page.on('request', (request) => {
       const { pathname, searchParams: query } = new URL(request.url());
       if (!/\/annotation\/[0-9a-f]+$/.test(pathname) || !query.has('left')) return;
-      const side = (from: string, to: string) => Number(query.get(to)) - Number(query.get(from));
-      areas.push(side('left', 'right') * side('top', 'bottom'));
+      const difference = (from: string, to: string) => Number(query.get(to)) - Number(query.get(from));
+      areas.push(difference('left', 'right') * difference('top', 'bottom'));
     });
     await openCentered(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
@@ -522,7 +522,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     for (let turn = 0; turn < 3; turn += 1) await drag([100, 60], [-100, -60]);
     await until('it was asked for more', () => areas.length > 0);
     expect(Math.max(...areas)).toBeLessThan(first / 2);
-    const ink = async () => {
+    const finalInk = async () => {
       let last = -1;
       return until('nothing more is drawn', async () => {
         const before = last;
@@ -530,19 +530,19 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
         return last > 0 && last === before ? last : null;
       });
     };
-    const panned = await ink();
+    const panned = await finalInk();
     // Visible pictures are kept, so going there and back requests narrow strips at most, because a fast drag moves the view
     // farther.
     areas.length = 0;
     for (let turn = 0; turn < 3; turn += 1) await drag([-100, -60], [100, 60]);
-    await ink();
+    await finalInk();
     for (let turn = 0; turn < 3; turn += 1) await drag([100, 60], [-100, -60]);
-    await until('the same is drawn', async () => Math.abs((await ink()) - panned) < panned / 50);
+    await until('the same is drawn', async () => Math.abs((await finalInk()) - panned) < panned / 50);
     expect(areas.reduce((sum, area) => sum + area, 0)).toBeLessThan(first / 2);
     await page.reload();
     await row('Nuclei').waitFor();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
-    await until('the same is drawn', async () => Math.abs((await ink()) - panned) < panned / 50);
+    await until('the same is drawn', async () => Math.abs((await finalInk()) - panned) < panned / 50);
     expect(complaints).toEqual([]);
   });
 
@@ -633,13 +633,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
 
   it('offers the colors that groups have on the slide', async () => {
     const { annotation } = await stored('Nuclei');
-    const of = (group: string) => annotation.elements.filter((element) => element.group === group).length;
+    const countIn = (group: string) => annotation.elements.filter((element) => element.group === group).length;
     const legend = row('Nuclei').getByRole('list', { name: 'Groups' });
     const colors = new Map(annotation.elements.map(({ group, lineColor }) => [group!, lineColor!]));
     expect(colors.size).toBeGreaterThan(1);
     for (const [group, color] of colors) {
       const line = legend.getByRole('listitem').filter({ hasText: group });
-      await line.getByText(new RegExp(`^${String(of(group)).replace(/(?=(...)+$)/, '\\D?')}$`)).waitFor();
+      await line.getByText(new RegExp(`^${String(countIn(group)).replace(/(?=(...)+$)/, '\\D?')}$`)).waitFor();
       const [, r, g, b] = /(\d+), (\d+), (\d+)/.exec(color)!;
       const hex = `#${[r, g, b].map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`;
       expect(await line.locator('.swatch').getAttribute('data-color')).toBe(hex);
@@ -797,7 +797,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       [0, 255, 0, 255],
       [0, 0, 255, 255],
     ];
-    const seen = async () => {
+    const overlayColors = async () => {
       // The image is fitted in the stage.
       const { width, height } = (await page.locator('.stage').boundingBox())!;
       const onStage = (x: number, y: number): [number, number] =>
@@ -805,14 +805,14 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       return colorsAt(page, [onStage(450, 280), onStage(450, 200), onStage(550, 150), onStage(720, 750), onStage(780, 750)]);
     };
     await until('the overlays are drawn', async () => {
-      const colors = await seen();
+      const colors = await overlayColors();
       if (JSON.stringify(colors) === JSON.stringify(expected)) return true;
       throw new Error(JSON.stringify(colors));
     });
     const opacity = page.getByRole('slider', { name: 'Opacity' });
     await opacity.fill('0.5');
     await until('overlays are as transparent as their annotation', async () => {
-      const [red, , , green] = await seen();
+      const [red, , , green] = await overlayColors();
       return [red, green].every((color) => Math.abs(color![3]! - 128) < 3);
     });
     await opacity.fill('1');
@@ -1077,9 +1077,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await move('ArrowDown', 'ArrowDown');
     await keys(' ');
     await save();
-    const [, moved] = (await stored('By keys')).annotation.elements;
-    expect(moved!.points![0]).toEqual(line!.points![0]);
-    expect(moved!.points![1]![1]! - line!.points![1]![1]!).toBeGreaterThan(30);
+    const [, movedLine] = (await stored('By keys')).annotation.elements;
+    expect(movedLine!.points![0]).toEqual(line!.points![0]);
+    expect(movedLine!.points![1]![1]! - line!.points![1]![1]!).toBeGreaterThan(30);
     await page.locator('[role=application]').focus();
     await keys('Delete');
     await save();

@@ -64,7 +64,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
   const shapes = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
 
   /** Saves two unsaved shapes, after which nothing is unsaved, not even after a reload. */
-  async function savesBoth() {
+  async function saveBoth() {
     await edit();
     await button('Save').click();
     await editorText('All changes are saved.');
@@ -96,7 +96,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await page.locator('#announcer').getByRole('button', { name: 'Show' }).click();
     await row().getByText('2 unsaved changes', { exact: true }).waitFor();
     expect(await shapes()).toBe(0);
-    await savesBoth();
+    await saveBoth();
   });
 
   const restart = async () => {
@@ -104,22 +104,22 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     page = await context.newPage();
     page.setDefaultTimeout(60_000);
   };
-  const toldOf = (words: string) => page.locator('#announcer').getByText(words).waitFor();
+  const waitForAnnouncement = (words: string) => page.locator('#announcer').getByText(words).waitFor();
 
-  const lost = async () => {
+  const losePage = async () => {
     await restart();
     await open(`item/${slide}`);
-    await toldOf('1 unsaved change from an earlier visit is kept in this browser.');
+    await waitForAnnouncement('1 unsaved change from an earlier visit is kept in this browser.');
   };
-  const left = async () => {
+  const leaveAndReturn = async () => {
     await page.evaluate(`location.hash = '#'`);
     await page.getByRole('heading', { name: 'Collections' }).waitFor();
     await page.evaluate(`location.hash = '#item/${slide}'`);
   };
 
   it.each([
-    ['was lost', lost],
-    ['showed something else', left],
+    ['was lost', losePage],
+    ['showed something else', leaveAndReturn],
   ])('continues a polygon that is half drawn after the page %s', async (_, leave) => {
     await signIn(page, testHost.url, 'anna');
     await open(`item/${slide}`);
@@ -156,20 +156,20 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
 
   it('keeps the shapes of each tab, and takes over those of a tab that was closed', async () => {
     await signIn(page, testHost.url, 'anna');
-    const draws = async (x: number) => {
+    const drawFirst = async (x: number) => {
       await open(`item/${slide}`);
       await edit();
       await draw(x);
       await row().getByText('1 unsaved change', { exact: true }).waitFor();
     };
-    await draws(-200);
+    await drawFirst(-200);
     const first = page;
     page = await context.newPage();
     await open(`item/${slide}`);
-    await toldOf('1 unsaved change is in another tab of this browser.');
+    await waitForAnnouncement('1 unsaved change is in another tab of this browser.');
     await row().waitFor();
     expect(await row().getByText('unsaved').count()).toBe(0);
-    await draws(-100);
+    await drawFirst(-100);
     // Each tab has its own shapes after a reload, although the other one is open.
     for (const tab of [page, first, page]) {
       await tab.reload({ waitUntil: 'load' });
@@ -182,7 +182,7 @@ describe.skipIf(executablePath === null)('the page, which loses no work', { time
     await first.close({ runBeforeUnload: false });
     await page.reload();
     await row().getByText('2 unsaved changes', { exact: true }).waitFor();
-    await savesBoth();
+    await saveBoth();
   });
 
   /** Begins an upload. Its first part arrives before the page is lost. */

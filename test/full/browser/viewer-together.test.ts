@@ -124,7 +124,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
         .slice(1)
         .map((digits) => Number(digits.replace(/\D/g, '')));
     };
-    const liesAt = (expected: () => number[]) =>
+    const waitForMiddle = (expected: () => number[]) =>
       until('the second shows the place', async () => {
         const [actual, target] = [await middle(), expected()];
         if (actual.length === 2 && actual.every((value, index) => Math.abs(value - target[index]!) < 3)) return true;
@@ -147,11 +147,11 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
         return last === before;
       });
     };
-    const half = () =>
+    const centerInSecond = () =>
       at()
         .slice(0, 2)
         .map((value) => value / 2);
-    await liesAt(half);
+    await waitForMiddle(centerInSecond);
     // The overview has become smaller.
     const centerOf = async (name: string) => {
       const { x, y, width, height } = (await page.locator(`.navigator ${name}`).first().boundingBox())!;
@@ -161,7 +161,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     centerOfRegion.forEach((value, axis) => expect(Math.abs(value - centerOfCanvas[axis]!)).toBeLessThan(6));
     await drag(0, 80);
     await until('the first has moved', () => at()[0]! < 950);
-    await liesAt(half);
+    await waitForMiddle(centerInSecond);
     await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();
     await untilAtRest();
     const before = at();
@@ -172,15 +172,15 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     const shift = Number(part('offset')!.split(',')[0]);
     expect(shift).toBeGreaterThan(20);
     // Micrometers are pixels of the second image.
-    const shifted = () => [half()[0]! + shift, half()[1]!];
-    await liesAt(shifted);
+    const shifted = () => [centerInSecond()[0]! + shift, centerInSecond()[1]!];
+    await waitForMiddle(shifted);
     await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();
     await drag(0, 60);
     await until('the first has moved', () => at()[0] !== before[0]);
-    await liesAt(shifted);
+    await waitForMiddle(shifted);
     await page.reload();
     await second.getByTestId('scale-bar').waitFor();
-    await liesAt(shifted);
+    await waitForMiddle(shifted);
     await page.getByRole('button', { name: 'Compare' }).click();
     await second.waitFor({ state: 'detached' });
     await until('the address forgets it', () => part('with') === null);
@@ -429,13 +429,13 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       await shared.waitFor();
       const pencil = guest.getByRole('button', { name: 'Edit Shared' });
       expect(await pencil.count()).toBe(0);
-      const give = (level: number) => {
+      const setLevel = (level: number) => {
         const access = JSON.stringify({ users: [{ id: berta.id, level }], groups: [] });
         return admin.ok('PUT', `/annotation/${String(id)}/access`, { query: { access } });
       };
-      await give(1);
+      await setLevel(1);
       await pencil.waitFor();
-      await give(0);
+      await setLevel(0);
       await pencil.waitFor({ state: 'detached' });
       await shared.waitFor();
     } finally {

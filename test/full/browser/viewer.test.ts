@@ -79,7 +79,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     })()`);
   const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
   /** The picture, when it differs from an earlier one. A picture of the small stack is one tile. */
-  const changed = (description: string, before: string) =>
+  const untilPictureChanges = (description: string, before: string) =>
     until(description, async () => ((await picture()) === before ? null : await picture()));
   const stageBox = async () => (await page.locator('.stage').boundingBox())!;
 
@@ -500,7 +500,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       const first = await picture();
       await page.getByRole('slider', { name: 'Z' }).press('ArrowRight');
       await until('the next frame is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/3/')));
-      const second = await changed('the picture has changed', first);
+      const second = await untilPictureChanges('the picture has changed', first);
       await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/4/')));
       const channels = page.getByRole('list', { name: 'Channels' });
       expect(await page.getByRole('slider', { name: 'Channel', exact: true }).count()).toBe(0);
@@ -511,7 +511,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
         ),
       );
       await until('the address names frame and channels', () => /frame=3&.*channels=1:/.test(page.url()));
-      const drawn = await changed('the picture has changed again', second);
+      const drawn = await untilPictureChanges('the picture has changed again', second);
       // Tiles of other frames wait, including those of the overview, for which the library allows 30 s.
       const times = await page.evaluate<number[]>(`[...times]`);
       expect(times).toContain(2 ** 31 - 1);

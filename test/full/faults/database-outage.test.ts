@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
-import { interruptibleWay, type InterruptibleWay } from '../../support/hosts/interruptible.js';
+import { openInterruptible, type InterruptibleConnection } from '../../support/hosts/interruptible.js';
 import { endedJob } from '../../support/jobs/job-status.js';
 import { startHost, type Client, type Sending, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
@@ -11,7 +11,7 @@ const times = 'serverSelectionTimeoutMS=500&connectTimeoutMS=500&heartbeatFreque
 
 describe('while the database is unreachable', () => {
   let database: Awaited<ReturnType<typeof startTestDatabase>>;
-  let way: InterruptibleWay;
+  let connection: InterruptibleConnection;
   let started: TestHost;
   let admin: Client;
   let folder: string;
@@ -22,13 +22,13 @@ describe('while the database is unreachable', () => {
   beforeAll(async () => {
     database = await startTestDatabase();
     const { hostname, port, pathname } = new URL(database.uri.replace('mongodb:', 'http:'));
-    way = await interruptibleWay({ host: hostname, port: Number(port) });
+    connection = await openInterruptible({ host: hostname, port: Number(port) });
     const write = (fields: object, event: string) => {
       events.push(event);
       if (event === 'Request:Failed') unexpected.push(fields);
     };
     started = await startHost({
-      mongoUri: `mongodb://127.0.0.1:${way.port}${pathname}?${times}`,
+      mongoUri: `mongodb://127.0.0.1:${connection.port}${pathname}?${times}`,
       logger: { debug() {}, info() {}, warn: write, error: write },
     });
     admin = await started.register('admin');
@@ -36,9 +36,9 @@ describe('while the database is unreachable', () => {
     item = await uploadItem(admin, folder, 'image.tif', await pyramid());
   });
   afterAll(async () => {
-    way?.open();
+    connection?.open();
     await started?.close();
-    await way?.close();
+    await connection?.close();
     await database?.stop();
   });
 
@@ -48,7 +48,7 @@ describe('while the database is unreachable', () => {
     const progressOf = async (id: string) => (await admin.ok('GET', `/job/${id}`)).progress as { current: number } | null;
     await until('some thumbnails', async () => ((await progressOf(job))?.current ?? 0) > 2);
 
-    way.cut();
+    connection.cut();
     const requests: [string, string, Sending?][] = [
       ['GET', `/item/${item}/tiles`],
       ['GET', `/item/${item}/tiles/region`, { query: { width: 77 } }],
@@ -77,7 +77,7 @@ describe('while the database is unreachable', () => {
     await until('the job has noticed', () => events.includes('Job:EndNotWritten'));
     expect(unexpected).toEqual([]);
 
-    way.open();
+    connection.open();
     await until('answers again', async () => (await admin.send('GET', `/item/${item}/tiles`)).status === 200);
     expect(await admin.ok('GET', '/item', { query: { folderId: folder } })).toHaveLength(1);
     expect(await admin.ok('GET', '/annotation', { query: { itemId: item } })).toEqual([]);

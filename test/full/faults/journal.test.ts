@@ -25,8 +25,8 @@ it('does not undo a write that completed while an older one was recovered', asyn
   const older: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });
-  const says = new EventEmitter();
-  const [started, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
+  const signals = new EventEmitter();
+  const [started, mayEnd] = [once(signals, 'begun'), once(signals, 'may end')];
   const recovered: unknown[] = [];
   // The journal uses only these members of a process life.
   const life = { id: 'mine', isAlive: async (id: string) => id === 'mine' } as ProcessLife;
@@ -36,12 +36,12 @@ it('does not undo a write that completed while an older one was recovered', asyn
     logger: harmlessLogger(undefined),
     recover: async (undertaking) => {
       recovered.push((undertaking as typeof mine).id);
-      says.emit('may end');
+      signals.emit('may end');
       await undertaken;
     },
   });
   const undertaken = journal.undertake(mine, async () => {
-    says.emit('begun');
+    signals.emit('begun');
     await mayEnd;
   });
   await started;
@@ -56,12 +56,12 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
   const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
-  const says = new EventEmitter();
+  const signals = new EventEmitter();
   const copying: Undertaking = { kind: 'making', type: 'folder', id: new Types.ObjectId() };
   const partial: { copy: string | null } = { copy: null };
   for (const end of ['done', 'failed']) {
     partial.copy = null;
-    const mayEnd = once(says, 'may end');
+    const mayEnd = once(signals, 'may end');
     const work = async () => {
       partial.copy = 'begun';
       await mayEnd;
@@ -70,7 +70,7 @@ it('returns an unfinished copy before clients time out, and undoes it when it fa
     };
     expect(await journal.undertakeInTime(copying, work, () => partial.copy)).toBe('begun');
     expect(await models.undertaking.countDocuments()).toBe(1);
-    says.emit('may end');
+    signals.emit('may end');
     await until('it has ended', async () => (await models.undertaking.countDocuments()) === 0);
     expect(recovered).toEqual(end === 'failed' ? ['making'] : []);
   }
@@ -82,10 +82,10 @@ it('answers before clients time out while a write that can be resumed continues'
   const recovered: unknown[] = [];
   const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
   const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
-  const says = new EventEmitter();
+  const signals = new EventEmitter();
   const emptying: Undertaking = { kind: 'emptying', id: new Types.ObjectId(), before: new Date() };
   for (const end of ['done', 'failed']) {
-    const mayEnd = once(says, 'may end');
+    const mayEnd = once(signals, 'may end');
     await journal.finish(emptying, async () => {
       await mayEnd;
       if (end === 'failed') throw new Error('The disk is away.');
@@ -93,7 +93,7 @@ it('answers before clients time out while a write that can be resumed continues'
     // The write is recorded, and not mistaken for an interrupted one.
     expect(await models.undertaking.countDocuments()).toBe(1);
     expect(await journal.recoverAll()).toBe(0);
-    says.emit('may end');
+    signals.emit('may end');
     await until('nothing is noted', async () => (await models.undertaking.countDocuments()) === 0);
   }
   expect(recovered).toEqual(['emptying']);

@@ -19,11 +19,11 @@ afterAll(() => started?.close());
 /** Makes the next call do its work, and then fail as if the connection was lost before the reply. */
 function loseReply<M extends 'insertMany' | 'deleteMany'>(model: Model<never>, method: M, does = true): void {
   const original = model[method].bind(model) as (...words: unknown[]) => Promise<unknown>;
-  const lost = async (...words: unknown[]): Promise<never> => {
+  const callAndLoseReply = async (...words: unknown[]): Promise<never> => {
     if (does) await original(...words);
     throw new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('connection closed'), {} as mongo.BulkWriteResult);
   };
-  vi.spyOn(model, method).mockImplementationOnce(lost as never);
+  vi.spyOn(model, method).mockImplementationOnce(callAndLoseReply as never);
 }
 
 const files = () => started.host.context.models.file as unknown as Model<never>;

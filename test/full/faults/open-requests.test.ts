@@ -29,7 +29,7 @@ const shared = {
   summary: 'A route under test.',
 } as const;
 
-function mayHave({ params }: { params: { name: string } }, { withheld, gone, asked }: Context): string {
+function checkAccess({ params }: { params: { name: string } }, { withheld, gone, asked }: Context): string {
   asked.add(params.name);
   if (gone.has(params.name)) throw new UnknownIdError('thing', params.name);
   if (withheld.has(params.name)) throw new AccessDeniedError(`Read access denied for thing ${params.name}.`);
@@ -48,7 +48,7 @@ const routes = [
     ...shared,
     method: 'get',
     path: '/stream/:name',
-    authorize: mayHave,
+    authorize: checkAccess,
     handle: () => Reply.stream(Readable.from(forEver(), { objectMode: false }), 'text/plain'),
   }),
   defineRoute({
@@ -57,14 +57,14 @@ const routes = [
     path: '/parts/:name',
     handle: ({ params }, context) =>
       Reply.stream(Readable.from(forEver(), { objectMode: false }), 'text/plain', {
-        permitted: async () => mayHave({ params }, context),
+        permitted: async () => checkAccess({ params }, context),
       }),
   }),
   defineRoute({
     ...shared,
     method: 'get',
     path: '/bytes/:name',
-    authorize: mayHave,
+    authorize: checkAccess,
     handle: () => Reply.content(Buffer.alloc(64 * 1024 * 1024), 'application/octet-stream'),
   }),
   ...(['json', 'text', 'stream'] as const).map((body) =>
@@ -73,7 +73,7 @@ const routes = [
       method: 'post',
       path: `/${body}/:name`,
       body,
-      authorize: mayHave,
+      authorize: checkAccess,
       async handle({ granted, body: sent }, { received }) {
         if (sent instanceof Readable) for await (const _ of sent);
         received.push(granted);
@@ -86,7 +86,7 @@ const routes = [
       ...shared,
       method,
       path: '/pending/:name',
-      authorize: mayHave,
+      authorize: checkAccess,
       handle: ({ params, signal }, { release, stopped }) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => stopped.add(params.name));

@@ -48,9 +48,9 @@ describe.each(lists)('the list of documents %s at %s', (name, path, sending) => 
   it('is refused when it takes the database too long', async () => {
     const { collection } = started.host.context.models[name];
     const find = collection.find.bind(collection);
-    const late = () => Promise.reject(new mongo.MongoServerError({ message: 'operation exceeded time limit', code: 50 }));
+    const timeOut = () => Promise.reject(new mongo.MongoServerError({ message: 'operation exceeded time limit', code: 50 }));
     vi.spyOn(collection, 'find').mockImplementation((filter = {}, options = {}) =>
-      Object.assign(find(filter, options), { next: late, toArray: late }),
+      Object.assign(find(filter, options), { next: timeOut, toArray: timeOut }),
     );
     const { status, headers, body } = await admin.send('GET', path, sending());
     expect([status, body.message]).toEqual([503, 'The database takes too long for this. Request less, or try again later.']);
@@ -63,8 +63,8 @@ it('sums have a time limit, which is longer for recounting than for requests', a
   const { blob, file, item } = context.models;
   const added = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));
   await blob.aggregate([{ $group: { _id: null, size: { $sum: '$size' } } }]);
-  const some = await item.findOne({ folderId: folder }).lean<ItemDocument>();
-  await recountAround(context, some!);
+  const anyItem = await item.findOne({ folderId: folder }).lean<ItemDocument>();
+  await recountAround(context, anyItem!);
   const limits = added.flatMap(({ mock }) => mock.calls.map(([, options]) => options?.maxTimeMS));
   expect(limits).toEqual([10_000, 600_000, 600_000, 600_000]);
 });

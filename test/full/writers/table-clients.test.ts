@@ -140,14 +140,14 @@ describe.runIf(hasClients())('clients of tables', () => {
       const names = ['none', 'snappy', 'gzip', 'brotli', 'zstd', 'arrow None', 'arrow zstd'];
       expect(user).toEqual({ ...(before as Json), ...values, ...Object.fromEntries(names.map((name) => [name, valuesOf(i)])) });
     }
-    const bare = (list: unknown) => (list as Json[]).map(({ id: _id, ...element }) => element);
+    const withoutIds = (list: unknown) => (list as Json[]).map(({ id: _id, ...element }) => element);
     const box = (x: number) => [
       [x + 1, x, 0],
       [x + 1, x + 1, 0],
       [x, x + 1, 0],
       [x, x, 0],
     ];
-    expect(bare(results.created)).toEqual([
+    expect(withoutIds(results.created)).toEqual([
       {
         type: 'polyline',
         closed: true,
@@ -174,7 +174,7 @@ describe.runIf(hasClients())('clients of tables', () => {
     expect(results.degrees).toMatchObject({ status: 400, message: expect.stringContaining('WGS 84') });
     // The heat map has no shape. The table was read before values were set.
     expect(results.again).toEqual(elements.slice(0, -1));
-    expect(bare(results.streamed).map(({ type, user }) => [type, user])).toEqual([
+    expect(withoutIds(results.streamed).map(({ type, user }) => [type, user])).toEqual([
       ['polyline', { score: 0.25 }],
       ['polyline', undefined],
       ['polyline', undefined],

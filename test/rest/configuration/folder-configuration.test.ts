@@ -251,10 +251,10 @@ describe('YAML folder configurations', () => {
 
 describe('a configuration whose file cannot be stored', () => {
   it('leaves no item, and restores the previous state', async () => {
-    const full = () => Promise.reject(new LargeImageError('storage-full', 'There is no space.'));
+    const refuseStorage = () => Promise.reject(new LargeImageError('storage-full', 'There is no space.'));
     let isFull = false;
     const specimens = await startSpecimens((host, server) => ({
-      files: { ...host.files, create: (...file) => (isFull ? full() : host.files.create(...file)) },
+      files: { ...host.files, create: (...file) => (isFull ? refuseStorage() : host.files.create(...file)) },
       // It stores no other fields, because the plugin does.
       createItem: async ({ name: title, folderId }) => {
         const specimen = await server.Specimens.create({ title, cabinet: folderId });

@@ -143,7 +143,7 @@ describe('close', () => {
         if (isOfSpecimens && JSON.stringify([command.filter, command.updates]).includes(String(_id))) requests.push(commandName);
       });
       // Hooks ask which items a change concerns, and read these.
-      const left = async () => {
+      const traces = async () => {
         requests.length = 0;
         await server.Specimens.updateOne({ _id }, { title: 'changed' });
         return { asked: requests.join(), layers: server.app.router.stack.length };
@@ -151,9 +151,9 @@ describe('close', () => {
       const states: unknown[] = [];
       for (let times = 0; times < 3; times += 1) {
         installation = await install(host, { env: {} });
-        states.push(await left());
+        states.push(await traces());
         await installation.close();
-        expect(await left()).toEqual({ asked: 'update', layers: 1 });
+        expect(await traces()).toEqual({ asked: 'update', layers: 1 });
       }
       expect(states).toEqual(Array(3).fill({ asked: 'find,update,find', layers: 1 }));
     } finally {

@@ -76,7 +76,14 @@ describe('files that are served in place', () => {
     const scanned = await served.scan(server.host.context, new AbortController().signal);
     return { ...scanned, missing: scanned.missing - missingBefore };
   };
-  const counts = (some: Partial<ScanCounts>): ScanCounts => ({ files: 0, added: 0, moved: 0, changed: 0, missing: 0, ...some });
+  const counts = (changes: Partial<ScanCounts>): ScanCounts => ({
+    files: 0,
+    added: 0,
+    moved: 0,
+    changed: 0,
+    missing: 0,
+    ...changes,
+  });
   const write = async (name: string, side: number) => writeFile(join(folder, name), await pyramid(side, side));
   let failures: unknown[] = [];
   /** Scans, and compares the middle of files. @returns the number of files that had changed there. */

@@ -80,7 +80,7 @@ describe('data stored by a server', () => {
   });
 
   /** Restores a dump to a database and a data folder. */
-  async function restored(dump: Dump) {
+  async function restoreDump(dump: Dump) {
     const database = await startTestDatabase();
     undo.push(() => database.stop());
     const dataDirectory = await mkdtemp(join(tmpdir(), 'restored-'));
@@ -89,7 +89,7 @@ describe('data stored by a server', () => {
     return { mongoUri: database.uri, dataDirectory, brand: 'girder', passwordMemoryKiB: 8 };
   }
 
-  async function serve(options: Awaited<ReturnType<typeof restored>>): Promise<string> {
+  async function serve(options: Awaited<ReturnType<typeof restoreDump>>): Promise<string> {
     const host = await createReferenceHost(options);
     undo.push(() => host.close());
     return (await host.listen()).url;
@@ -101,7 +101,7 @@ describe('data stored by a server', () => {
     await store(await started.register('admin'));
     const dump = await dumpHost(started.databaseUri, started.dataDirectory);
     if (process.env.UPDATE_FIXTURES === '1') await writeFile(fixture, `${JSON.stringify(dump)}\n`);
-    await findStored(await serve(await restored(dump)));
+    await findStored(await serve(await restoreDump(dump)));
   });
 
   it('is readable when release 1.0 has stored it', async () => {
@@ -112,12 +112,12 @@ describe('data stored by a server', () => {
       const formats = (documents as { format?: { $numberInt: string } }[]).map(({ format }) => format?.$numberInt);
       expect([name, new Set(formats)]).toEqual([name, new Set(['1'])]);
     }
-    await findStored(await serve(await restored(dump)));
+    await findStored(await serve(await restoreDump(dump)));
   });
 
   it('of the reference host is left alone when a later release has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
-    const options = await restored(dump);
+    const options = await restoreDump(dump);
     const host = await createReferenceHost(options);
     undo.push(() => host.close());
     const { hostState } = host.context.models;
@@ -130,7 +130,7 @@ describe('data stored by a server', () => {
 
   it('is left alone when a later release has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
-    const options = await restored(dump);
+    const options = await restoreDump(dump);
     const connection = await mongoose.createConnection(options.mongoUri).asPromise();
     undo.push(() => connection.close());
     await connection.db!.collection('large_image_annotation').updateMany({}, { $set: { format: 2 } });

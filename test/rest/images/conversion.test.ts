@@ -266,8 +266,8 @@ describe('large images by conversion', () => {
     const [copy] = await inTarget();
     const { models } = started.host.context;
     const jobId = String(_id);
-    const marked = () => models.item.collection.countDocuments({ largeImageConversionId: jobId });
-    await until('the copy counts as finished', async () => (await marked()) === 0);
+    const countMarked = () => models.item.collection.countDocuments({ largeImageConversionId: jobId });
+    await until('the copy counts as finished', async () => (await countMarked()) === 0);
     // The state after the first attempt was killed after storing its file, and an earlier one before storing it.
     const empty = await admin.create('/item', { folderId: target, name: 'half made' });
     const ids = { $in: [empty, copy!._id].map((id) => new models.item.base.Types.ObjectId(id)) };
@@ -279,7 +279,7 @@ describe('large images by conversion', () => {
     const rerun = await ended(_id, 3);
     expect(rerun.results).toEqual(first.results);
     expect((await inTarget()).map((each) => each._id)).toEqual([copy!._id]);
-    await until('the copy counts as finished again', async () => (await marked()) === 0);
+    await until('the copy counts as finished again', async () => (await countMarked()) === 0);
   });
 
   it('leave nothing when their job was canceled and its process killed', async () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => started.close());
 
 /** A picture all of one color. */
-function plain(background: string, width = 80, height = 60): Promise<Buffer> {
+function plainPicture(background: string, width = 80, height = 60): Promise<Buffer> {
   return sharp({ create: { width, height, channels: 3, background } })
     .png()
     .toBuffer();
@@ -63,9 +63,9 @@ describe('an image that combines others', () => {
     const tried = await admin.fails('POST', `/item/${item}/tiles`);
     expect(tried).toMatchObject({ status: 400, message: expect.stringContaining('are missing: one.png, below/two.png') });
     const below = await subfolder(folder, 'below');
-    await upload(below, 'two.png', await plain('#00ff00'));
+    await upload(below, 'two.png', await plainPicture('#00ff00'));
     expect((await facts(item)).body.message).toMatch(/belong to it: one\.png\.$/);
-    const firstSource = await upload(folder, 'one.png', await plain('#ff0000'));
+    const firstSource = await upload(folder, 'one.png', await plainPicture('#ff0000'));
     expect((await facts(item)).body).toMatchObject({ sizeX: 80, IndexRange: { IndexZ: 2 } });
     expect([await colorAt(item), await colorAt(item, { frame: 1 })]).toEqual([
       [255, 0, 0],
@@ -82,11 +82,11 @@ describe('an image that combines others', () => {
 
   it('shows the new contents of a file, and names it when it is missing', async () => {
     const folder = await newFolder(admin, 'Changing');
-    const part = await upload(folder, 'part.png', await plain('#ff0000'));
+    const part = await upload(folder, 'part.png', await plainPicture('#ff0000'));
     const item = await upload(folder, 'whole.json', Buffer.from(JSON.stringify({ sources: [{ path: 'part.png' }] })));
     expect(await colorAt(item)).toEqual([255, 0, 0]);
     const [file] = await admin.ok('GET', `/item/${part}/files`);
-    const fresh = await plain('#0000ff');
+    const fresh = await plainPicture('#0000ff');
     await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, {
       query: { size: fresh.length },
       body: fresh,
@@ -94,15 +94,15 @@ describe('an image that combines others', () => {
     expect(await colorAt(item)).toEqual([0, 0, 255]);
     await admin.ok('DELETE', `/item/${part}`);
     expect((await facts(item)).body).toMatchObject({ message: expect.stringContaining('are missing: part.png') });
-    await upload(folder, 'part.png', await plain('#ffff00'));
+    await upload(folder, 'part.png', await plainPicture('#ffff00'));
     expect(await colorAt(item)).toEqual([255, 255, 0]);
   });
 
   it('is shown only to callers who can read all parts, even when tiles are cached', async () => {
     const folder = await newFolder(admin, 'Shared', true);
     const below = await subfolder(folder, 'below');
-    await upload(folder, 'one.png', await plain('#ff0000'));
-    await upload(below, 'two.png', await plain('#00ff00'));
+    await upload(folder, 'one.png', await plainPicture('#ff0000'));
+    await upload(below, 'two.png', await plainPicture('#00ff00'));
     const item = await upload(folder, 'planes.yaml', twoPlanes);
     expect(await colorAt(item, { frame: 1 })).toEqual([0, 255, 0]);
     const routes = [
@@ -148,7 +148,7 @@ describe('an image that combines others', () => {
   it('reads neither itself nor files outside its folder', async () => {
     const folder = await newFolder(admin, 'Bounds');
     const other = await newFolder(admin, 'Other');
-    await upload(other, 'secret.png', await plain('#123456'));
+    await upload(other, 'secret.png', await plainPicture('#123456'));
     const paths = [
       '../Other/secret.png',
       '/etc/passwd',
@@ -172,7 +172,7 @@ describe('an image that combines others', () => {
 
   it('combines items by id, for callers who can read them, and follows their changes', async () => {
     const hidden = await newFolder(admin, 'Hidden');
-    const part = await upload(hidden, 'hidden part.png', await plain('#123456'));
+    const part = await upload(hidden, 'hidden part.png', await plainPicture('#123456'));
     const describing = (path: string) => Buffer.from(JSON.stringify({ sources: [{ path }] }));
     const open = await newFolder(admin, 'Open', true);
     const item = await upload(open, 'named.json', describing(`girder://${part}`));
@@ -196,13 +196,13 @@ describe('an image that combines others', () => {
       const query = { size: body.length };
       await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, { query, body });
     };
-    await replace(part, await plain('#0000ff'));
+    await replace(part, await plainPicture('#0000ff'));
     expect([await colorAt(item), await colorAt(combined)]).toEqual([
       [0, 0, 255],
       [0, 0, 255],
     ]);
     // Another hidden item becomes a part of the image.
-    const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plain('#ff0000'));
+    const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plainPicture('#ff0000'));
     await replace(item, describing(`girder://${other}`));
     expect(await colorAt(combined)).toEqual([255, 0, 0]);
     await until('it is hidden', async () => (await facts(combined, reader)).status === 403);
@@ -231,7 +231,7 @@ describe('an image that combines others', () => {
 
   it('reveals nothing about hidden files by becoming an image or not', async () => {
     const hidden = await newFolder(admin, 'Not theirs');
-    const picture = await upload(hidden, 'picture.png', await plain('#123456'));
+    const picture = await upload(hidden, 'picture.png', await plainPicture('#123456'));
     const text = await upload(hidden, 'text.txt', Buffer.from('nothing'));
     const shared = await newFolder(admin, 'Theirs, too', true);
     const grant = (id: string, level: number) => ({
@@ -250,7 +250,7 @@ describe('an image that combines others', () => {
     await admin.ok('PUT', `/folder/${below}/access`, {
       query: { access: JSON.stringify({ users: [{ id: admin.id, level: 2 }], groups: [] }), public: false },
     });
-    await upload(below, 'secret.png', await plain('#654321'));
+    await upload(below, 'secret.png', await plainPicture('#654321'));
     const outcome = async (source: object, count: number) => {
       const item = await uploadItem(reader, shared, `guess ${count}.json`, Buffer.from(JSON.stringify({ sources: [source] })));
       const { largeImage = null, largeImageRefused = null } = await reader.ok('GET', `/item/${item}`);
@@ -278,7 +278,7 @@ describe('an image that combines others', () => {
 
   it('is not mistaken for the image of an item whose other file is one', async () => {
     const folder = await newFolder(admin, 'Beside');
-    const item = await upload(folder, 'slide.png', await plain('#ff0000'));
+    const item = await upload(folder, 'slide.png', await plainPicture('#ff0000'));
     const body = Buffer.from('{"scanner": "sources"}');
     await admin.ok('POST', '/file', {
       query: { parentType: 'item', parentId: item, name: 'notes.json', size: body.length },
@@ -290,7 +290,7 @@ describe('an image that combines others', () => {
       query: { parentType: 'item', parentId: later, name: 'notes.json', size: body.length },
       body,
     });
-    const picture = await plain('#00ff00');
+    const picture = await plainPicture('#00ff00');
     await admin.ok('POST', '/file', {
       query: { parentType: 'item', parentId: later, name: 'a.png', size: picture.length },
       body: picture,
@@ -309,8 +309,8 @@ describe('an image that is a folder', () => {
     const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
     expect((await facts(item)).body.message).toMatch(/belong to it: slide_files\/7\/0_0\.png\.$/);
     const level = await subfolder(await subfolder(folder, 'slide_files'), '7');
-    await upload(level, '1_0.png', await plain('#0000ff', 36, 60));
-    await upload(level, '0_0.png', await plain('#ff0000', 64, 60));
+    await upload(level, '1_0.png', await plainPicture('#0000ff', 36, 60));
+    await upload(level, '0_0.png', await plainPicture('#ff0000', 64, 60));
     expect((await facts(item)).body).toMatchObject({ sizeX: 100, sizeY: 60, levels: 2 });
     expect(await colorAt(item, { z: 1 })).toEqual([255, 0, 0]);
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toMatchObject({ sourceName: 'deepzoom' });
@@ -370,8 +370,8 @@ describe('an image that is a folder', () => {
     const folder = await newFolder(admin, 'Hidden tiles', true);
     const files = await subfolder(folder, 'slide_files', true);
     const level = await subfolder(files, '7');
-    await upload(level, '0_0.png', await plain('#ff0000', 64, 60));
-    await upload(level, '1_0.png', await plain('#ff0000', 36, 60));
+    await upload(level, '0_0.png', await plainPicture('#ff0000', 64, 60));
+    await upload(level, '1_0.png', await plainPicture('#ff0000', 36, 60));
     const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
     expect((await facts(item)).status).toBe(200);
     expect((await facts(item, reader)).status).toBe(403);
@@ -396,7 +396,7 @@ describe('a slide of several files', () => {
     const part = (name: string, body: Uint8Array) =>
       admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });
     await part('slide.vms', Buffer.from('ImageFile=a.png\nMapFile=map.png\n'));
-    await part('a.png', await plain('#ff0000'));
+    await part('a.png', await plainPicture('#ff0000'));
     expect((await facts(item)).body.message).toMatch(/belong to it: map\.png\.$/);
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
   });
@@ -405,7 +405,7 @@ describe('a slide of several files', () => {
     const item = await admin.create('/item', { folderId: await newFolder(admin, 'Picture first'), name: 'slide' });
     const part = (name: string, body: Uint8Array) =>
       admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });
-    await part('a.png', await plain('#ff0000'));
+    await part('a.png', await plainPicture('#ff0000'));
     expect((await facts(item)).body).toMatchObject({ sizeX: 80 });
     await part('slide.vms', Buffer.from('ImageFile=a.png\nMapFile=map.png\n'));
     expect((await facts(item)).body.message).toMatch(/belong to it: map\.png\.$/);

@@ -34,7 +34,7 @@ describe('a pixel size that users enter', () => {
   afterAll(() => started?.close());
 
   it('is used by everything made from the image, and can be removed', async () => {
-    const doors = async () => {
+    const scalesEverywhere = async () => {
       const region = (query: Record<string, string | number>) => admin.send('GET', `/item/${item}/tiles/region`, { query });
       const { mm_x, mm_y, pixelSizeEntered, magnificationComputed } = await metadata(item);
       const manifest = await admin.send('GET', `/iiif/${item}/manifest.json`);
@@ -53,7 +53,7 @@ describe('a pixel size that users enter', () => {
         tag: thumbnail.headers.get('etag'),
       };
     };
-    const before = await doors();
+    const before = await scalesEverywhere();
     expect(before).toMatchObject({
       metadata: [null, null, undefined, undefined],
       iiif: undefined,
@@ -64,7 +64,7 @@ describe('a pixel size that users enter', () => {
     });
     const answer = await enterPixelSize(item, { mm_x: 0.00025, mm_y: 0.0005 });
     expect([answer.status, answer.body]).toMatchObject([200, { mm_x: 0.00025, mm_y: 0.0005, pixelSizeEntered: true }]);
-    const entered = await doors();
+    const entered = await scalesEverywhere();
     expect(entered).toMatchObject({
       metadata: [0.00025, 0.0005, true, true],
       iiif: '0.00025',
@@ -77,10 +77,10 @@ describe('a pixel size that users enter', () => {
     expect(entered.tag).not.toBe(before.tag);
     const changed = await enterPixelSize(item, { mm_x: '5e-4' });
     expect(changed.body).toMatchObject({ mm_x: 0.0005, mm_y: 0.0005 });
-    expect(await doors()).toMatchObject({ metadata: [0.0005, 0.0005, true, true], iiif: '0.0005' });
+    expect(await scalesEverywhere()).toMatchObject({ metadata: [0.0005, 0.0005, true, true], iiif: '0.0005' });
     const removed = await admin.ok('DELETE', `/item/${item}/tiles/pixel_size`);
     expect(removed).toMatchObject({ mm_x: null, mm_y: null });
-    expect(await doors()).toEqual(before);
+    expect(await scalesEverywhere()).toEqual(before);
   });
 
   it('is written into converted copies, and kept in copies of the item', async () => {

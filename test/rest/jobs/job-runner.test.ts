@@ -4,7 +4,7 @@ import { BadParameterError } from '../../../src/errors.js';
 import type { JobDefinition } from '../../../src/features/jobs/running/definition.js';
 import type { JobRecord } from '../../../src/features/jobs/job-record.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
-import { interruptibleWay } from '../../support/hosts/interruptible.js';
+import { openInterruptible } from '../../support/hosts/interruptible.js';
 import { leaseMs, openJobService, type JobService } from '../../support/jobs/job-process.js';
 import { until } from '../../support/run/until.js';
 
@@ -248,10 +248,10 @@ describe('a job', () => {
 describe('an outage of the database that outlasts a lease', () => {
   it('ends no running job, and loses none of its log', async () => {
     const direct = new URL(database.uri);
-    const way = await interruptibleWay({ host: direct.hostname, port: Number(direct.port) });
+    const connection = await openInterruptible({ host: direct.hostname, port: Number(direct.port) });
     const through = new URL(database.uri);
     through.hostname = '127.0.0.1';
-    through.port = String(way.port);
+    through.port = String(connection.port);
     const worker = await openJobService(through.href);
     // A second service sweeps like the worker, and also sees the gap in the worker's signs of life.
     const watcher = await openJobService(through.href);
@@ -275,16 +275,16 @@ describe('an outage of the database that outlasts a lease', () => {
       const job = await worker.runner.create('enduring', { userId: null });
       await worker.runner.start(job);
       await until('logged', async () => (await service.jobs.find(job.id))?.logCount === 1);
-      way.cut();
+      connection.cut();
       await new Promise((resolve) => setTimeout(resolve, 2.5 * leaseMs));
       go();
-      way.open();
+      connection.open();
       const ended = await inStatus(job, 3);
       expect(ended.log).toEqual(['before\n', 'during\n']);
     } finally {
-      way.open();
+      connection.open();
       await Promise.all([worker.close(), watcher.close()]);
-      await way.close();
+      await connection.close();
     }
   });
 });

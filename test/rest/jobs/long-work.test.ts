@@ -18,8 +18,8 @@ let onEvent: (event: string) => void = () => undefined;
 
 beforeAll(async () => {
   performance.now = () => realNow() + aheadMs;
-  const hear = (_fields: object, event?: string) => onEvent(event ?? '');
-  started = await startHost({ logger: { info: hear, warn: hear, error: hear, debug: hear } });
+  const onLog = (_fields: object, event?: string) => onEvent(event ?? '');
+  started = await startHost({ logger: { info: onLog, warn: onLog, error: onLog, debug: onLog } });
   await started.swept();
   admin = await started.register('admin');
   const collection = await admin.create('/collection', { name: 'Many' });
@@ -45,9 +45,9 @@ it('counts the large images made so far for a folder, and names the job for the 
       }
     }
   }
-  const put = async (): Promise<Record<string, unknown>> =>
+  const createImages = async (): Promise<Record<string, unknown>> =>
     admin.ok('PUT', `/large_image/folder/${top}/tiles`, { query: { recurse: true } });
-  const answer = await put();
+  const answer = await createImages();
   expect(answer).toMatchObject({ childFoldersRecursed: 2, largeImagesNotCreated: 8, totalItems: 8 });
   expect(answer).not.toHaveProperty('jobId');
 
@@ -56,7 +56,7 @@ it('counts the large images made so far for a folder, and names the job for the 
   onEvent = (event) => {
     if (event === 'LargeImage:NotCreated' && ++handled === 3) aheadMs = 60_000;
   };
-  const { jobId, ...counted } = await put();
+  const { jobId, ...counted } = await createImages();
   expect(counted).toEqual({ ...answer, largeImagesNotCreated: 3, totalItems: 3 });
   const job = await until('the job has ended', async () => {
     const job = await admin.ok('GET', `/job/${String(jobId)}`);
@@ -106,12 +106,12 @@ it('removals continue after clients would have timed out', async () => {
   const items: string[] = [];
   for (const name of names) items.push(await admin.create('/item', { folderId: folder, name }));
   const wait = globalThis.setTimeout;
-  const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
-  const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
+  const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+  const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(shortenAnswerTime as typeof setTimeout);
   // They are recorded together. The removal waits for something that happens only after the response.
   const { models, journal } = started.host.context;
-  let goOn = () => {};
-  const waiting = new Promise<void>((resolve) => (goOn = resolve));
+  let continueWork = () => {};
+  const waiting = new Promise<void>((resolve) => (continueWork = resolve));
   const undertake = journal.undertake.bind(journal);
   const holding = vi.spyOn(journal, 'undertake').mockImplementation(async (undertaking, work) => {
     if (undertaking.kind === 'item-removals') await waiting;
@@ -122,7 +122,7 @@ it('removals continue after clients would have timed out', async () => {
     await until('it has begun', () => holding.mock.calls.some(([{ kind }]) => kind === 'item-removals'));
   } finally {
     timers.mockRestore();
-    goOn();
+    continueWork();
   }
   const ids = items.map((id) => new Types.ObjectId(id));
   await until('all are removed', async () => (await models.item.countDocuments({ _id: { $in: ids } })) === 0);

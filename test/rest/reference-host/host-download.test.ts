@@ -23,7 +23,7 @@ const upload = async (parentId: string, name: string, body: string | Uint8Array,
   admin.ok('POST', '/file', { query: { parentType: 'folder', parentId, name, size: body.length, mimeType }, body });
 
 /** Whether this process holds the bytes of a file open. */
-const openCheck = (file: Record<string, unknown>) => async () => {
+const makeOpenCheck = (file: Record<string, unknown>) => async () => {
   const path = server.host.context.store.pathOf(String(file._id));
   const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
   return (await Promise.all(links)).includes(path);
@@ -130,7 +130,7 @@ describe('GET file/:id/download', () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     socket.write(`GET /api/v1/file/${String(file._id)}/download HTTP/1.1\r\nHost: x\r\nGirder-Token: ${admin.token}\r\n\r\n`);
-    const isOpen = openCheck(file);
+    const isOpen = makeOpenCheck(file);
     await until('the file is open', isOpen);
     socket.destroy();
     await until('the file is closed', async () => !(await isOpen()));
@@ -227,12 +227,12 @@ describe('an archive whose reader disconnects', () => {
     end.archive = () => body.destroy();
     body.resume();
     await until('nothing waits for the archive', () => end.reached);
-    await until('the file is closed', async () => !(await openCheck(file)()));
+    await until('the file is closed', async () => !(await makeOpenCheck(file)()));
   });
 
   it('closes the file it was reading', async () => {
     const file = await upload(folder, 'large', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
-    const isOpen = openCheck(file);
+    const isOpen = makeOpenCheck(file);
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     const address = `/api/v1/item/${String(file.itemId)}/download?format=zip&token=${admin.token}`;

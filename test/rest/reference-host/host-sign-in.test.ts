@@ -104,11 +104,11 @@ describe('GET user/authentication', () => {
 
 describe('tokens', () => {
   it('are accepted from Bearer, Girder-Token and the parameter, and from the cookie only if routes allow it', async () => {
-    const me = async (sending: object) => (await server.anonymous.ok('GET', '/user/me', sending))?._id ?? null;
-    expect(await me({ headers: { Authorization: `Bearer ${user.token}` } })).toBe(user.id);
-    expect(await me({ headers: { 'Girder-Token': user.token } })).toBe(user.id);
-    expect(await me({ query: { token: user.token } })).toBe(user.id);
-    expect(await me({ headers: { Cookie: `girderToken=${user.token}` } })).toBe(null);
+    const userIdOf = async (sending: object) => (await server.anonymous.ok('GET', '/user/me', sending))?._id ?? null;
+    expect(await userIdOf({ headers: { Authorization: `Bearer ${user.token}` } })).toBe(user.id);
+    expect(await userIdOf({ headers: { 'Girder-Token': user.token } })).toBe(user.id);
+    expect(await userIdOf({ query: { token: user.token } })).toBe(user.id);
+    expect(await userIdOf({ headers: { Cookie: `girderToken=${user.token}` } })).toBe(null);
     const notifications = await server.anonymous.send('GET', '/notification', {
       headers: { Cookie: `girderToken=${user.token}` },
     });
@@ -208,17 +208,17 @@ describe('revoking all tokens of a user', () => {
     const { authToken } = await server.anonymous.ok('POST', '/api_key/token', { query: { key: String(key) } });
     return new Client(server.url, (authToken as { token: string }).token, owner.id);
   };
-  const isKnown = async (client: Client) => (await client.ok('GET', '/user/me')) !== null;
+  const isSignedIn = async (client: Client) => (await client.ok('GET', '/user/me')) !== null;
 
   it('happens when the password changes, for tokens of sessions and of API keys', async () => {
     const owner = await server.register('owner');
     const program = await keyToken(owner);
     await owner.ok('PUT', '/user/password', { query: { old: 'owner.password', new: 'owner.password2' } });
-    expect([await isKnown(owner), await isKnown(program)]).toEqual([false, false]);
+    expect([await isSignedIn(owner), await isSignedIn(program)]).toEqual([false, false]);
     const late = await server.register('latecomer');
     const program2 = await keyToken(late);
     await admin.ok('PUT', `/user/${late.id}/password`, { query: { password: 'another' } });
-    expect([await isKnown(late), await isKnown(program2)]).toEqual([false, false]);
+    expect([await isSignedIn(late), await isSignedIn(program2)]).toEqual([false, false]);
   });
 
   it('includes tokens that were being issued when the password changed', async () => {
@@ -227,7 +227,7 @@ describe('revoking all tokens of a user', () => {
     const stored = await models.user.findById(racer.id).lean<UserDocument>();
     await admin.ok('PUT', `/user/${racer.id}/password`, { query: { password: 'another' } });
     const { token } = await issueSignIn(server.host.context, stored!);
-    expect(await isKnown(new Client(server.url, token, racer.id))).toBe(false);
+    expect(await isSignedIn(new Client(server.url, token, racer.id))).toBe(false);
   });
 
   it('happens when the user is disabled, who has to sign in again when enabled', async () => {
@@ -235,7 +235,7 @@ describe('revoking all tokens of a user', () => {
     const email = { ...query, email: 'guest@example.org' };
     await admin.ok('PUT', `/user/${guest.id}`, { query: { ...email, status: 'disabled' } });
     await admin.ok('PUT', `/user/${guest.id}`, { query: { ...email, status: 'enabled' } });
-    expect(await isKnown(guest)).toBe(false);
+    expect(await isSignedIn(guest)).toBe(false);
     const answer = await server.anonymous.send('GET', '/user/authentication', { headers: basic('guest', 'guest.password') });
     expect(answer.status).toBe(200);
   });
@@ -248,11 +248,14 @@ describe('revoking all tokens of a user', () => {
       const program = await keyToken(holder);
       const key = (await models.apiKey.findOne({ userId: holder.id }).sort({ _id: -1 }).lean<ApiKeyDocument>())!;
       const owner = (await models.user.findById(holder.id).lean<UserDocument>())!;
-      expect(await isKnown(program)).toBe(true);
+      expect(await isSignedIn(program)).toBe(true);
       if (change === null) await holder.ok('DELETE', `/api_key/${String(key._id)}`);
       else await holder.ok('PUT', `/api_key/${String(key._id)}`, { query: change });
       const late = await issueToken(server.host.context, { user: owner, apiKey: key }, { days: 1, scope: ['core.user_auth'] });
-      expect([await isKnown(program), await isKnown(new Client(server.url, late.token, holder.id))]).toEqual([false, false]);
+      expect([await isSignedIn(program), await isSignedIn(new Client(server.url, late.token, holder.id))]).toEqual([
+        false,
+        false,
+      ]);
     }
   });
 
@@ -264,16 +267,16 @@ describe('revoking all tokens of a user', () => {
     const set = (value: boolean) => admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value } });
     try {
       await set(false);
-      expect([await isKnown(program), await isKnown(holder)]).toEqual([false, true]);
+      expect([await isSignedIn(program), await isSignedIn(holder)]).toEqual([false, true]);
       await expect(stream.text()).rejects.toThrow();
       const key = (await server.host.context.models.apiKey.findOne({ userId: holder.id }).lean<ApiKeyDocument>())!;
       const owner = (await server.host.context.models.user.findById(holder.id).lean<UserDocument>())!;
       const late = await issueToken(server.host.context, { user: owner, apiKey: key }, { days: 1, scope: ['core.user_auth'] });
-      expect(await isKnown(new Client(server.url, late.token, holder.id))).toBe(false);
+      expect(await isSignedIn(new Client(server.url, late.token, holder.id))).toBe(false);
     } finally {
       await set(true);
     }
-    expect([await isKnown(program), await isKnown(await keyToken(holder))]).toEqual([false, true]);
+    expect([await isSignedIn(program), await isSignedIn(await keyToken(holder))]).toEqual([false, true]);
   });
 
   it('happens within 5 s when another process turns API keys off', async () => {

@@ -25,7 +25,7 @@ const set = (key: string, value: number) => server.host.settings.set(key, value)
 const query = (size: number, name = 'f.bin') => ({ parentType: 'folder', parentId: folder, name, size });
 const start = (size: number) => admin.send('POST', '/file', { query: query(size) });
 const uploadWhole = (size: number) => admin.send('POST', '/file', { query: query(size), body: randomBytes(size) });
-const nothingOf = async () => {
+const countRecords = async () => {
   const { models } = server.host.context;
   return [await models.upload.countDocuments(), await models.blob.countDocuments(), await models.item.countDocuments()];
 };
@@ -39,7 +39,7 @@ describe('an upload', () => {
         'A file may have at most 1000 bytes (core.upload_maximum_size), not 1001 bytes.',
       ]);
     }
-    expect(await nothingOf()).toEqual([0, 0, 0]);
+    expect(await countRecords()).toEqual([0, 0, 0]);
     expect((await uploadWhole(1000)).status).toBe(200);
   });
 

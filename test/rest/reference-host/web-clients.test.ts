@@ -185,9 +185,10 @@ describe('the API for web clients, beyond images', () => {
   it('sends messages by web socket until its token expires', async () => {
     const someone = await started.register('someone');
     const { messages, closed } = socketOf(`?token=${someone.token}`);
-    const mine = (data: Record<string, unknown>) => started.host.host.notify!({ userId: someone.id!, type: 'progress', data });
+    const notifyUser = (data: Record<string, unknown>) =>
+      started.host.host.notify!({ userId: someone.id!, type: 'progress', data });
     await until('a message has come', async () => {
-      await mine({ current: 1 });
+      await notifyUser({ current: 1 });
       return messages.length > 0;
     });
     expect(messages[0]).toMatchObject({ type: 'progress', data: { current: 1 } });

@@ -166,17 +166,17 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     /** The required response: `admitted`, or the status of a refusal. */
     function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
       const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
-      const has = (expected: string) =>
+      const hasScope = (expected: string) =>
         isValid && (token === 'full' ? !expected.startsWith('jobs.rest.create') : scopes[token].includes(expected));
       const isKnown =
         route.access === 'token'
-          ? isValid && (route.scope === undefined || has(route.scope))
-          : has(route.scope ?? 'core.user_auth');
+          ? isValid && (route.scope === undefined || hasScope(route.scope))
+          : hasScope(route.scope ?? 'core.user_auth');
       if (route.access !== 'public' && !isKnown) return 401;
       if (route.access === 'admin' && role !== 'admin') return 403;
       // Callers whose tokens lack the scope that the handler requires are refused as anonymous, unless it requires a full
       // sign-in.
-      if (scope !== null && !has(scope)) return token === 'full' ? 403 : 401;
+      if (scope !== null && !hasScope(scope)) return token === 'full' ? 403 : 401;
       const caller = isKnown ? role : 'anonymous';
       if (kind === null || levels[kind][caller] >= level) return 'admitted';
       return denied ?? (isKnown ? 403 : 401);

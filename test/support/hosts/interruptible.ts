@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A connection to a server that can be interrupted and restored. */
-export interface InterruptibleWay {
+export interface InterruptibleConnection {
   port: number;
   /** Ends all connections and refuses new ones. */
   cut(): void;
@@ -11,7 +11,7 @@ export interface InterruptibleWay {
 }
 
 /** Listens on a free port of 127.0.0.1 and passes every byte on to a server. */
-export async function interruptibleWay(to: { host: string; port: number }): Promise<InterruptibleWay> {
+export async function openInterruptible(to: { host: string; port: number }): Promise<InterruptibleConnection> {
   const sockets = new Set<Socket>();
   let isCut = false;
   const server = createServer((near) => {

@@ -27,36 +27,36 @@ const freeForm = fc
   .map((value) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>);
 
 /** Keeps a random part of the members. */
-function some<T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<Partial<T>> {
+function someMembers<T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<Partial<T>> {
   return fc.record(members, { requiredKeys: [] }) as fc.Arbitrary<Partial<T>>;
 }
 
-const base = some({
+const base = someMembers({
   id,
   label: fc
-    .tuple(fc.string(), some({ visibility: fc.constantFrom('hidden', 'always', 'onhover'), fontSize: positive, color }))
+    .tuple(fc.string(), someMembers({ visibility: fc.constantFrom('hidden', 'always', 'onhover'), fontSize: positive, color }))
     .map(([value, rest]) => ({ value, ...rest })),
   group: fc.string(),
   user: freeForm,
 });
-const vector = some({ lineColor: color, lineWidth: length, fillColor: color });
-const pattern = some({ pattern: fc.constantFrom('circle', 'triangle', 'diamond', 'flower(1)', 'star(16)', 'jack(9)') });
+const vector = someMembers({ lineColor: color, lineWidth: length, fillColor: color });
+const pattern = someMembers({ pattern: fc.constantFrom('circle', 'triangle', 'diamond', 'flower(1)', 'star(16)', 'jack(9)') });
 const box = fc
   .tuple(
     fc.record({ center: coordinate, width: length, height: length }),
-    some({ rotation: fc.double({ min: -7, max: 7, noNaN: true }).map((value) => value + 0), normal: coordinate }),
+    someMembers({ rotation: fc.double({ min: -7, max: 7, noNaN: true }).map((value) => value + 0), normal: coordinate }),
   )
   .map(([required, optional]) => ({ ...required, ...optional }));
 const range = fc.tuple(fc.array(color, { maxLength: 4 }), fc.boolean(), fc.boolean()).map(([colorRange, hasValues, falls]) => ({
   colorRange,
   ...(hasValues ? { rangeValues: colorRange.map((_, at) => (falls ? -at : Math.floor(at / 2))) } : {}),
 }));
-const transform = some({
+const transform = someMembers({
   xoffset: number,
   yoffset: number,
   matrix: fc.tuple(fc.tuple(number, number), fc.tuple(number, number)),
 });
-const overlay = some({ opacity: fc.double({ min: 0, max: 1, noNaN: true }), hasAlpha: fc.boolean(), transform });
+const overlay = someMembers({ opacity: fc.double({ min: 0, max: 1, noNaN: true }), hasAlpha: fc.boolean(), transform });
 
 function join(...parts: fc.Arbitrary<object>[]): fc.Arbitrary<object> {
   return fc.tuple(...parts).map((members) => Object.assign({}, ...members) as object);
@@ -73,7 +73,7 @@ const membersByType: Record<ElementType, fc.Arbitrary<object>> = {
         fc.array(number, { minLength: gridWidth * rows, maxLength: gridWidth * rows }).map((values) => ({ gridWidth, values })),
       ),
     range,
-    some({
+    someMembers({
       interpretation: fc.constantFrom('heatmap', 'contour', 'choropleth'),
       origin: coordinate,
       dx: number,
@@ -88,12 +88,12 @@ const membersByType: Record<ElementType, fc.Arbitrary<object>> = {
   heatmap: join(
     fc.record({ points: fc.array(fc.tuple(number, number, number, number), { maxLength: 8 }) }),
     range,
-    some({ radius: positive, normalizeRange: fc.boolean(), scaleWithZoom: fc.boolean() }),
+    someMembers({ radius: positive, normalizeRange: fc.boolean(), scaleWithZoom: fc.boolean() }),
   ),
   point: join(fc.record({ center: coordinate }), vector),
   polyline: join(
     fc.record({ points: coordinates(2) }),
-    some({ closed: fc.boolean(), holes: fc.array(coordinates(3, 6), { maxLength: 3 }) }),
+    someMembers({ closed: fc.boolean(), holes: fc.array(coordinates(3, 6), { maxLength: 3 }) }),
     vector,
     pattern,
   ),
@@ -110,7 +110,7 @@ const membersByType: Record<ElementType, fc.Arbitrary<object>> = {
       serviceId: id,
       values: fc.array(fc.integer(), { maxLength: 5 }),
       categories: fc.array(
-        join(fc.record({ fillColor: color }), some({ strokeColor: color, label: fc.string(), description: fc.string() })),
+        join(fc.record({ fillColor: color }), someMembers({ strokeColor: color, label: fc.string(), description: fc.string() })),
         { maxLength: 3 },
       ),
       boundaries: fc.boolean(),

@@ -5,29 +5,29 @@ import { until } from '../../support/run/until.js';
 
 describe('RunningHost', () => {
   it('prepares once, and serves no request before', async () => {
-    const happened: string[] = [];
-    const recorder = (name: string) => async () => void happened.push(name);
+    const steps: string[] = [];
+    const recorder = (name: string) => async () => void steps.push(name);
     const asking: (() => void)[] = [];
     const running = await RunningHost.start({
       make: async (restart) => {
-        happened.push('made');
+        steps.push('made');
         asking.push(restart);
         return { app: {}, close: recorder('closed') } as unknown as ReferenceHost;
       },
       prepare: async () => {
         await new Promise(setImmediate);
-        happened.push('prepared');
+        steps.push('prepared');
       },
-      server: { serve: async () => void happened.push('served'), pause: recorder('paused') },
+      server: { serve: async () => void steps.push('served'), pause: recorder('paused') },
       report: () => undefined,
       failed: (error) => {
         throw error;
       },
     });
-    expect(happened).toEqual(['made', 'prepared', 'served']);
+    expect(steps).toEqual(['made', 'prepared', 'served']);
     asking[0]!();
-    await until('the restart', () => happened.length >= 7);
-    expect(happened.slice(3)).toEqual(['paused', 'closed', 'made', 'served']);
+    await until('the restart', () => steps.length >= 7);
+    expect(steps.slice(3)).toEqual(['paused', 'closed', 'made', 'served']);
     await running.close();
   });
 });

@@ -68,8 +68,8 @@ function filesAt(place: string): string[] {
 /** How a file of `src` imports another one, or a package. */
 function specifier(file: string, name: string): string {
   if (!name.endsWith('.ts')) return name;
-  const way = relative(dirname(file), name).replace(/\.ts$/, '.js');
-  return way.startsWith('.') ? way : `./${way}`;
+  const relativePath = relative(dirname(file), name).replace(/\.ts$/, '.js');
+  return relativePath.startsWith('.') ? relativePath : `./${relativePath}`;
 }
 
 it('enforces the import table of docs/architecture.md in the linter', async () => {

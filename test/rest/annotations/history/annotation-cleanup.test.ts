@@ -34,8 +34,8 @@ async function leaveBehind(at: Annotated): Promise<void> {
       brand: 'girder',
       overlaySizes: () => Promise.resolve(null),
     });
-    const lost = () => Promise.reject(new Error('connection lost'));
-    await expect((await store.write([point(1)])).commit(lost)).rejects.toThrow('connection lost');
+    const loseConnection = () => Promise.reject(new Error('connection lost'));
+    await expect((await store.write([point(1)])).commit(loseConnection)).rejects.toThrow('connection lost');
     const { _id: versionId, ...version } = (await ownCollections
       .collection<Json>('annotation_version')
       .findOne({ annotationId: _id }))!;
@@ -114,10 +114,10 @@ describe('cleaning up after annotations', () => {
 
     // The time limit passes during the first part of the work.
     const wait = globalThis.setTimeout;
-    const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
-    let goOn = () => {};
-    const waiting = new Promise<void>((resolve) => (goOn = resolve));
-    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
+    const shortenAnswerTime = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+    let continueWork = () => {};
+    const waiting = new Promise<void>((resolve) => (continueWork = resolve));
+    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(shortenAnswerTime as typeof setTimeout);
     const holding = vi.spyOn(AnnotationCleanup.prototype, 'cleanUpAbandoned').mockImplementationOnce(async () => {
       await waiting;
       return 0;
@@ -130,7 +130,7 @@ describe('cleaning up after annotations', () => {
       // A repeated request waits for the same work.
       const repeated = at.admin.ok('DELETE', '/annotation/old');
       await until('the other request', () => oldInTime.mock.calls.length === 2);
-      goOn();
+      continueWork();
       const { complete, ...ended } = await repeated;
       expect(ended).toMatchObject({ oldVersions: 1191, removedVersions: 1191 });
       expect(complete).toBeUndefined();
@@ -139,7 +139,7 @@ describe('cleaning up after annotations', () => {
       timers.mockRestore();
       holding.mockRestore();
       oldInTime.mockRestore();
-      goOn();
+      continueWork();
     }
     const left = await versions.find({ annotationId }).toArray();
     expect(left.map(({ _version }) => Number(_version)).toSorted((a, b) => a - b)).toEqual([

@@ -83,11 +83,11 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     const data = await sharp(bytes).ensureAlpha().raw().toBuffer();
     const pixel = (column: number, row: number) => [...data.subarray((row * 256 + column) * 4, (row * 256 + column) * 4 + 4)];
     /** The pixel in the middle of a cell of the first tile. */
-    const of1 = (i: number) => {
+    const pixelOfCell = (i: number) => {
       const [cx, cy] = [40 + step * (i % perSide), 40 + step * Math.floor(i / perSide)];
       return pixel(Math.floor(cx / scaleOf(z)), Math.floor(cy / scaleOf(z)));
     };
-    return { data, pixel, cell: of1 };
+    return { data, pixel, cell: pixelOfCell };
   }
 
   /** The cells whose centers are in the first tile of a level. */
