@@ -87,7 +87,7 @@ export async function mayRetrieve(
   return context.locator.instances(request.params, await askerOf(request, context));
 }
 
-/** The routes, and again for links, whose tokens are in the path because many clients lose headers and queries. */
+/** Adds to the routes a copy of each for links, with the token in the path, because many clients lose headers and queries. */
 export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const linkRoutes = routes

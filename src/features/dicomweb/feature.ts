@@ -40,8 +40,8 @@ export const dicomWebFeature: Feature<DicomNeeds, null> = {
     index.follow(onClose);
     const slides = new Slides({ images, model, queue: queues.tiles });
     const files = new DicomFiles({ images, queue: queues.tiles });
-    const ofAnnotations = new AnnotationInstances({ annotations, temporaryDirectory });
-    onClose(() => ofAnnotations.close());
+    const annotationInstances = new AnnotationInstances({ annotations, temporaryDirectory });
+    onClose(() => annotationInstances.close());
     const context: DicomContext = {
       records,
       links,
@@ -52,8 +52,8 @@ export const dicomWebFeature: Feature<DicomNeeds, null> = {
       search: new ImageSearch({ records, access: host.access, images, index, model, annotations, queue: queues.searches }),
       slides,
       files,
-      annotations: ofAnnotations,
-      instances: new Instances({ slides, files, annotations: ofAnnotations }),
+      annotations: annotationInstances,
+      instances: new Instances({ slides, files, annotations: annotationInstances }),
     };
     const routes = [...searchRoutes, ...metadataRoutes, ...frameRoutes, ...instanceRoutes, ...renderedRoutes];
     const sweep = ({ full }: { full: boolean }) => {

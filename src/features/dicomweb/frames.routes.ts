@@ -13,7 +13,7 @@ import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serv
 /** Maximum number of frames in one response. */
 const maxFrames = 5000;
 
-/** Numbers of frames, from 1, as a list in a path. @throws BadParameterError, NotFoundError */
+/** Parses the list of frame numbers, from 1, in a path. @throws BadParameterError, NotFoundError */
 export function parseFrames(list: string, count: number): number[] {
   const parts = list.split(',', maxFrames + 1);
   if (parts.length > maxFrames) throw new BadParameterError(`A response has at most ${maxFrames} frames.`);

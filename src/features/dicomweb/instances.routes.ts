@@ -37,7 +37,7 @@ function typeOf(syntax: string): string {
   return `${dicomType}; transfer-syntax=${syntax}`;
 }
 
-const one = defineRoute({
+const instanceFile = defineRoute({
   ...shared,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance',
   summary: 'Get an instance as a DICOM file (WADO-RS).',
@@ -58,8 +58,13 @@ const one = defineRoute({
       const headers = { 'Cache-Control': 'private, no-cache' };
       if (!accepted.multipart && accepted.type !== '*/*') return fileReply(request, file, typeOf(syntax), headers);
       const boundary = newBoundary();
-      const { range: _range, ...others } = request.headers;
-      return fileReply({ headers: others }, asPart(file, typeOf(syntax), boundary), multipartType(dicomType, boundary), headers);
+      const { range: _range, ...otherHeaders } = request.headers;
+      return fileReply(
+        { headers: otherHeaders },
+        asPart(file, typeOf(syntax), boundary),
+        multipartType(dicomType, boundary),
+        headers,
+      );
     }
     const { files } = await instances.forms(instance!, request);
     return notAcceptable(
@@ -117,7 +122,7 @@ const seriesInstances = instancesRoute(
   'Get all instances of a series as DICOM files (WADO-RS).',
 );
 
-const storing = (path: string, params: Partial<typeof studyPath>) =>
+const storeRoute = (path: string, params: Partial<typeof studyPath>) =>
   defineRoute({
     method: 'post',
     access: 'public',
@@ -138,9 +143,9 @@ const storing = (path: string, params: Partial<typeof studyPath>) =>
 
 /** Routes of whole instances. */
 export const instanceRoutes = [
-  one,
+  instanceFile,
   studyInstances,
   seriesInstances,
-  storing('/dicomweb/studies', {}),
-  storing('/dicomweb/studies/:study', studyPath),
+  storeRoute('/dicomweb/studies', {}),
+  storeRoute('/dicomweb/studies/:study', studyPath),
 ];

@@ -47,12 +47,12 @@ const metadataRoute = (path: string, params: typeof instancePath | typeof series
         );
       }
       const root = serviceRoot(request);
-      const found: DicomJson[] = [];
+      const datasets: DicomJson[] = [];
       for (const instance of instances) {
-        found.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), request));
+        datasets.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), request));
         if (isSliceOver()) await nextSlice(request.signal);
       }
-      return Reply.json(found, { headers: { 'Content-Type': dicomJson } });
+      return Reply.json(datasets, { headers: { 'Content-Type': dicomJson } });
     },
   });
 

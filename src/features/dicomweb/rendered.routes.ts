@@ -61,8 +61,8 @@ function parseViewport(value: string | undefined, side: number): Viewport {
 
 function typeFor(request: Parameters<typeof acceptedBy>[0]): PictureType {
   for (const { type, multipart } of acceptedBy(request)) {
-    const found = (Object.keys(encodings) as PictureType[]).find((each) => matchesType(type, each));
-    if (found !== undefined && !multipart) return found;
+    const pictureType = (Object.keys(encodings) as PictureType[]).find((each) => matchesType(type, each));
+    if (pictureType !== undefined && !multipart) return pictureType;
   }
   return notAcceptable('The picture', Object.keys(encodings));
 }
@@ -87,14 +87,14 @@ async function render(
     height: Math.round(viewport.height),
     ...(quality !== undefined && { jpegQuality: quality }),
   };
-  const draw = (image: LargeImage) => drawn(instance, image, viewport, frame, { ...picture, signal: request.signal });
-  const made = await enqueueFor(queues.pictures, request)(() => images.use(instance.item, draw, request.signal));
-  return made.kind === 'bytes'
-    ? Reply.content(made.bytes, type)
-    : Reply.stream(made.stream, type, { headers: { 'Content-Length': made.size } });
+  const draw = (image: LargeImage) => drawPicture(instance, image, viewport, frame, { ...picture, signal: request.signal });
+  const drawnPicture = await enqueueFor(queues.pictures, request)(() => images.use(instance.item, draw, request.signal));
+  return drawnPicture.kind === 'bytes'
+    ? Reply.content(drawnPicture.bytes, type)
+    : Reply.stream(drawnPicture.stream, type, { headers: { 'Content-Length': drawnPicture.size } });
 }
 
-async function drawn(
+async function drawPicture(
   instance: Exclude<Instance, { kind: 'annotation' }>,
   image: LargeImage,
   { part }: Viewport,
@@ -102,8 +102,8 @@ async function drawn(
   picture: { encoding: string; width: number; height: number; jpegQuality?: number; signal: AbortSignal },
 ): Promise<EncodedPicture | StreamedPicture> {
   if (instance.kind === 'slide' && instance.plan.shown.kind === 'associated') {
-    const found = part === null ? await image.associatedImage(instance.plan.shown.name, picture) : null;
-    if (found !== null) return found;
+    const associated = part === null ? await image.associatedImage(instance.plan.shown.name, picture) : null;
+    if (associated !== null) return associated;
     throw new BadParameterError('viewport must not select a part of a label or overview.');
   }
   if (instance.kind === 'file') {
@@ -134,7 +134,7 @@ async function drawn(
   return image.region({ ...picture, ...bounds, frame: place.frame });
 }
 
-/** The part of the whole that a tile shows. */
+/** The box of a tile, in pixels of the whole instance. */
 function tileBox(
   { columns, rows, matrixColumns, matrixRows }: { columns: number; rows: number; matrixColumns: number; matrixRows: number },
   tile: number,

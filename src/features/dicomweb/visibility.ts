@@ -23,7 +23,7 @@ export interface AskerParts {
   links: Links;
 }
 
-/** The caller of a request, or the maker of the link whose token is in its path. @throws LargeImageError for a token of no such link. */
+/** The caller of a request, or the maker of the link whose token is in its path. @throws LargeImageError if there is no link with this token. */
 export async function askerOf(
   { params, caller, address }: Pick<RouteRequest, 'caller' | 'address'> & { params: object },
   { records, images, links }: AskerParts,
@@ -36,12 +36,12 @@ export async function askerOf(
   const { subject } = grant.link;
   return {
     caller: grant.caller,
-    itemIds: () => (subject.type === 'item' ? one([subject.id]) : records.itemIdsIn(subject.id, { recurse: false })),
+    itemIds: () => (subject.type === 'item' ? yieldOnly([subject.id]) : records.itemIdsIn(subject.id, { recurse: false })),
     shows: ({ id, folderId }) => (subject.type === 'item' ? id : folderId) === subject.id,
     showsAssociated: (item) => links.showsAssociated(grant, item),
   };
 }
 
-async function* one<T>(value: T): AsyncGenerator<T> {
+async function* yieldOnly<T>(value: T): AsyncGenerator<T> {
   yield value;
 }

@@ -88,7 +88,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     return bytes;
   }
 
-  /** Fetches a block and those after it, up to the last one, unless they are cached or being fetched. */
+  /** Fetches a block together with the blocks after it, up to the last one, or up to one that is cached or being fetched. */
   #begin(first: number, last: number): Flight {
     let count = 1;
     while (first + count <= last && !this.blocks.has(this.prefix + (first + count)) && !this.#flights.has(first + count))
@@ -100,9 +100,9 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     for (let block = first; block < first + count; block += 1) this.#flights.set(block, flight);
     bytes.then(
       (fetched) => {
-        for (let each = 0; each < count; each += 1) {
+        for (let index = 0; index < count; index += 1) {
           // The block is copied, because a part of the buffer would keep the complete buffer in memory.
-          this.blocks.set(this.prefix + (first + each), fetched.slice(each * blockBytes, (each + 1) * blockBytes));
+          this.blocks.set(this.prefix + (first + index), fetched.slice(index * blockBytes, (index + 1) * blockBytes));
         }
         this.#end(flight);
       },

@@ -4,8 +4,8 @@ import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 /** A file that was replaced on disk without an event from the host is noticed after this time, in milliseconds. */
 const lifetimeMs = 500;
 /**
- * The stamp of a file in use is refreshed in the background after this time, because on a busy server that takes longer than a tile
- * should wait.
+ * The stamp of a file in use is refreshed in the background after this time, because on a busy server reading it takes longer than a
+ * tile should wait.
  */
 const renewAfterMs = 50;
 
@@ -39,7 +39,7 @@ export class FileStamps {
    * announces.
    */
   of(fileId: string): string | Promise<string> {
-    const stamp = this.#stamps.get(fileId, (former) => this.#take(fileId, former));
+    const stamp = this.#stamps.get(fileId, (previous) => this.#read(fileId, previous));
     return stamp instanceof Promise ? stamp.then(({ text }) => text) : stamp.text;
   }
 
@@ -48,12 +48,12 @@ export class FileStamps {
     this.#stamps.delete(fileId);
   }
 
-  async #take(fileId: string, former: Stamp | undefined): Promise<Stamp> {
+  async #read(fileId: string, previous: Stamp | undefined): Promise<Stamp> {
     // A missing file may have been moved.
-    const isKnown = former !== undefined && former.text !== goneText;
-    const path = isKnown ? former.path : await this.options.pathOf(fileId);
+    const hasPath = previous !== undefined && previous.text !== goneText;
+    const path = hasPath ? previous.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await stampOf(path);
-    if (former !== undefined && former.text !== text) await this.options.changed(fileId);
+    if (previous !== undefined && previous.text !== text) await this.options.changed(fileId);
     return { path, text };
   }
 }

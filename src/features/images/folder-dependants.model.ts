@@ -6,14 +6,14 @@ import type { HostParts, FolderRecord, FileRecord, ItemRecord } from '../../core
 import { waitingField } from '../../core/host/schema-extension.js';
 import type { StoredDocument } from '../../host.js';
 
-/** A series, as the record on an item has it. The names of the fields are those that clients know of DICOM. */
+/** A series in the record of an item. Its fields have the names that clients expect. */
 export interface StoredSeries {
   dicomSeriesUID: string;
   dicomStudyUID: string;
 }
 
 /** Maximum number of items that one change in a folder affects. */
-const maxConcerned = 1000;
+const maxItems = 1000;
 
 /** Queries on items whose images consist of other files of their folders. */
 export class FolderDependants {
@@ -40,7 +40,7 @@ export class FolderDependants {
         'largeImage.mergedInto': null,
       })
       .sort({ _id: 1 })
-      .limit(maxConcerned);
+      .limit(maxItems);
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
@@ -56,7 +56,7 @@ export class FolderDependants {
   /** Items whose files are being moved to another item, or that should be merged with others (`null`). */
   async merging(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
-    const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxConcerned);
+    const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxItems);
     type Merging = StoredDocument & { largeImage: { mergedInto: unknown } };
     return (await readInSlices<Merging>(query.lean())).map((doc) => ({
       item: itemOf(doc),
@@ -69,7 +69,7 @@ export class FolderDependants {
     const { items, fields, itemOf } = this.parts;
     const query = items
       .find({ [fields.item.folderId]: folder.doc._id, 'largeImage.sourceName': { $in: [...sourceNames] } })
-      .limit(maxConcerned);
+      .limit(maxItems);
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
@@ -81,7 +81,7 @@ export class FolderDependants {
     const changed: ItemRecord[] = [];
     const waiting = await items
       .find({ ...inFolder, [missing]: { $in: [...paths, '*'] } }, { _id: 1 })
-      .limit(maxConcerned)
+      .limit(maxItems)
       .lean<StoredDocument[]>();
     for (const { _id } of waiting) {
       const doc = await items

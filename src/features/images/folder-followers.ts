@@ -51,7 +51,7 @@ export class FolderFollowers {
         const { folderId } = change.item;
         byFolder.set(folderId, [...(byFolder.get(folderId) ?? []), change]);
       }
-      for (const [folderId, some] of byFolder) await this.#changedIn(folderId, some);
+      for (const [folderId, folderChanges] of byFolder) await this.#changedIn(folderId, folderChanges);
       return changes.map(() => null);
     },
     { pauseMs: 100 },
@@ -90,8 +90,8 @@ export class FolderFollowers {
 
   /** The item itself, if it waits for this file. */
   async #ownWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
-    const now = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
-    return now?.waiting?.missing.includes(file.name) === true ? [now] : [];
+    const current = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
+    return current?.waiting?.missing.includes(file.name) === true ? [current] : [];
   }
 
   /** Whether the image of an item may include the file at a path. */

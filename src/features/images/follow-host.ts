@@ -123,9 +123,9 @@ export class HostFollower {
   }
 
   /** Up to {@link maxMainFiles} files of an item, except one, whose formats read the other files. Other pictures only accompany such a file. */
-  async #mainFilesOf(item: ItemRecord, but?: FileRecord): Promise<FileRecord[]> {
+  async #mainFilesOf(item: ItemRecord, excluded?: FileRecord): Promise<FileRecord[]> {
     const files = await this.parts.records.filesOfItem(item);
-    return files.filter((file) => file.id !== but?.id && this.#isMain(file)).slice(0, maxMainFiles);
+    return files.filter((file) => file.id !== excluded?.id && this.#isMain(file)).slice(0, maxMainFiles);
   }
 
   #isMain(file: FileRecord): boolean {
@@ -166,13 +166,13 @@ export class HostFollower {
     for (const main of await this.#mainFilesOf(item)) {
       if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
       try {
-        const found = await this.parts.marking.sourceFor(item, main);
-        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: found });
+        const newSource = await this.parts.marking.sourceFor(item, main);
+        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: newSource });
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
         if (error instanceof MissingPartsError) {
-          // The image is a part of the slide that waits, or only accompanies it. The missing parts are already stored.
+          // The image is a part of the waiting slide, or only accompanies it. The names of the missing parts are already stored.
           await this.parts.marking.remove(item);
           return this.parts.records.markers.refuse(item, error.reason);
         }
@@ -206,13 +206,13 @@ export class HostFollower {
     const { records, marking, images } = this.parts;
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
-    for (const some of batches(files)) {
-      const served = await records.markers.itemsServing(some);
+    for (const batch of batches(files)) {
+      const served = await records.markers.itemsServing(batch);
       for (const item of served) await marking.remove(item);
-      for (const { id } of some) images.closeFile(id);
+      for (const { id } of batch) images.closeFile(id);
       const lost = new Set(served.map(({ largeImage }) => largeImage?.fileId));
-      const existing = new Set(await records.existingItems(some.map(({ itemId }) => itemId!)));
-      for (const file of some) if (existing.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
+      const existing = new Set(await records.existingItems(batch.map(({ itemId }) => itemId!)));
+      for (const file of batch) if (existing.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
     }
   }
 

@@ -13,7 +13,7 @@ const maxFolders = 20_000;
 /** Maximum number of files of a folder to compare with a pattern. */
 const maxFiles = 20_000;
 /** Maximum number of files of a tree whose records are kept in memory. */
-const keptFiles = 20_000;
+const maxCachedFiles = 20_000;
 /** Memory of a folder and of a cached record, in bytes. */
 const bytesPerFolder = 500;
 
@@ -34,7 +34,7 @@ export interface Sight {
 
 /** How a file of a folder is used as an image. */
 export type Borrow = <R>(
-  found: ItemFile,
+  itemFile: ItemFile,
   use: (image: BorrowedImage) => Promise<R> | R,
   options: { sourceName?: string; signal?: AbortSignal | undefined },
 ) => Promise<R>;
@@ -68,17 +68,17 @@ function namesOf(path: string): string[] | null {
 
 /** The folder of an item, as its files see it: first the files of the item itself, then the items of the folder, then the folders in it. */
 export class HostFolder implements SourceFolder {
-  constructor(private readonly with_: HostFolderParts) {}
+  constructor(private readonly options: HostFolderParts) {}
 
   async file(path: string): Promise<FolderFile | null> {
     const names = namesOf(path);
     if (names === null || names.length === 0) return null;
-    const own = (await this.#ownByPath()).get(names.join('/'));
-    if (own !== undefined) return this.#fileOf({ file: own, item: this.with_.item });
-    const found = await this.#inFolders(names);
-    if (found === null) return null;
-    this.with_.parts.items.add(found.item.id);
-    return this.#fileOf(found);
+    const ownFile = (await this.#ownByPath()).get(names.join('/'));
+    if (ownFile !== undefined) return this.#fileOf({ file: ownFile, item: this.options.item });
+    const folderFile = await this.#inFolders(names);
+    if (folderFile === null) return null;
+    this.options.parts.items.add(folderFile.item.id);
+    return this.#fileOf(folderFile);
   }
 
   async files(path: string): Promise<readonly string[] | null> {
@@ -86,12 +86,12 @@ export class HostFolder implements SourceFolder {
     if (names === null) return null;
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
     const own = [...(await this.#ownByPath()).keys()].filter(
-      (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.with_.file.name,
+      (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.options.file.name,
     );
     const folder = await this.#folderAt(names);
     if (folder === null && own.length === 0) return null;
     // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
-    const siblingNames = folder === null ? [] : await this.with_.contents.namesIn(folder, this.with_.item, maxFiles + 1);
+    const siblingNames = folder === null ? [] : await this.options.contents.namesIn(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
     return [...new Set([...own, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
@@ -99,38 +99,38 @@ export class HostFolder implements SourceFolder {
   async tree(path: string): Promise<FileTree | null> {
     const names = namesOf(path);
     if (names === null) return null;
-    const served = this.with_.files.tree?.(this.with_.file.doc) ?? null;
+    const served = this.options.files.tree?.(this.options.file.doc) ?? null;
     if (served !== null) return servedTree(served, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
-    const own = [...(await this.#ownByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.with_.file.name);
+    const own = [...(await this.#ownByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.options.file.name);
     const ownByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
     const folder = await this.#folderAt(names);
-    if (folder === null) return ownByPath.size === 0 ? null : new HostTree(this.with_, new Map(), ownByPath);
-    const folders = await this.with_.contents.foldersBelow(folder, maxFolders);
-    const { sight } = this.with_;
+    if (folder === null) return ownByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownByPath);
+    const folders = await this.options.contents.foldersBelow(folder, maxFolders);
+    const { sight } = this.options;
     if (folders !== null && sight !== null) {
-      const seen = await sight.folders([...folders.values()].map(({ id }) => id));
-      for (const [below, { id }] of folders) if (below !== '' && !seen.has(id)) folders.delete(below);
+      const visible = await sight.folders([...folders.values()].map(({ id }) => id));
+      for (const [below, { id }] of folders) if (below !== '' && !visible.has(id)) folders.delete(below);
     }
     if (folders === null) {
       throw new TileSourceError(`It contains more than ${maxFolders} folders. Store it as a ZIP file, without compression.`);
     }
-    for (const { id } of folders.values()) this.with_.parts.folders.add(id);
-    return new HostTree(this.with_, folders, ownByPath);
+    for (const { id } of folders.values()) this.options.parts.folders.add(id);
+    return new HostTree(this.options, folders, ownByPath);
   }
 
   async item(id: string): Promise<FolderFile | null> {
     // Ids of items that do not exist are added too, so that callers cannot find out whether an item exists that they cannot read.
-    this.with_.parts.items.add(id);
-    this.with_.parts.named.add(id);
-    if ((await this.with_.sight?.item(id)) === false) return null;
-    const found = await this.with_.imageOf(id);
-    if (found === null) return null;
-    return this.#fileOf(found);
+    this.options.parts.items.add(id);
+    this.options.parts.named.add(id);
+    if ((await this.options.sight?.item(id)) === false) return null;
+    const image = await this.options.imageOf(id);
+    if (image === null) return null;
+    return this.#fileOf(image);
   }
 
   async #inFolders(names: readonly string[]): Promise<ItemFile | null> {
-    const { contents } = this.with_;
+    const { contents } = this.options;
     const folder = await this.#folderAt(names.slice(0, -1));
     if (folder !== null) return contents.fileNamed(folder, names.at(-1)!);
     // The files of an item that has several are found below its name.
@@ -139,27 +139,27 @@ export class HostFolder implements SourceFolder {
   }
 
   async #folderAt(names: readonly string[]): Promise<FolderRecord | null> {
-    let folder = await this.with_.folder();
+    let folder = await this.options.folder();
     for (const name of names) {
       if (folder === null) return null;
-      folder = await this.with_.contents.childFolder(folder, name);
-      if (folder !== null && (await this.with_.sight?.folders([folder.id]))?.has(folder.id) === false) return null;
+      folder = await this.options.contents.childFolder(folder, name);
+      if (folder !== null && (await this.options.sight?.folders([folder.id]))?.has(folder.id) === false) return null;
     }
     return folder;
   }
 
   /** Files of the item by their paths from the file of the image. */
   async #ownByPath(): Promise<Map<string, FileRecord>> {
-    const { file, ownFiles } = this.with_;
+    const { file, ownFiles } = this.options;
     const base = file.name.slice(0, file.name.lastIndexOf('/') + 1);
     const own = (await ownFiles()).filter(({ name }) => name.startsWith(base));
     return new Map(own.toReversed().map((each) => [each.name.slice(base.length), each]));
   }
 
-  async #fileOf(found: ItemFile): Promise<FolderFile> {
-    const { borrow } = this.with_;
-    const input = await hostFileInput(found.file, this.with_);
-    return { ...input, id: found.file.id, borrow: (use, options = {}) => borrow(found, use, options) };
+  async #fileOf(itemFile: ItemFile): Promise<FolderFile> {
+    const { borrow } = this.options;
+    const input = await hostFileInput(itemFile.file, this.options);
+    return { ...input, id: itemFile.file.id, borrow: (use, options = {}) => borrow(itemFile, use, options) };
   }
 }
 
@@ -178,23 +178,23 @@ function servedTree(tree: HostFileTree, above: readonly string[]): FileTree {
 /** A folder whose files are read by their paths. */
 class HostTree implements FileTree {
   readonly mayGrow = true;
-  readonly #found = new LRUCache<string, { file: FileRecord | null }>(atMost(keptFiles));
+  readonly #records = new LRUCache<string, { file: FileRecord | null }>(atMost(maxCachedFiles));
 
   constructor(
-    private readonly with_: HostFolderParts,
+    private readonly options: HostFolderParts,
     private readonly folders: ReadonlyMap<string, FolderRecord>,
     private readonly own: ReadonlyMap<string, FileRecord>,
   ) {}
 
   get retainedBytes(): number {
-    return (this.folders.size + this.own.size + keptFiles / 10) * bytesPerFolder;
+    return (this.folders.size + this.own.size + maxCachedFiles / 10) * bytesPerFolder;
   }
 
   async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
-    const cached = this.#found.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
-    this.#found.set(path, cached);
+    const cached = this.#records.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
+    this.#records.set(path, cached);
     if (cached.file === null) return null;
-    const input = await hostFileInput(cached.file, this.with_);
+    const input = await hostFileInput(cached.file, this.options);
     return {
       size: cached.file.size,
       read: async (offset, length, options) => {
@@ -209,7 +209,7 @@ class HostTree implements FileTree {
   }
 
   async #find(path: string): Promise<FileRecord | null> {
-    const { contents } = this.with_;
+    const { contents } = this.options;
     const names = namesOf(path);
     if (names === null || names.length === 0) return null;
     const name = names.at(-1)!;

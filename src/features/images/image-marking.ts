@@ -32,11 +32,11 @@ export interface ImageMarkingOptions {
 }
 
 /** Number of files that are opened at the same time to find their sources, because each takes memory. */
-export const openedTogether = 64;
+export const maxOpenedTogether = 64;
 
 /** Makes items large images of one of their files if a source reads it, and undoes that. */
 export class ImageMarking {
-  readonly #opening = pLimit(openedTogether);
+  readonly #opening = pLimit(maxOpenedTogether);
 
   constructor(private readonly options: ImageMarkingOptions) {}
 
@@ -51,7 +51,7 @@ export class ImageMarking {
     return this.claim(item, file, await this.sourceFor(item, file));
   }
 
-  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if it has become one meanwhile, or was removed */
+  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if it has become one since it was read, or was removed */
   async claim(item: ItemRecord, file: FileRecord, sourceName: string): Promise<ItemRecord> {
     const { records, items } = this.options;
     const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
@@ -184,7 +184,7 @@ export class ImageMarking {
   #sightOf(file: FileRecord): Sight {
     const { items, callers } = this.options;
     const creator = idText(file.doc.creatorId);
-    const find = async (): Promise<Caller | null> => {
+    const findUploader = async (): Promise<Caller | null> => {
       try {
         return creator === '' ? null : await callers.asker({ id: creator, admin: false });
       } catch (error) {
@@ -193,8 +193,8 @@ export class ImageMarking {
       }
     };
     // Few images refer to others.
-    let found: ReturnType<typeof find> | null = null;
-    const uploader = () => (found ??= find());
+    let uploaderPromise: ReturnType<typeof findUploader> | null = null;
+    const uploader = () => (uploaderPromise ??= findUploader());
     return {
       item: async (id) => (await items.readableItems([id], await uploader())).has(id),
       async folders(ids) {

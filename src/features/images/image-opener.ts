@@ -23,7 +23,7 @@ import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-fol
  */
 const maxDepth = 4;
 const maxNested = 16;
-/** Approximate memory of the description of a frame. */
+/** Approximate memory of the description of a frame, in bytes. */
 const wireFrameBytes = 150;
 
 /** Options of {@link ImageOpener}. */
@@ -35,9 +35,9 @@ export interface ImageOpenerOptions {
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: string;
-  /** Uses the image of a file, which is opened once for all who use it at the same time. */
+  /** Uses the image of a file, which is opened once for all concurrent uses. */
   share<R>(
-    found: ItemFile,
+    itemFile: ItemFile,
     sourceName: string | undefined,
     use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
@@ -154,7 +154,7 @@ export class ImageOpener {
     if (item === null) return input;
     let own: ReturnType<typeof ownFiles> | null = null;
     let folder: ReturnType<HostRecords['findFolder']> | null = null;
-    const borrow: Borrow = (found, use, options) => this.#borrow(found, use, options, nesting, chain);
+    const borrow: Borrow = (itemFile, use, options) => this.#borrow(itemFile, use, options, nesting, chain);
     return {
       ...input,
       folder: () =>
@@ -175,14 +175,14 @@ export class ImageOpener {
   }
 
   async #borrow<R>(
-    found: ItemFile,
+    itemFile: ItemFile,
     use: (image: BorrowedImage) => Promise<R> | R,
     { sourceName, signal }: { sourceName?: string; signal?: AbortSignal | undefined },
     nesting: Nesting,
     chain: readonly string[],
   ): Promise<R> {
     const { registry } = this.options;
-    const { file, item } = await this.#served(found);
+    const { file, item } = await this.#served(itemFile);
     const name = sourceName ?? sourceOf(item, file) ?? registry.candidates(file)[0]?.name;
     const isNested = name !== undefined && registry.get(name)?.readsFolder === 'images';
     if (!isNested) {
@@ -217,12 +217,12 @@ export class ImageOpener {
     return item === null || file === null ? null : { file, item };
   }
 
-  /** The converted file, if the item is served from that instead of the file that was found. */
-  async #served(found: ItemFile): Promise<ItemFile> {
-    const { fileId, originalId } = found.item.largeImage ?? {};
-    if (originalId !== found.file.id || fileId === undefined) return found;
+  /** The converted file, if the item is served from it instead of from the original. */
+  async #served(itemFile: ItemFile): Promise<ItemFile> {
+    const { fileId, originalId } = itemFile.item.largeImage ?? {};
+    if (originalId !== itemFile.file.id || fileId === undefined) return itemFile;
     const file = await this.options.records.findFile(fileId);
-    return file === null ? found : { ...found, file };
+    return file === null ? itemFile : { ...itemFile, file };
   }
 }
 
@@ -238,8 +238,8 @@ function borrowable(sourceName: string, source: TileSource): BorrowedImage {
   return {
     sourceName,
     source,
-    samples: (where: FrameBox, signal?: AbortSignal) => renderer().samples(where, asStored, signal),
-    styled: async (where: FrameBox, style: object, signal?: AbortSignal) =>
-      renderer().box(where, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
+    samples: (frameBox: FrameBox, signal?: AbortSignal) => renderer().samples(frameBox, asStored, signal),
+    styled: async (frameBox: FrameBox, style: object, signal?: AbortSignal) =>
+      renderer().box(frameBox, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
   };
 }

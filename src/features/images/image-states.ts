@@ -59,8 +59,8 @@ export class ImageStates {
   async of(item: ItemRecord): Promise<ImageState> {
     const { fileId, sourceName } = servedFile(item);
     const icc = await this.#icc();
-    const checked = this.#stamps.of(fileId);
-    const stamp = typeof checked === 'string' ? checked : await checked;
+    const stampOrPromise = this.#stamps.of(fileId);
+    const stamp = typeof stampOrPromise === 'string' ? stampOrPromise : await stampOrPromise;
     const ownName = `${nameByItem(item, icc)}${stamp}`;
     const named = this.#namedItems.get(ownName);
     const name = named === undefined || named.size === 0 ? ownName : `${ownName}:${await this.#digestOf(named)}`;
@@ -79,7 +79,7 @@ export class ImageStates {
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
-  /** Remembers the items that an image refers to by id. From now on its state changes when theirs does. */
+  /** Remembers the items that an image refers to by id. From now on its state changes when the state of one of them does. */
   setNamedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
     this.#namedItems.set(ownName, ids);
   }
@@ -129,7 +129,7 @@ const maxNamedFiles = 20;
 function missingText({ waiting }: ItemRecord): string | undefined {
   if (waiting === null) return undefined;
   const { missing } = waiting;
-  const rest = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
+  const remainder = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
   const names = missing.map((path) => (path === '*' ? 'a file that matches a pattern' : path)).slice(0, maxNamedFiles);
-  return `No large image file in this item. It is waiting for files that belong to it: ${names.join(', ')}${rest}.`;
+  return `No large image file in this item. It is waiting for files that belong to it: ${names.join(', ')}${remainder}.`;
 }

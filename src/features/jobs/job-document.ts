@@ -37,7 +37,7 @@ export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null
 /** A job as callers see it: without owner and access list, with arguments for site administrators only, and with the log if it was read. */
 export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSight): Record<string, unknown> {
   return {
-    ...shared(job),
+    ...commonFields(job),
     ...(!sight.complete && { progress: null }),
     ...(caller?.admin === true && { args: job.args, kwargs: job.kwargs }),
     ...(job.log !== undefined && { log: sight.complete ? job.log : [] }),
@@ -50,7 +50,7 @@ export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSig
 export function unfilteredJobDocument(job: JobRecord): Record<string, unknown> {
   return {
     ...job.other,
-    ...shared(job),
+    ...commonFields(job),
     args: job.args,
     kwargs: job.kwargs,
     log: job.log ?? [],
@@ -62,7 +62,7 @@ export function unfilteredJobDocument(job: JobRecord): Record<string, unknown> {
   };
 }
 
-function shared(job: JobRecord): Record<string, unknown> {
+function commonFields(job: JobRecord): Record<string, unknown> {
   return {
     _id: job.id,
     title: job.title,

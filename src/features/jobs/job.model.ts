@@ -28,7 +28,7 @@ interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other'
   logBytes: number;
 }
 
-/** Size to which a log is trimmed. It is less than the limit, so that not every further entry causes another trim. */
+/** Size to which a log is trimmed, in bytes. It is below the limit, so that a trim is not needed for every further entry. */
 const cutLogBytes = 0.75 * maxLogBytes;
 /** Maximum size of a stored log, however many processes write at the same time. A document can have at most 16 MiB. */
 const hardLogBytes = 3 * maxLogBytes;
@@ -133,13 +133,13 @@ export class JobModel {
     reader: JobReader,
     { sort, direction, offset = 0, limit = 0 }: JobOrder & { offset?: number; limit?: number },
   ): AsyncGenerator<JobRecord> {
-    const found = this.#model
-      .find({ ...toQuery(filter), ...candidates(reader) }, withoutLog)
+    const cursor = this.#model
+      .find({ ...toQuery(filter), ...possiblyVisible(reader) }, withoutLog)
       .sort({ [sort]: direction, _id: direction })
       .skip(offset)
       .limit(limit)
       .lean();
-    for await (const doc of eachInSlices<JobDocument>(found)) yield toRecord(doc);
+    for await (const doc of eachInSlices<JobDocument>(cursor)) yield toRecord(doc);
   }
 
   countOf(status: number): Promise<number> {
@@ -148,7 +148,7 @@ export class JobModel {
 
   /** The types and statuses of the jobs that the reader may see without regard to their items. */
   async typesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
-    const query = { ...toQuery(filter), ...certain(reader) };
+    const query = { ...toQuery(filter), ...visibleByRecord(reader) };
     const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
     return { types: types.filter((type) => type != null), statuses };
   }
@@ -159,24 +159,24 @@ export class JobModel {
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
   ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
     const others = [{ type: { $nin: [...types] } }, { status: { $nin: [...statuses] } }];
-    const found = this.#model
+    const cursor = this.#model
       .find({ ...toQuery(filter), itemId: { $ne: null }, $or: others }, { type: 1, status: 1, itemId: 1 })
       .lean();
     type About = { type: string; status: number; itemId: string };
-    for await (const { type, status, itemId } of eachInSlices<About>(found)) yield { type, status, itemId };
+    for await (const { type, status, itemId } of eachInSlices<About>(cursor)) yield { type, status, itemId };
   }
 
   /** Applies changes in one atomic step. Returns `null` if the job no longer exists or a condition does not hold. */
   async change(id: string, conditions: JobConditions, changes: JobChanges): Promise<JobRecord | null> {
     const query = conditionQuery(id, conditions);
     const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
-    const appends = bytes > 0 && changes.overwrite !== true;
-    if (appends) query.logBytes = { $lte: hardLogBytes - bytes };
+    const isAppending = bytes > 0 && changes.overwrite !== true;
+    if (isAppending) query.logBytes = { $lte: hardLogBytes - bytes };
     const update = toUpdate(changes, bytes);
     const write = () =>
       this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
     let doc = await write();
-    if (doc === null && appends) {
+    if (doc === null && isAppending) {
       // Several processes may have written before any of them trimmed the log. After trimming, the condition on the length holds
       // again.
       await this.#trimLog(id);
@@ -310,13 +310,13 @@ function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, u
 }
 
 /** Filter of the jobs that a reader may see without regard to their items. */
-function certain({ id, admin }: JobReader): Record<string, unknown> {
+function visibleByRecord({ id, admin }: JobReader): Record<string, unknown> {
   if (admin) return {};
   return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
 }
 
-/** The same filter, with all jobs about items. */
-function candidates(reader: JobReader): Record<string, unknown> {
-  const { $or } = certain(reader);
+/** Filter of the jobs that a reader may see, and of all jobs about items, which are checked later. */
+function possiblyVisible(reader: JobReader): Record<string, unknown> {
+  const { $or } = visibleByRecord(reader);
   return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};
 }

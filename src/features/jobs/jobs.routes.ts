@@ -4,7 +4,7 @@ import type { Caller, HostDirectory } from '../../host.js';
 import { jobSortFields, type JobFilter } from './job-record.js';
 import { fullSight, jobDocument, sightOf } from './job-document.js';
 import type { JobUpdate } from './job-update.js';
-import type { JobStore, SeenJob } from './jobs.js';
+import type { JobStore, VisibleJob } from './jobs.js';
 import { hasScope } from '../../http/authentication.js';
 import { boolean, id, integer, json, number, oneOf, paging, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
@@ -48,9 +48,9 @@ function listOf<T>(
   kind: string,
   is: (value: unknown) => value is T,
 ): T[] | undefined {
-  const wrong = values?.find((value) => !is(value));
-  if (wrong !== undefined) {
-    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(wrong)}.`);
+  const invalid = values?.find((value) => !is(value));
+  if (invalid !== undefined) {
+    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalid)}.`);
   }
   return values as T[] | undefined;
 }
@@ -94,18 +94,18 @@ const maxCollected = 1000;
 
 async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
   const { limit, offset, sort, sortdir } = order;
-  const listed = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
+  const visibleJobs = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
   if (limit > 0 && limit <= maxCollected) {
     const collected: Record<string, unknown>[] = [];
-    for await (const { job, sight } of listed) collected.push(jobDocument(job, caller, sight));
+    for await (const { job, sight } of visibleJobs) collected.push(jobDocument(job, caller, sight));
     return Reply.json(collected);
   }
-  return Reply.stream(jsonArray(listed, caller), 'application/json');
+  return Reply.stream(jsonArray(visibleJobs, caller), 'application/json');
 }
 
-async function* jsonArray(listed: AsyncIterable<SeenJob>, caller: Caller | null): AsyncGenerator<string> {
+async function* jsonArray(visibleJobs: AsyncIterable<VisibleJob>, caller: Caller | null): AsyncGenerator<string> {
   let before = '[';
-  for await (const { job, sight } of listed) {
+  for await (const { job, sight } of visibleJobs) {
     yield before + JSON.stringify(toWire(jobDocument(job, caller, sight)));
     before = ',';
   }
@@ -124,17 +124,17 @@ const jobGet = defineRoute({
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied'],
   async handle({ params, caller, verified }, { jobs }) {
-    const { job, sight } = await seen(jobs, { params, caller, verified }, { log: true });
+    const { job, sight } = await loadVisible(jobs, { params, caller, verified }, { log: true });
     return jobDocument(job, caller, sight);
   },
 });
 
 /** Loads a job for callers who can see it, and for tokens that were made for it. */
-async function seen(
+async function loadVisible(
   jobs: JobStore,
   { params: { id }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
   options: { log?: boolean } = {},
-): Promise<SeenJob> {
+): Promise<VisibleJob> {
   if (!isJobToken(verified, id)) return jobs.load(id, caller, 0, options);
   const { job } = await jobs.load(id, admitAll, 0, options);
   return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
@@ -158,7 +158,7 @@ const jobEvents = defineRoute({
   params: jobId,
   returns: { types: ['text/event-stream'] },
   errors: ['unknown-id', 'access-denied'],
-  authorize: (request, { jobs }) => seen(jobs, request),
+  authorize: (request, { jobs }) => loadVisible(jobs, request),
   handle({ granted: { job, sight }, caller, headers, signal }, { jobs }) {
     const lastEventId = headers['last-event-id'];
     const after = typeof lastEventId === 'string' ? lastEventId : undefined;
@@ -267,7 +267,7 @@ const jobUpdate = defineRoute({
     const isOwnToken = isJobToken(verified, params.id);
     if (!isOwnToken && user === null) throw missingScope(`jobs.job_${params.id}`, user);
     const { job, sight } = isOwnToken
-      ? await seen(jobs, { params, caller: user, verified })
+      ? await loadVisible(jobs, { params, caller: user, verified })
       : await jobs.load(params.id, user, 1);
     return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user, sight);
   },

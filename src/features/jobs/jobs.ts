@@ -68,7 +68,7 @@ export interface JobStoreOptions {
 }
 
 /** A job, and the rights of the caller on it. */
-export interface SeenJob {
+export interface VisibleJob {
   job: JobRecord;
   sight: JobSight;
 }
@@ -90,8 +90,8 @@ export class JobStore {
   }
 
   /**
-   * Stores a job with status 0 and notifies its owner. The job does not run until it is started. @returns the job, or the existing
-   * one if its id is known.
+   * Stores a job with status 0 and notifies its owner. The job does not run until it is started. @returns the new job, or
+   * the existing one with this id.
    */
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
@@ -138,7 +138,7 @@ export class JobStore {
    *
    * @throws UnknownIdError if there is none, AccessDeniedError if the caller lacks the level.
    */
-  async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<SeenJob> {
+  async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<VisibleJob> {
     const job = await this.find(id, options);
     if (job === null) throw new UnknownIdError('job', id);
     return { job, sight: await this.require(job, caller, level) };
@@ -146,15 +146,15 @@ export class JobStore {
 
   /** The rights of the caller on a job. @throws AccessDeniedError if they are below `level`. */
   async require(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobSight> {
-    const [seen] = await this.#see([job], caller);
+    const [seen] = await this.#sightsOf([job], caller);
     const { sight } = seen!;
     if (sight.level >= level) return sight;
     throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
 
   /** The rights of the caller on each job. */
-  async #see(jobs: readonly JobRecord[], caller: Caller | null): Promise<SeenJob[]> {
-    // The items need not be checked for callers whom the access list permits it.
+  async #sightsOf(jobs: readonly JobRecord[], caller: Caller | null): Promise<VisibleJob[]> {
+    // If the access list already permits the caller to see a job, its item need not be checked.
     const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
     const itemIds = [...new Set(others.flatMap(({ itemId }) => itemId ?? []))];
     const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
@@ -167,7 +167,7 @@ export class JobStore {
     filter: JobFilter,
     caller: Caller | null,
     { limit, offset, ...order }: JobOrder & { limit: number; offset: number },
-  ): AsyncGenerator<SeenJob> {
+  ): AsyncGenerator<VisibleJob> {
     if (caller?.admin === true) {
       for await (const job of this.#model.list(filter, caller, { ...order, offset, limit })) yield { job, sight: fullSight };
       return;
@@ -175,7 +175,7 @@ export class JobStore {
     let skipped = 0;
     let listed = 0;
     for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
-      for (const seen of await this.#see(jobs, caller)) {
+      for (const seen of await this.#sightsOf(jobs, caller)) {
         if (seen.sight.level < 0 || skipped++ < offset) continue;
         yield seen;
         if (++listed === limit) return;
@@ -185,16 +185,16 @@ export class JobStore {
 
   /** The types and statuses of matching jobs that the caller can see. */
   async typesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
-    const certain = await this.#model.typesAndStatuses(filter, readerOf(caller));
-    const types = new Set(certain.types);
-    const statuses = new Set(certain.statuses);
+    const known = await this.#model.typesAndStatuses(filter, readerOf(caller));
+    const types = new Set(known.types);
+    const statuses = new Set(known.statuses);
     if (caller?.admin !== true) {
-      const doubtful = this.#model.aboutItems(filter, certain);
-      for await (const jobs of inParts(doubtful, jobsPerQuery)) {
-        const unseen = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
-        if (unseen.length === 0) continue;
-        const readable = await this.#readableItems([...new Set(unseen.map(({ itemId }) => itemId))], caller);
-        for (const { type, status, itemId } of unseen) {
+      const jobsAboutItems = this.#model.aboutItems(filter, known);
+      for await (const jobs of inParts(jobsAboutItems, jobsPerQuery)) {
+        const unknown = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
+        if (unknown.length === 0) continue;
+        const readable = await this.#readableItems([...new Set(unknown.map(({ itemId }) => itemId))], caller);
+        for (const { type, status, itemId } of unknown) {
           if (!readable.has(itemId)) continue;
           types.add(type);
           statuses.add(status);

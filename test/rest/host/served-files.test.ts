@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ContentHashes } from '../../../src/reference-host/start/content/content-hashes.js';
 import { ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
-import { openedTogether } from '../../../src/features/images/image-marking.js';
+import { maxOpenedTogether } from '../../../src/features/images/image-marking.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
 import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -31,7 +31,7 @@ class TogetherSource {
     extensions: { default: priorities.manual, together: priorities.preferred },
     mimeTypes: { default: priorities.manual },
     open: async ({ name }) => {
-      if (this.opened.push(name) === openedTogether) this.#openAll();
+      if (this.opened.push(name) === maxOpenedTogether) this.#openAll();
       await this.#all;
       return openTestImage({ sizeX: 300, sizeY: 200 });
     },
@@ -351,7 +351,7 @@ describe('files that are served in place', () => {
 
   it('are opened once each, and become images with few commands to the database', async () => {
     // These are more files than are opened at the same time, but all become images together.
-    const names = Array.from({ length: openedTogether + 32 }, (_, index) => `${index}.together`);
+    const names = Array.from({ length: maxOpenedTogether + 32 }, (_, index) => `${index}.together`);
     for (const name of names) await writeFile(join(folder, name), name);
     const { mongoose, context } = { ...server.host.host, context: server.host.context };
     const allCommands: { method: string; words: string }[] = [];

@@ -32,9 +32,9 @@ import { labOf } from './lab.js';
 import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './spool.js';
 
 /** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
-const maxFloatShare = 2 ** 18;
+const maxFloatCoordinate = 2 ** 18;
 /** Number of annotations whose files are kept, maximum bytes of these, and how long after the last use in milliseconds. */
-const [maxSpools, maxSpoolBytes, keptMs] = [16, 8 * 2 ** 30, 10 * 60_000];
+const [maxSpools, maxSpoolBytes, spoolLifetimeMs] = [16, 8 * 2 ** 30, 10 * 60_000];
 /** Number of elements that are sorted in one turn. */
 const elementsAtOnce = 2000;
 /** Number of bytes that are read at a time. */
@@ -42,7 +42,7 @@ const pieceBytes = 2 ** 18;
 const scheme = '99ELI';
 const groupsTag = '006A0002';
 
-interface Kept extends Spooled {
+interface SpooledFiles extends Spooled {
   remove(): Promise<void>;
 }
 
@@ -51,24 +51,24 @@ type Segment = Buffer | SpooledColumn;
 
 /** Answers for instances that are made from annotations. */
 export class AnnotationInstances {
-  readonly #spools = new LRUCache<string, Kept>({
+  readonly #spools = new LRUCache<string, SpooledFiles>({
     max: maxSpools,
     maxSize: maxSpoolBytes,
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ bytes }) => Math.min(maxSpoolBytes, bytes + 1),
-    ttl: keptMs,
+    ttl: spoolLifetimeMs,
     ttlAutopurge: true,
     updateAgeOnGet: true,
     dispose: (spool) => void spool.remove(),
   });
-  readonly #making = new SharedWork<Kept>();
+  readonly #making = new SharedWork<SpooledFiles>();
 
   constructor(private readonly parts: { annotations: AnnotationServices; temporaryDirectory: string }) {}
 
   async close(): Promise<void> {
-    const removed = [...this.#spools.values()].map((spool) => spool.remove());
+    const removals = [...this.#spools.values()].map((spool) => spool.remove());
     this.#spools.clear();
-    await Promise.all(removed);
+    await Promise.all(removals);
   }
 
   async metadata(instance: AnnotationInstance, root: string, request: CallerContext): Promise<DicomJson> {
@@ -76,9 +76,9 @@ export class AnnotationInstances {
     const groups = spool.groups.map((group, index) =>
       toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
     );
-    const all = toJson(attributesOf(instance, spool), root);
+    const attributes = toJson(attributesOf(instance, spool), root);
     const sequence = { vr: 'SQ', Value: groups };
-    return Object.fromEntries(Object.entries({ ...all, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    return Object.fromEntries(Object.entries({ ...attributes, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /** A long value by its name in the metadata. @throws NotFoundError */
@@ -102,9 +102,9 @@ export class AnnotationInstances {
     const { annotation, uid } = instance;
     const spool = await this.#spool(annotation, request);
     const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
-    const all = attributesOf(instance, spool);
+    const attributes = attributesOf(instance, spool);
     // The groups are among the other attributes in the order of tags.
-    const [before, after] = splitAt(all, groupsTag);
+    const [before, after] = splitAt(attributes, groupsTag);
     const segments: Segment[] = [meta, toBytes(before), elementHeader(groupsTag, 'SQ', -1)];
     for (const [index, group] of spool.groups.entries())
       segments.push(...groupSegments(annotation, group, index, spool.isDouble));
@@ -146,7 +146,7 @@ export class AnnotationInstances {
     };
   }
 
-  async #spool(annotation: AnnotationRecord, request: CallerContext): Promise<Kept> {
+  async #spool(annotation: AnnotationRecord, request: CallerContext): Promise<SpooledFiles> {
     const key = `${annotation.id} ${annotation.elements.content}`;
     const spool = this.#spools.get(key);
     if (spool !== undefined) return spool;
@@ -161,13 +161,13 @@ export class AnnotationInstances {
     );
   }
 
-  async #make({ elements }: AnnotationRecord, signal: AbortSignal, caller: string): Promise<Kept> {
+  async #make({ elements }: AnnotationRecord, signal: AbortSignal, caller: string): Promise<SpooledFiles> {
     const { annotations } = this.parts;
     const directory = await temporaryDirectory(this.parts.temporaryDirectory);
     const remove = () => directory.remove();
     const { box } = elements;
     const maxCoordinate = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
-    const spool = new Spool(directory.path, maxCoordinate > maxFloatShare);
+    const spool = new Spool(directory.path, maxCoordinate > maxFloatCoordinate);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
       const turn = async (): Promise<boolean> => {
@@ -203,7 +203,7 @@ function columnsOf(groups: readonly SpooledGroup[]): SpooledColumn[] {
 }
 
 /** The image of an annotation: the finest level of its first series. */
-function referenced(record: ImageRecord): { series: string; instance: string } {
+function referencedImage(record: ImageRecord): { series: string; instance: string } {
   const { facts, dicom, base } = record;
   if (facts !== null) {
     const [series] = seriesOf(base, facts);
@@ -214,7 +214,7 @@ function referenced(record: ImageRecord): { series: string; instance: string } {
   return { series: valueText(largest, '0020000E'), instance: valueText(largest, '00080018') };
 }
 
-/** Attributes whose tags come before a tag, and those behind it. */
+/** Splits attributes at a tag: lower tags first, then all others. */
 function splitAt(attributes: Attributes, tag: string): [Attributes, Attributes] {
   const entries = Object.entries(attributes);
   const isBefore = ([keyword]: [string, unknown]) => attributeOf(keyword)!.tag < tag;
@@ -229,25 +229,25 @@ function leftOutText(leftOut: Readonly<Record<string, number>>): string {
 
 /** All attributes except the groups. */
 function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: Spooled): Attributes {
-  const image = referenced(record);
+  const image = referencedImage(record);
   const updated = dateTime(annotation.updated.getTime());
   const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: image.instance };
   const [file] = record.dicom?.files ?? [];
-  const own = (tag: string) => valueText(file, tag);
+  const fileValue = (tag: string) => valueText(file, tag);
   const study = studyAttributes(record);
   const fileAttributes: Attributes =
     file === undefined
       ? {}
       : {
-          PatientName: own('00100010'),
-          PatientID: own('00100020'),
-          PatientBirthDate: own('00100030'),
-          PatientSex: own('00100040'),
-          StudyDate: own('00080020'),
-          StudyTime: own('00080030'),
-          AccessionNumber: own('00080050'),
-          ReferringPhysicianName: own('00080090'),
-          StudyID: own('00200010'),
+          PatientName: fileValue('00100010'),
+          PatientID: fileValue('00100020'),
+          PatientBirthDate: fileValue('00100030'),
+          PatientSex: fileValue('00100040'),
+          StudyDate: fileValue('00080020'),
+          StudyTime: fileValue('00080030'),
+          AccessionNumber: fileValue('00080050'),
+          ReferringPhysicianName: fileValue('00080090'),
+          StudyID: fileValue('00200010'),
         };
   return {
     SpecificCharacterSet: 'ISO_IR 192',
@@ -271,12 +271,12 @@ function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { 
 }
 
 /** A name as a code of the private scheme. */
-function named(text: string): Attributes {
+function privateCode(text: string): Attributes {
   const value = createHash('sha256').update(text).digest('hex').slice(0, 16).toUpperCase();
   return code(value, scheme, oneLine(text).slice(0, 64).trim() || unknownText);
 }
 
-const none = new Uint8Array();
+const noBytes = new Uint8Array();
 
 /** Attributes of a group that come before its points in the order of tags. */
 function firstAttributes({ color }: SpooledGroup, index: number): Attributes {
@@ -292,7 +292,7 @@ function lastAttributes({ id }: AnnotationRecord, { group, type, count }: Spoole
     AnnotationGroupLabel: oneLine(name).slice(0, 64).trim() || unknownText,
     AnnotationGroupGenerationType: 'MANUAL',
     AnnotationPropertyCategoryCodeSequence: [code('91723000', 'SCT', 'Anatomical Structure')],
-    AnnotationPropertyTypeCodeSequence: [named(name)],
+    AnnotationPropertyTypeCodeSequence: [privateCode(name)],
     NumberOfAnnotations: count,
     AnnotationAppliesToAllOpticalPaths: 'YES',
     GraphicType: type,
@@ -300,21 +300,21 @@ function lastAttributes({ id }: AnnotationRecord, { group, type, count }: Spoole
 }
 
 function measurementAttributes(name: string): Attributes {
-  return { MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')], ConceptNameCodeSequence: [named(name)] };
+  return { MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')], ConceptNameCodeSequence: [privateCode(name)] };
 }
 
 function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Attributes {
   return {
     ...firstAttributes(group, index),
-    [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${index}`, none),
-    ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${index}`, none) }),
+    [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${index}`, noBytes),
+    ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${index}`, noBytes) }),
     ...(group.measurements.length > 0 && {
       MeasurementsSequence: group.measurements.map(({ name, elements }, number) => ({
         ...measurementAttributes(name),
         MeasurementValuesSequence: [
           {
-            FloatingPointValues: new BulkValue(`values-${index}-${number}`, none),
-            ...(elements !== null && { AnnotationIndexList: new BulkValue(`elements-${index}-${number}`, none) }),
+            FloatingPointValues: new BulkValue(`values-${index}-${number}`, noBytes),
+            ...(elements !== null && { AnnotationIndexList: new BulkValue(`elements-${index}-${number}`, noBytes) }),
           },
         ],
       })),

@@ -7,7 +7,7 @@ import { equipmentAttributes } from '../images/slide-dataset.js';
 import type { SeriesRow } from '../search/rows.js';
 
 export const annotationClass = '1.2.840.10008.5.1.4.1.1.91.1';
-/** Number of the first series of annotations. Those of the image come before. */
+/** Number of the first series of annotations. The series of the image have lower numbers. */
 const firstNumber = 10_000;
 
 /** UIDs of an annotation: the series is the same for all its versions, the instance differs. */

@@ -38,7 +38,7 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
       for (const point of element.points) put(point[0]!, point[1]!);
       break;
     case 'rectangle': {
-      const turned = turn(element.center, element.rotation ?? 0);
+      const rotate = rotationAround(element.center, element.rotation ?? 0);
       const [w, h] = [element.width / 2, element.height / 2];
       for (const [x, y] of [
         [-w, -h],
@@ -46,13 +46,13 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
         [w, h],
         [-w, h],
       ] as const)
-        put(...turned(x, y));
+        put(...rotate(x, y));
       break;
     }
     case 'ellipse': {
       // The ends of the longer axis come first.
       const [w, h] = [element.width / 2, element.height / 2];
-      const turned = turn(element.center, element.rotation ?? 0);
+      const rotate = rotationAround(element.center, element.rotation ?? 0);
       const [wide, high] = [
         [
           [-w, 0],
@@ -63,7 +63,7 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
           [0, h],
         ],
       ] as const;
-      for (const [x, y] of w >= h ? [...wide, ...high] : [...high, ...wide]) put(...turned(x, y));
+      for (const [x, y] of w >= h ? [...wide, ...high] : [...high, ...wide]) put(...rotate(x, y));
       break;
     }
     case 'circle': {
@@ -87,7 +87,7 @@ export function shapeLength(element: AnnotationElement): number {
 }
 
 /** Rotates positions around a center, like elements. */
-function turn(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
+function rotationAround(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
   const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
   const [cx = 0, cy = 0] = center;
   return (x, y) => [cx + x * cos - y * sin, cy + x * sin + y * cos];

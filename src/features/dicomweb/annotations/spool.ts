@@ -41,11 +41,11 @@ class Column {
   ):
     | { view: Float32Array | Float64Array | Uint32Array; at: number }
     | Promise<{ view: Float32Array | Float64Array | Uint32Array; at: number }> {
-    if (this.#used + numbers <= this.#view.length) return this.#take(numbers);
+    if (this.#used + numbers <= this.#view.length) return this.#advance(numbers);
     return this.#grow(numbers);
   }
 
-  #take(numbers: number) {
+  #advance(numbers: number) {
     const at = this.#used;
     this.#used += numbers;
     this.count += numbers;
@@ -63,7 +63,7 @@ class Column {
       this.#view = new this.type(this.#buffer);
       this.#view.set(former as never);
     }
-    return this.#take(numbers);
+    return this.#advance(numbers);
   }
 
   async flush(): Promise<void> {
@@ -85,7 +85,7 @@ class Column {
 interface SpooledMeasurement {
   name: string;
   values: SpooledColumn;
-  /** Numbers of the shapes that have one, from 1; `null` if all have. */
+  /** Numbers, from 1, of the shapes that have this measurement; `null` if all have it. */
   elements: SpooledColumn | null;
 }
 
@@ -104,7 +104,7 @@ export interface SpooledGroup {
   /** Color of its first shape, in the form of elements. */
   color: string | null;
   points: SpooledColumn;
-  /** Where the points of each shape begin, if shapes have different numbers of them. */
+  /** For each shape the position of its first coordinate, from 1; `null` if all shapes have equally many points. */
   indices: SpooledColumn | null;
   measurements: SpooledMeasurement[];
 }
@@ -138,24 +138,24 @@ export class Spool {
   /** @throws LargeImageError `too-large` if there are too many groups. */
   async add(element: AnnotationElement): Promise<void> {
     const type = graphicType(element);
-    if (type === null) return this.#leave(element.type);
+    if (type === null) return this.#countLeftOut(element.type);
     if (element.type === 'polyline' && element.holes !== undefined && element.holes.length > 0)
-      this.#leave('hole', element.holes.length);
+      this.#countLeftOut('hole', element.holes.length);
     const group = this.#groupOf(element, type);
     if (group.indices !== null) {
-      const place = group.indices.reserve(1);
-      const { view, at } = place instanceof Promise ? await place : place;
+      const slot = group.indices.reserve(1);
+      const { view, at } = slot instanceof Promise ? await slot : slot;
       view[at] = group.points.count + 1;
     }
-    const place = group.points.reserve(shapeLength(element));
-    const { view, at } = place instanceof Promise ? await place : place;
+    const slot = group.points.reserve(shapeLength(element));
+    const { view, at } = slot instanceof Promise ? await slot : slot;
     writeShape(element, view as Float32Array, at);
     group.count += 1;
     const { user } = element;
     if (user !== undefined) await this.#measure(group, user);
   }
 
-  #leave(what: string, count = 1): void {
+  #countLeftOut(what: string, count = 1): void {
     this.#leftOut[what] = (this.#leftOut[what] ?? 0) + count;
   }
 
@@ -196,7 +196,7 @@ export class Spool {
       let column = group.measurements.get(name);
       if (column === undefined) {
         if (group.measurements.size >= maxMeasurements || this.#files + 2 > maxColumns) {
-          this.#leave('measurement');
+          this.#countLeftOut('measurement');
           continue;
         }
         column = { values: this.#column(Float32Array), elements: this.#column(Uint32Array) };
@@ -215,18 +215,23 @@ export class Spool {
   async end(): Promise<Spooled> {
     const groups: SpooledGroup[] = [];
     let bytes = 0;
-    const closed = async (column: Column): Promise<SpooledColumn> => {
+    const closeColumn = async (column: Column): Promise<SpooledColumn> => {
       await column.close();
       bytes += column.bytes;
       return { path: column.path, bytes: column.bytes, count: column.count };
     };
     for (const { points, indices, measurements, ...group } of this.#groups.values()) {
-      const found: SpooledMeasurement[] = [];
+      const spooled: SpooledMeasurement[] = [];
       for (const [name, { values, elements }] of measurements) {
-        const numbers = await closed(elements);
-        found.push({ name, values: await closed(values), elements: numbers.count === group.count ? null : numbers });
+        const numbers = await closeColumn(elements);
+        spooled.push({ name, values: await closeColumn(values), elements: numbers.count === group.count ? null : numbers });
       }
-      groups.push({ ...group, points: await closed(points), indices: indices && (await closed(indices)), measurements: found });
+      groups.push({
+        ...group,
+        points: await closeColumn(points),
+        indices: indices && (await closeColumn(indices)),
+        measurements: spooled,
+      });
     }
     return { groups, isDouble: this.isDouble, leftOut: this.#leftOut, bytes };
   }

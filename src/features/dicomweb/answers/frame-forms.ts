@@ -44,20 +44,20 @@ export interface FrameForm {
  */
 export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
   for (const { type, multipart, syntax: acceptedSyntax } of accepted) {
-    const anything = type === '*/*';
+    const acceptsAnything = type === '*/*';
     // The standard sends frames as parts; a single media type requests the frame alone.
-    const asParts = multipart || anything || type === 'multipart/*';
+    const asParts = multipart || acceptsAnything || type === 'multipart/*';
     if (!asParts && !isSingle) continue;
-    const syntax = syntaxes.find((each) => isWanted(each, type, acceptedSyntax));
+    const syntax = syntaxes.find((each) => isAccepted(each, type, acceptedSyntax));
     if (syntax === undefined) continue;
-    const own = frameType(syntax);
-    return { syntax, type: own, rootType: type.includes('*') ? own : type, multipart: asParts };
+    const mediaType = frameType(syntax);
+    return { syntax, type: mediaType, rootType: type.includes('*') ? mediaType : type, multipart: asParts };
   }
   const offered = syntaxes.map((syntax) => `multipart/related; type="${frameType(syntax)}"; transfer-syntax=${syntax}`);
   return notAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
 }
 
-function isWanted(syntax: string, type: string, acceptedSyntax: string | null): boolean {
+function isAccepted(syntax: string, type: string, acceptedSyntax: string | null): boolean {
   if (acceptedSyntax !== null && acceptedSyntax !== '*')
     return syntax === acceptedSyntax && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
   // Bytes of any syntax: the client recognizes them by their content.

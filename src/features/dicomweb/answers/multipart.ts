@@ -36,8 +36,8 @@ export function singlePart(part: Part & { body: Uint8Array }, boundary: string):
 
 /** The lines before a part. */
 export function partHeader({ type, location }: Omit<Part, 'body'>, boundary: string, isFirst: boolean): string {
-  const where = location === undefined ? '' : `Content-Location: ${location}\r\n`;
-  return `${isFirst ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\n${where}\r\n`;
+  const locationLine = location === undefined ? '' : `Content-Location: ${location}\r\n`;
+  return `${isFirst ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\n${locationLine}\r\n`;
 }
 
 /** The lines after the last part. */

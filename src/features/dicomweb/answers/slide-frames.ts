@@ -25,23 +25,23 @@ export function storedLevelOf(source: Source, level: number, frame: number): Pro
   let levels = storedLevels.get(source);
   if (levels === undefined) storedLevels.set(source, (levels = new Map()));
   const key = `${level}/${frame}`;
-  let found = levels.get(key);
-  if (found === undefined) {
-    found = (async () => (await source.storedLevel?.({ level, frame })) ?? null)();
-    levels.set(key, found);
-    found.catch(() => levels.delete(key));
+  let storedLevel = levels.get(key);
+  if (storedLevel === undefined) {
+    storedLevel = (async () => (await source.storedLevel?.({ level, frame })) ?? null)();
+    levels.set(key, storedLevel);
+    storedLevel.catch(() => levels.delete(key));
   }
-  return found;
+  return storedLevel;
 }
 
-/** The samples that become 0 and 65535. */
+/** The sample values that become 0 and 65535. */
 export interface SampleRange {
   low: number;
   high: number;
 }
 
 /** The inputs from which frames of an instance are made. */
-export interface FrameMaking {
+export interface FrameInputs {
   image: BorrowedImage;
   facts: ImageFacts;
   plan: InstancePlan;
@@ -52,7 +52,7 @@ export interface FrameMaking {
 
 /** The frame of the source, and the tile in it, for a frame of an instance. */
 export function placeOf(
-  { facts, plan }: Pick<FrameMaking, 'facts' | 'plan'>,
+  { facts, plan }: Pick<FrameInputs, 'facts' | 'plan'>,
   number: number,
 ): { frame: number; tile: number; path: number } {
   const path = plan.paths[Math.floor(number / plan.tiles)]!;
@@ -65,14 +65,14 @@ export function placeOf(
  *
  * @throws TileSourceError if the stored bytes are corrupt.
  */
-export async function makeFrame(making: FrameMaking, number: number, syntax: string): Promise<Uint8Array> {
-  const { image, plan, signal } = making;
+export async function makeFrame(inputs: FrameInputs, number: number, syntax: string): Promise<Uint8Array> {
+  const { image, plan, signal } = inputs;
   if (plan.stored !== null && syntax === plan.syntaxes[0] && plan.shown.kind === 'level') {
-    const { frame, tile } = placeOf(making, number);
+    const { frame, tile } = placeOf(inputs, number);
     const level = await storedLevelOf(image.source, plan.shown.level, frame);
     if (level !== null) return level.read(tile, signal);
   }
-  const raster = await frameRaster(making, number);
+  const raster = await frameRaster(inputs, number);
   if (syntax === transferSyntaxes.jpeg) return encodeJpeg(raster, signal);
   const native = bytesOf(raster);
   return syntax === transferSyntaxes.rle
@@ -94,20 +94,23 @@ function bytesOf({ data }: Raster): Uint8Array {
 }
 
 /** The unsigned samples of a frame, of full size. */
-async function frameRaster(making: FrameMaking, number: number): Promise<Raster> {
-  const { image, facts, plan, signal } = making;
+async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster> {
+  const { image, facts, plan, signal } = inputs;
   if (plan.shown.kind === 'associated') {
-    const found = await image.source.readAssociatedImage?.(plan.shown.name, signal && { signal });
-    const raster = found?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
-    return selected(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
+    const associated = await image.source.readAssociatedImage?.(plan.shown.name, signal && { signal });
+    const raster =
+      associated?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
+    return selectBands(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
   }
-  const { frame, tile, path } = placeOf(making, number);
+  const { frame, tile, path } = placeOf(inputs, number);
   const { level } = plan.shown;
-  const range = making.ranges === null ? null : (making.ranges[path] ?? making.ranges[0]!);
+  const range = inputs.ranges === null ? null : (inputs.ranges[path] ?? inputs.ranges[0]!);
   const raster =
-    level < 0 ? await halved(image, facts, frame, signal) : await image.samples(boxOf(facts, plan, level, frame, tile), signal);
+    level < 0
+      ? await halveCoarsest(image, facts, frame, signal)
+      : await image.samples(boxOf(facts, plan, level, frame, tile), signal);
   const { band } = opticalPaths(facts)[path]!;
-  return selected(raster, {
+  return selectBands(raster, {
     columns: plan.columns,
     rows: plan.rows,
     samples: plan.samples,
@@ -129,7 +132,12 @@ function boxOf(facts: ImageFacts, plan: InstancePlan, level: number, frame: numb
 }
 
 /** The coarsest level at half its size. Each pixel is the mean of four, or one of them if a mean is meaningless. */
-async function halved(image: BorrowedImage, facts: ImageFacts, frame: number, signal: AbortSignal | undefined): Promise<Raster> {
+async function halveCoarsest(
+  image: BorrowedImage,
+  facts: ImageFacts,
+  frame: number,
+  signal: AbortSignal | undefined,
+): Promise<Raster> {
   const size = levelSize(facts, 0);
   const full = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
   const [width, height] = [Math.ceil(size.width / 2), Math.ceil(size.height / 2)];
@@ -151,7 +159,7 @@ interface Selection {
  * The bands of a frame without alpha, scaled if necessary, in a raster of full size. Beyond the image, color images are white and
  * others black.
  */
-async function selected(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
+async function selectBands(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
   const { width, height, bands, data } = raster;
   const isWhole = width === columns && height === rows && bands === samples && range === null;
   if (isWhole && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
@@ -167,7 +175,7 @@ async function selected(raster: Raster, { columns, rows, samples, band, range, b
         for (let sample = 0; sample < samples; sample++) {
           // A gray label of an instance with colors would have only one band.
           const value = data[bands < samples ? from : from + sample]!;
-          to[at++] = isPlain ? value : scaled(value, low, factor);
+          to[at++] = isPlain ? value : scaleSample(value, low, factor);
         }
       }
     }
@@ -176,7 +184,7 @@ async function selected(raster: Raster, { columns, rows, samples, band, range, b
 }
 
 /** A sample scaled to 16 bits; NaN becomes 0. */
-function scaled(value: number, low: number, factor: number): number {
+function scaleSample(value: number, low: number, factor: number): number {
   const result = Math.round((value - low) * factor);
   return result > 0 ? Math.min(65_535, result) : 0;
 }

@@ -40,11 +40,11 @@ export class Slides {
   /** The color profile; `null` for an instance without colors. */
   async profile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
     if (plan.samples !== 3) return null;
-    const own =
+    const fileProfile =
       plan.shown.kind === 'level'
         ? await this.parts.images.useOpened(item, ({ borrowed }) => borrowed.source.iccProfile?.(0) ?? null, signal)
         : null;
-    return own ?? srgbProfile();
+    return fileProfile ?? srgbProfile();
   }
 
   /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the tile cache if possible. */
@@ -53,7 +53,7 @@ export class Slides {
     const { item, plan, record } = instance;
     const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
     const ranges = await this.#ranges(instance, context.signal);
-    const made = await images.made(
+    const cachedFrame = await images.made(
       key,
       (signal) =>
         images.useStored(
@@ -66,7 +66,7 @@ export class Slides {
         ),
       { requester: context, queue },
     );
-    return made.bytes;
+    return cachedFrame.bytes;
   }
 
   /** The file of an instance. @throws LargeImageError `not-acceptable` if it is not available in the transfer syntax. */
@@ -84,7 +84,7 @@ export class Slides {
         `The samples are ${frames * bytes} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
-    const waiting = { signal: context.signal, caller: callerName(context.caller), patient: true };
+    const queueOptions = { signal: context.signal, caller: callerName(context.caller), patient: true };
     const ranges = await this.#ranges(instance, context.signal);
     return part10({
       classUid: slideClass,
@@ -103,7 +103,7 @@ export class Slides {
               ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: context.signal }, number, syntax),
               context.signal,
             ),
-          waiting,
+          queueOptions,
         ),
       signal: context.signal,
     });
@@ -140,22 +140,26 @@ export class Slides {
     const paths = opticalPaths(record.facts);
     if (fixed !== 'measured') return paths.map(() => fixed);
     if (record.ranges !== null) return record.ranges;
-    const ranges = await this.parts.images.useOpened(item, ({ image }) => measure(image, record.facts, signal), signal);
+    const ranges = await this.parts.images.useOpened(item, ({ image }) => measureRanges(image, record.facts, signal), signal);
     record.ranges = ranges;
     await this.parts.model.setRanges(record, ranges);
     return ranges;
   }
 }
 
-async function measure(image: LargeImage, facts: SlideInstance['record']['facts'], signal: AbortSignal): Promise<SampleRange[]> {
+async function measureRanges(
+  image: LargeImage,
+  facts: SlideInstance['record']['facts'],
+  signal: AbortSignal,
+): Promise<SampleRange[]> {
   const ranges: SampleRange[] = [];
   for (const { channel, band } of opticalPaths(facts)) {
     let [low, high] = [Infinity, -Infinity];
     for (const { frames } of facts.positions.slice(0, measuredPositions)) {
-      const found = (await image.bands({ frame: frames[channel]!, signal }))[band + 1];
-      if (found === undefined || !Number.isFinite(found.min) || !Number.isFinite(found.max)) continue;
-      low = Math.min(low, found.min);
-      high = Math.max(high, found.max);
+      const statistics = (await image.bands({ frame: frames[channel]!, signal }))[band + 1];
+      if (statistics === undefined || !Number.isFinite(statistics.min) || !Number.isFinite(statistics.max)) continue;
+      low = Math.min(low, statistics.min);
+      high = Math.max(high, statistics.max);
     }
     ranges.push(low < high ? { low, high } : { low: Number.isFinite(low) ? low : 0, high: (Number.isFinite(low) ? low : 0) + 1 });
   }

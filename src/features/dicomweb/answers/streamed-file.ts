@@ -4,7 +4,7 @@ export interface StreamedFile {
   /** Number of pieces. */
   count: number;
   /**
-   * The start of a piece, counted from the end of the head; that of the piece after the last is the total length. `null` if it is
+   * The start of a piece in bytes after the head. The start of the piece after the last is the length of all pieces. `null` if it is
    * unknown in advance.
    */
   startOf: ((piece: number) => number) | null;

@@ -18,11 +18,11 @@ const maxTypes = 100;
 /** Splits at a character, but not inside quotes. */
 function split(text: string, at: string): string[] {
   const parts: string[] = [];
-  let [start, quoted] = [0, false];
+  let [start, isQuoted] = [0, false];
   for (let i = 0; i < text.length; i++) {
-    if (text[i] === '\\' && quoted) i += 1;
-    else if (text[i] === '"') quoted = !quoted;
-    else if (text[i] === at && !quoted) {
+    if (text[i] === '\\' && isQuoted) i += 1;
+    else if (text[i] === '"') isQuoted = !isQuoted;
+    else if (text[i] === at && !isQuoted) {
       parts.push(text.slice(start, i));
       start = i + 1;
     }
@@ -30,7 +30,7 @@ function split(text: string, at: string): string[] {
   return [...parts, text.slice(start)].map((part) => part.trim());
 }
 
-function unquoted(text: string): string {
+function unquote(text: string): string {
   return text.startsWith('"') && text.endsWith('"') && text.length >= 2 ? text.slice(1, -1).replaceAll(/\\(.)/g, '$1') : text;
 }
 
@@ -58,7 +58,7 @@ function parseType(entry: string): Accepted[] {
       const equals = each.indexOf('=');
       return equals < 0
         ? [each.toLowerCase(), '']
-        : [each.slice(0, equals).trim().toLowerCase(), unquoted(each.slice(equals + 1).trim())];
+        : [each.slice(0, equals).trim().toLowerCase(), unquote(each.slice(equals + 1).trim())];
     }),
   );
   const weight = Number(parameters.get('q') ?? 1);

@@ -41,19 +41,19 @@ export function attributeOf(keyword: string): { tag: string; vr: string } | null
   if (attribute !== undefined) return attribute;
   const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
   if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
-  const found = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
-  attributes.set(keyword, found);
-  return found;
+  const newAttribute = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
+  attributes.set(keyword, newAttribute);
+  return newAttribute;
 }
 
-/** The same by its tag. */
+/** Keyword and value representation of the attribute with a tag; `null` for unknown tags. */
 export function attributeByTag(tag: string): { keyword: string; vr: string } | null {
   const name = `(${tag.slice(0, 4)},${tag.slice(4)})`.toUpperCase();
   const entry = Object.hasOwn(DicomMetaDictionary.dictionary, name) ? DicomMetaDictionary.dictionary[name] : undefined;
   return entry === undefined ? null : { keyword: entry.name, vr: dependent[entry.vr] ?? entry.vr };
 }
 
-function known(keyword: string): { tag: string; vr: string } {
+function requireAttribute(keyword: string): { tag: string; vr: string } {
   const found = attributeOf(keyword);
   if (found === null) throw new Error(`DICOM has no attribute ${keyword}.`);
   return found;
@@ -81,7 +81,7 @@ export function toJson(attributes: Attributes, bulkRoot: string): DicomJson {
   const elements: [string, DicomJsonElement][] = [];
   for (const [keyword, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    const { tag, vr } = known(keyword);
+    const { tag, vr } = requireAttribute(keyword);
     elements.push([tag, jsonElement(vr, listOf(value), bulkRoot)]);
   }
   return Object.fromEntries(elements.toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -107,18 +107,18 @@ function toDict(attributes: Attributes): Record<string, { vr: string; Value: unk
   const dict: Record<string, { vr: string; Value: unknown[] }> = {};
   for (const [keyword, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    const { tag, vr } = known(keyword);
+    const { tag, vr } = requireAttribute(keyword);
     dict[tag] = {
       vr,
       Value: listOf(value)
         .filter((each) => each !== '')
-        .map((each) => writable(vr, each)),
+        .map((each) => libraryValue(vr, each)),
     };
   }
   return dict;
 }
 
-function writable(vr: string, value: AttributeValue): unknown {
+function libraryValue(vr: string, value: AttributeValue): unknown {
   if (vr === 'SQ') return toDict(value as Attributes);
   const bytes = value instanceof BulkValue ? value.bytes : value;
   if (bytes instanceof Uint8Array) return Uint8Array.from(bytes).buffer;

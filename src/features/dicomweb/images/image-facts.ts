@@ -109,17 +109,17 @@ export async function readFacts(
 async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): Promise<DicomFacts | NotOffered> {
   const files = source.dicomFiles ?? [];
   if (files.length > maxDicomFiles) return { reason: `It has more than ${maxDicomFiles} files.` };
-  const found: DicomJson[] = [];
+  const datasets: DicomJson[] = [];
   for (const file of files) {
     const all = await file.json('', signal);
     const searched = Object.fromEntries(Object.entries(all).filter(([tag]) => searchedTags.has(tag)));
     const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => searched[tag]?.Value?.[0]);
     if (!study || !series || !instance) return { reason: 'Its files lack the identifiers of study, series or instance.' };
     searched['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
-    found.push(searched);
+    datasets.push(searched);
     if (isSliceOver()) await nextSlice(signal);
   }
-  return { files: found };
+  return { files: datasets };
 }
 
 /** Channels, and positions along the other axes; `null` if there are too many, or channels of a position are missing. */
@@ -128,22 +128,22 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
     return { channels: [{ name: channels[0] ?? '', color: frames[0]?.color ?? null }], positions: [{ label: '', frames: [0] }] };
   if (frames.length > maxPlanes) return null;
   const positions = new Map<string, { label: string; frames: number[] }>();
-  const found: { name: string; color: string | null }[] = [];
+  const channelList: { name: string; color: string | null }[] = [];
   for (const [number, { axes, channel, color, position }] of frames.entries()) {
     const { C: c = 0, ...others } = axes;
-    const used = Object.entries(others).filter(([, value]) => value !== undefined);
-    const key = used.map(([axis, value]) => `${axis}${value}`).join(' ');
-    const label = used.map(([axis, value]) => (axis === 'XY' && position) || `${axis}${value}`).join(' ');
-    const own = positions.get(key) ?? { label, frames: [] };
-    positions.set(key, own);
-    own.frames[c] = number;
-    found[c] ??= { name: channel ?? channels[c] ?? '', color: color ?? null };
+    const otherAxes = Object.entries(others).filter(([, value]) => value !== undefined);
+    const key = otherAxes.map(([axis, value]) => `${axis}${value}`).join(' ');
+    const label = otherAxes.map(([axis, value]) => (axis === 'XY' && position) || `${axis}${value}`).join(' ');
+    const entry = positions.get(key) ?? { label, frames: [] };
+    positions.set(key, entry);
+    entry.frames[c] = number;
+    channelList[c] ??= { name: channel ?? channels[c] ?? '', color: color ?? null };
   }
   const isComplete = [...positions.values()].every(
-    (own) => own.frames.length === found.length && !own.frames.includes(undefined as never),
+    (entry) => entry.frames.length === channelList.length && !entry.frames.includes(undefined as never),
   );
   if (!isComplete || positions.size > 4000) return null;
-  return { channels: found, positions: [...positions.values()] };
+  return { channels: channelList, positions: [...positions.values()] };
 }
 
 async function storedLevels(
@@ -155,9 +155,9 @@ async function storedLevels(
   const stored: ImageFacts['stored'] = [];
   const ratios: number[] = [];
   for (let level = 0; level < levels; level++) {
-    const found = source.populatedLevels.includes(level) ? await commonLevel(source, level, positions, signal) : null;
-    stored.push(found && { encoding: found.encoding, colors: found.colors });
-    ratios.push(found === null ? 1 : ratioOf(found, tileWidth * tileHeight * bandCount));
+    const common = source.populatedLevels.includes(level) ? await commonLevel(source, level, positions, signal) : null;
+    stored.push(common && { encoding: common.encoding, colors: common.colors });
+    ratios.push(common === null ? 1 : ratioOf(common, tileWidth * tileHeight * bandCount));
   }
   return { stored, ratios };
 }
@@ -171,9 +171,9 @@ async function commonLevel(
 ): Promise<StoredLevel | null> {
   let first: StoredLevel | null = null;
   for (const frame of positions.flatMap(({ frames }) => frames)) {
-    const found = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
-    first ??= found;
-    if (found === null || found.encoding !== first?.encoding || found.colors !== first.colors) return null;
+    const planeLevel = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
+    first ??= planeLevel;
+    if (planeLevel === null || planeLevel.encoding !== first?.encoding || planeLevel.colors !== first.colors) return null;
     if (isSliceOver()) await nextSlice(signal);
   }
   return first;
@@ -190,7 +190,7 @@ function ratioOf(level: StoredLevel, tileBytes: number): number {
 }
 
 async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal): Promise<ImageFacts['associated']> {
-  const found: ImageFacts['associated'] = [];
+  const associated: ImageFacts['associated'] = [];
   for (const name of source.associatedImages ?? []) {
     const image = await source.readAssociatedImage?.(name, signal && { signal }).catch((error: unknown) => {
       // A corrupt label must not keep the slide from being shown.
@@ -200,9 +200,9 @@ async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal)
     const raster = image?.raster;
     if (raster === undefined || raster.dtype !== 'uint8' || Math.max(raster.width, raster.height) > 65_535) continue;
     const { width, height, bands } = raster;
-    found.push({ name, width, height, bands, lossy: image?.lossyCodec ?? null });
+    associated.push({ name, width, height, bands, lossy: image?.lossyCodec ?? null });
   }
-  return found;
+  return associated;
 }
 
 /** Names of scanners' properties by the attributes that they correspond to. */
@@ -232,17 +232,17 @@ const vendors: Readonly<Record<string, string>> = {
 function attributesOf(internal: Readonly<Record<string, unknown>>): Record<string, string> {
   const { openslide = {}, tiff = {} } = internal as { openslide?: Record<string, unknown>; tiff?: Record<string, unknown> };
   const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim().slice(0, 64) : '');
-  const found: Record<string, string> = {};
+  const attributes: Record<string, string> = {};
   for (const [keyword, names] of Object.entries(properties)) {
     const value = names.map((name) => textOf(openslide[name])).find((text) => text !== '');
-    if (value !== undefined) found[keyword] = value;
+    if (value !== undefined) attributes[keyword] = value;
   }
   const vendor = vendors[textOf(openslide['openslide.vendor'])];
-  if (vendor !== undefined) found.Manufacturer ??= vendor;
+  if (vendor !== undefined) attributes.Manufacturer ??= vendor;
   const acquired =
     acquisitionOf(textOf(openslide['aperio.Date']), textOf(openslide['aperio.Time'])) ?? tiffDate(textOf(tiff.datetime));
-  if (acquired !== null) found.AcquisitionDateTime = acquired;
-  return found;
+  if (acquired !== null) attributes.AcquisitionDateTime = acquired;
+  return attributes;
 }
 
 /** A date of Aperio (12/29/09) and its time in the form of DICOM. */

@@ -24,7 +24,7 @@ const studyKeySetting = 'large_image.dicomweb_study_key';
 /** Version of the records. It is incremented when they are made differently. */
 const version = 3;
 /** Number of images that are opened at the same time, in the background. */
-const atOnce = 2;
+const maxOpening = 2;
 /** Number of images in one page when all are compared with their records. */
 const pageSize = 500;
 /** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
@@ -129,26 +129,26 @@ export class ImageIndex {
     }
     const mapping = await this.#mapping(settings);
     const state = await this.stateOf(item);
-    const former = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
+    const stored = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
     const names = { state, mapping: mapping.name, changed: item.changed };
-    if (former !== null && stateName(former) === stateName(names)) return former;
+    if (stored !== null && stateName(stored) === stateName(names)) return stored;
     const file = await records.findFile(fileId);
     if (file === null) return null;
-    const looked = former?.state === state ? former : await this.#look(item, file);
-    if (looked === null) return null;
+    const fileData = stored?.state === state ? stored : await this.#readFile(item, file);
+    if (fileData === null) return null;
     const values = mappedValues(records.metadataOf(item), mapping.keys);
     const caseName = mapping.studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), mapping.studyKey));
     const created = records.itemView(item).created;
     const record: ImageRecord = {
       ...names,
       id: item.id,
-      reason: looked.reason,
-      facts: looked.facts,
-      dicom: looked.dicom,
-      base: looked.base,
-      uids: looked.uids,
-      ranges: looked.ranges,
-      study: studyOf(looked, caseName),
+      reason: fileData.reason,
+      facts: fileData.facts,
+      dicom: fileData.dicom,
+      base: fileData.base,
+      uids: fileData.uids,
+      ranges: fileData.ranges,
+      study: studyOf(fileData, caseName),
       name: item.name,
       created: created instanceof Date ? created.getTime() : item.changed,
       values,
@@ -161,7 +161,7 @@ export class ImageIndex {
     return record;
   }
 
-  /** Whether a record matches the current item, judged by what is cached of item, file and settings. */
+  /** Whether a record matches the current item, judged by the cached item, file and settings. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
@@ -196,24 +196,24 @@ export class ImageIndex {
   }
 
   /** The data from the file. @returns `null` if it cannot be determined now. */
-  async #look(
+  async #readFile(
     item: ItemRecord,
     file: FileRecord,
   ): Promise<Pick<ImageRecord, 'reason' | 'facts' | 'dicom' | 'base' | 'uids' | 'ranges'> | null> {
     const { images } = this.parts;
-    const none = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
+    const empty = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
     try {
-      const found = await readFacts(images, item, this.#closing.signal);
+      const facts = await readFacts(images, item, this.#closing.signal);
       const base = uidBase(item.id, file.id, item.largeImage?.revision ?? '', await this.#fingerprint(file));
-      if ('reason' in found) return { ...none, base, reason: found.reason };
-      if ('files' in found) {
-        const uids = found.files.flatMap((attributes) => ['0020000E', '00080018'].map((tag) => valueText(attributes, tag)));
-        return { ...none, dicom: found, base, uids: [...new Set(uids)] };
+      if ('reason' in facts) return { ...empty, base, reason: facts.reason };
+      if ('files' in facts) {
+        const uids = facts.files.flatMap((attributes) => ['0020000E', '00080018'].map((tag) => valueText(attributes, tag)));
+        return { ...empty, dicom: facts, base, uids: [...new Set(uids)] };
       }
-      return { ...none, facts: found, base };
+      return { ...empty, facts: facts, base };
     } catch (error) {
       if (!(error instanceof LargeImageError) || error.code !== 'tile-source') throw error;
-      return { ...none, base: uidBase(item.id, file.id), reason: error.message };
+      return { ...empty, base: uidBase(item.id, file.id), reason: error.message };
     }
   }
 
@@ -260,8 +260,8 @@ export class ImageIndex {
     while (this.#changed.size > 0 && !this.#closing.signal.aborted) {
       // Only the first are taken: after 100,000 files were registered, a list of all would be made for every two of them.
       const ids: string[] = [];
-      for (const id of this.#changed) if (ids.push(id) >= atOnce) break;
-      await mapConcurrently(ids, atOnce, async (id) => {
+      for (const id of this.#changed) if (ids.push(id) >= maxOpening) break;
+      await mapConcurrently(ids, maxOpening, async (id) => {
         this.#changed.delete(id);
         await this.#refresh(id).catch((err: unknown) => {
           if (!this.#closing.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
@@ -285,7 +285,7 @@ export class ImageIndex {
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
       const states = await model.states(page.map(({ id }) => id));
-      await mapConcurrently(page, atOnce, async (item) => {
+      await mapConcurrently(page, maxOpening, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
         if (states.get(item.id) === stateName({ state, mapping, changed: item.changed })) return;
@@ -298,11 +298,11 @@ export class ImageIndex {
       if (page.length < pageSize) break;
       after = page.at(-1)!;
     }
-    await this.#removeGone(signal);
+    await this.#removeOrphans(signal);
   }
 
   /** Removes records of items that no longer exist. */
-  async #removeGone(signal: AbortSignal): Promise<void> {
+  async #removeOrphans(signal: AbortSignal): Promise<void> {
     const { core, model } = this.parts;
     for (let after: string | null = null; ;) {
       const ids: string[] = await model.idsAfter(after, pageSize);

@@ -66,7 +66,7 @@ export class ImageRecordModel {
   }
 
   async remove(ids: readonly string[]): Promise<void> {
-    for (const some of batches(ids)) await this.#model.collection.deleteMany({ _id: { $in: [...some] } } as object);
+    for (const batch of batches(ids)) await this.#model.collection.deleteMany({ _id: { $in: [...batch] } } as object);
   }
 
   async get(id: string): Promise<ImageRecord | null> {
@@ -93,8 +93,8 @@ export class ImageRecordModel {
 
   /** Records of the images with this UID: of a study, or of a series or instance. */
   async ofUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
-    const found = await this.#find({ study: uid, reason: null }, limit);
-    if (found.length > 0) return found;
+    const ofStudy = await this.#find({ study: uid, reason: null }, limit);
+    if (ofStudy.length > 0) return ofStudy;
     return this.#find({ ...(base === null ? { uids: uid } : { base }), reason: null }, limit);
   }
 
@@ -110,10 +110,10 @@ export class ImageRecordModel {
     const field = condition === null || condition.key === 'study' ? 'study' : `keys.${condition.key}`;
     const conditions: object[] = [{ reason: null }];
     if (condition !== null) conditions.push({ [field]: valueCondition(condition) });
-    if (after !== null) conditions.push({ $or: behind(field, after) });
+    if (after !== null) conditions.push({ $or: afterPlace(field, after) });
     const order = field === 'study' ? ({ study: 1, _id: 1 } as const) : ({ [field]: 1, study: 1, _id: 1 } as const);
-    const found = this.#model.find({ $and: conditions }).sort(order).limit(limit);
-    const docs = await readInSlices<Stored>(found.lean() as never);
+    const cursor = this.#model.find({ $and: conditions }).sort(order).limit(limit);
+    const docs = await readInSlices<Stored>(cursor.lean() as never);
     const { key } = condition ?? { key: 'study' as const };
     return docs.map(({ _id: id, ...rest }) => ({
       record: { ...rest, id },
@@ -138,7 +138,7 @@ function valueCondition({ equals, prefix, from, to }: KeyCondition): object {
   return { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lte: to }) };
 }
 
-function behind(field: string, { key, study, id }: Place): object[] {
+function afterPlace(field: string, { key, study, id }: Place): object[] {
   const further = [{ study, _id: { $gt: id } }];
   if (field === 'study') return [{ study: { $gt: study } }, ...further];
   return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...further[0] }];

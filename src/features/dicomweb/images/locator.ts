@@ -20,9 +20,9 @@ import { seriesOf, type InstancePlan, type SeriesPlan } from './structure.js';
 /** Maximum number of images of one study that are considered. */
 const maxImages = 1000;
 /** How long the records of a UID are cached, in milliseconds, and for how many UIDs. */
-const [lifetimeMs, maxKnown] = [2000, 5000];
+const [lifetimeMs, maxUids] = [2000, 5000];
 /** Number of images whose series are remembered. */
-const maxPlanned = 100;
+const maxSeriesPlans = 100;
 
 /** An instance that is made from an image. */
 export interface SlideInstance {
@@ -54,7 +54,7 @@ export interface AnnotationInstance {
   index: number;
 }
 
-/** Any of these. */
+/** An instance of any kind. */
 export type Instance = SlideInstance | FileInstance | AnnotationInstance;
 
 /** UIDs of an address. */
@@ -68,8 +68,8 @@ const goneText = 'There is no such study, series or instance. If its image was r
 
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
-  readonly #byAddress = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
-  readonly #series = new LRUCache<string, SeriesPlan[]>({ max: maxPlanned });
+  readonly #byAddress = new FreshCache<{ records: ImageRecord[] }>({ max: maxUids, lifetimeMs });
+  readonly #series = new LRUCache<string, SeriesPlan[]>({ max: maxSeriesPlans });
 
   constructor(
     private readonly parts: { images: Images; index: ImageIndex; model: ImageRecordModel; annotations: AnnotationServices },
@@ -84,19 +84,20 @@ export class ImageLocator {
     for (const uid of [address.study, address.series, address.instance]) {
       if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID consists of at most 64 digits and dots.');
     }
-    const found: Instance[] = [];
-    let denied: unknown = null;
+    const instances: Instance[] = [];
+    let denial: unknown = null;
     for (const record of await this.#records(address)) {
       try {
         const image = await this.#readable(record, asker);
-        if (image !== null && image.record.study === address.study) found.push(...(await this.#ofImage(image, address, asker)));
+        if (image !== null && image.record.study === address.study)
+          instances.push(...(await this.#ofImage(image, address, asker)));
       } catch (error) {
         if (!(error instanceof AccessDeniedError)) throw error;
-        denied ??= error;
+        denial ??= error;
       }
     }
-    if (found.length > 0) return found;
-    throw (denied as Error | null) ?? new NotFoundError(goneText);
+    if (instances.length > 0) return instances;
+    throw (denial as Error | null) ?? new NotFoundError(goneText);
   }
 
   /** The only instance of an address. @throws like {@link ImageLocator.instances} */
@@ -112,14 +113,14 @@ export class ImageLocator {
   /** Records that may have the requested instances, found by the most specific UID. */
   async #records({ study, series, instance }: Address): Promise<ImageRecord[]> {
     const exact = instance ?? series ?? study;
-    const own = await this.#of(exact);
+    const records = await this.#recordsOf(exact);
     // UIDs of annotations do not say which image they belong to.
-    return own.length > 0 || exact === study ? own : this.#of(study);
+    return records.length > 0 || exact === study ? records : this.#recordsOf(study);
   }
 
-  async #of(uid: string): Promise<ImageRecord[]> {
-    const found = this.#byAddress.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
-    const { records } = found instanceof Promise ? await found : found;
+  async #recordsOf(uid: string): Promise<ImageRecord[]> {
+    const cached = this.#byAddress.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
+    const { records } = cached instanceof Promise ? await cached : cached;
     if (records.length > 0) return records;
     // It may be an image that has just been added.
     await this.parts.index.settled();
@@ -127,12 +128,12 @@ export class ImageLocator {
   }
 
   /** @throws AccessDeniedError */
-  async #readable(located: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
+  async #readable(loaded: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
     const { images, index } = this.parts;
     try {
-      const item = await images.load(located.id, caller);
+      const item = await images.load(loaded.id, caller);
       if (!shows(item)) return null;
-      const record = (await index.isCurrent(item, located)) ? located : await index.current(item, located);
+      const record = (await index.isCurrent(item, loaded)) ? loaded : await index.current(item, loaded);
       return record === null || record.reason !== null ? null : { item, record };
     } catch (error) {
       if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;
@@ -181,15 +182,15 @@ export class ImageLocator {
     fits: (series: string, instance: string) => boolean,
     { caller }: Asker,
   ): Promise<AnnotationInstance[]> {
-    const found: AnnotationInstance[] = [];
+    const instances: AnnotationInstance[] = [];
     let index = 0;
     for await (const annotation of this.parts.annotations.lists.ofItem(item.id, caller)) {
       const uids = annotationUids(annotation);
       if (fits(uids.series, uids.instance))
-        found.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });
+        instances.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });
       index += 1;
     }
-    return found;
+    return instances;
   }
 }
 

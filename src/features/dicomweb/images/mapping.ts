@@ -1,25 +1,25 @@
 import { attributeOf, decimal } from '../format/dataset.js';
 import { mappedAttributes, type MappedAttribute, type MetadataMapping } from '../../settings/dicom-attributes.js';
 
-/** Longest values by their representation, in characters. */
-const longest: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
+/** Maximum length of values by their representation, in characters. */
+const maxLengths: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
 
 /**
  * Attributes from metadata. Invalid values are left out.
  *
- * @param mapping keys by attributes; a key can be a path of names with dots. Attributes without an entry have the key of their own
- * name, also in an object `dicom`.
+ * @param mapping keys by attributes; a key can be a path of names with dots. An attribute without an entry is read from the
+ * key with its name, or from this key in an object `dicom`.
  */
 export function mappedValues(metadata: unknown, mapping: MetadataMapping): Partial<Record<MappedAttribute, string>> {
-  const found: Partial<Record<MappedAttribute, string>> = {};
+  const values: Partial<Record<MappedAttribute, string>> = {};
   for (const keyword of mappedAttributes) {
-    const named = mapping[keyword];
+    const key = mapping[keyword];
     const value =
-      named === undefined ? (valueAt(metadata, keyword) ?? valueAt(metadata, `dicom.${keyword}`)) : valueAt(metadata, named);
-    const text = written(keyword, value);
-    if (text !== null) found[keyword] = text;
+      key === undefined ? (valueAt(metadata, keyword) ?? valueAt(metadata, `dicom.${keyword}`)) : valueAt(metadata, key);
+    const text = formatValue(keyword, value);
+    if (text !== null) values[keyword] = text;
   }
-  return found;
+  return values;
 }
 
 /** A value of metadata by its key, or by a path of keys. */
@@ -41,28 +41,28 @@ export function plainText(value: unknown): string | null {
   return String(value).trim();
 }
 
-function written(keyword: MappedAttribute, value: unknown): string | null {
-  if (keyword === 'PixelSpacing') return spacing(value);
+function formatValue(keyword: MappedAttribute, value: unknown): string | null {
+  if (keyword === 'PixelSpacing') return formatSpacing(value);
   const text = plainText(value);
   const attribute = attributeOf(keyword);
   if (text === null || text === '' || attribute === null) return null;
   const { vr } = attribute;
-  if (vr === 'DA' || vr === 'TM' || vr === 'DT') return moment(vr, text);
+  if (vr === 'DA' || vr === 'TM' || vr === 'DT') return formatMoment(vr, text);
   if (vr === 'DS') return Number.isFinite(Number(text)) ? decimal(Number(text)) : null;
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
   // A backslash separates values, and other control characters have no meaning in most representations.
   const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
-  return clean.slice(0, longest[vr] ?? 64);
+  return clean.slice(0, maxLengths[vr] ?? 64);
 }
 
-/** Millimeters per pixel: one number, or those of row and column. */
-function spacing(value: unknown): string | null {
+/** Millimeters per pixel as text, from one number, or from two: between rows, and between columns. */
+function formatSpacing(value: unknown): string | null {
   const [y, x = y] = [value].flat().map((each) => Number(plainText(each) ?? Number.NaN));
   return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y) ? `${decimal(y)}\\${decimal(x)}` : null;
 }
 
 /** A date, time or both in the form of DICOM, from ISO 8601 or that form. */
-function moment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
+function formatMoment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return null;
   const [, year, month, day, hour, minute, second = '00'] = parts;

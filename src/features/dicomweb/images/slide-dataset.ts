@@ -45,12 +45,12 @@ export function studyAttributes({ study, values }: ImageRecord): Attributes {
 
 /** Attributes of the equipment. */
 export function equipmentAttributes({ values, facts }: ImageRecord): Attributes {
-  const own = facts?.attributes ?? {};
+  const fromFile = facts?.attributes ?? {};
   return {
     InstitutionName: values.InstitutionName,
-    Manufacturer: values.Manufacturer ?? own.Manufacturer ?? unknownText,
-    ManufacturerModelName: values.ManufacturerModelName ?? own.ManufacturerModelName ?? unknownText,
-    DeviceSerialNumber: values.DeviceSerialNumber ?? own.DeviceSerialNumber ?? unknownText,
+    Manufacturer: values.Manufacturer ?? fromFile.Manufacturer ?? unknownText,
+    ManufacturerModelName: values.ManufacturerModelName ?? fromFile.ManufacturerModelName ?? unknownText,
+    DeviceSerialNumber: values.DeviceSerialNumber ?? fromFile.DeviceSerialNumber ?? unknownText,
     SoftwareVersions: values.SoftwareVersions ?? unknownText,
   };
 }
@@ -185,7 +185,7 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
   };
 }
 
-/** Stands for a compression ratio that is not known, such as that of frames that are encoded here. */
+/** Used where the compression ratio is unknown, for example for frames that are encoded here. */
 const unknownRatio = 10;
 
 /** Lossy codecs in the terms of DICOM (PS3.3 C.7.6.1.1.5.1), and similar ones where it has none. */
@@ -236,7 +236,7 @@ function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: Instanc
   };
 }
 
-/** The mapping from samples of frames to those of the file. */
+/** Maps samples of frames to samples of the file. */
 function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; high: number }[]): Attributes[] {
   return paths.map((path) => {
     const { low, high } = ranges[path] ?? ranges[0]!;
@@ -253,18 +253,18 @@ function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; 
 }
 
 function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
-  const all = opticalPaths(facts);
-  const isBright = isColor(facts) || (all.length === 1 && all[0]?.color === null && all[0].description === '');
+  const allPaths = opticalPaths(facts);
+  const isBright = isColor(facts) || (allPaths.length === 1 && allPaths[0]?.color === null && allPaths[0].description === '');
   const power = facts.magnification;
   return plan.paths.map((number) => ({
     OpticalPathIdentifier: `${number + 1}`,
-    ...(all[number]!.description !== '' && {
-      OpticalPathDescription: all[number]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
+    ...(allPaths[number]!.description !== '' && {
+      OpticalPathDescription: allPaths[number]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
     }),
     IlluminationTypeCodeSequence: [
       isBright ? code('111744', 'DCM', 'Brightfield illumination') : code('111743', 'DCM', 'Epifluorescence illumination'),
     ],
-    IlluminationColorCodeSequence: [illumination(all[number]!, isBright)],
+    IlluminationColorCodeSequence: [illumination(allPaths[number]!, isBright)],
     ...(power !== null && { ObjectiveLensPower: decimal(power) }),
     ...(plan.samples === 3 && profile !== null && { ICCProfile: new BulkValue('bulkdata/icc', profile), ColorSpace: undefined }),
   }));

@@ -20,17 +20,17 @@ export interface InstancePlan {
   /** Number in its UID. */
   ordinal: number;
   shown: Shown;
-  /** Size of a frame, and of the whole. */
+  /** Size of a frame, and of the whole instance, in pixels. */
   columns: number;
   rows: number;
   matrixColumns: number;
   matrixRows: number;
   /** Number of frames of one optical path. */
   tiles: number;
-  /** The optical paths of the frames, by their numbers among those of the image. */
+  /** The optical paths of the frames, by their numbers in the image. */
   paths: readonly number[];
   samples: 1 | 3;
-  /** How its tiles are stored, if these are its frames. */
+  /** How the stored tiles are encoded, if they are sent as its frames; `null` if frames are made. */
   stored: Pick<StoredLevel, 'encoding' | 'colors'> | null;
   /** The lossy codec that the samples have passed through in the file, and its compression ratio; `null` if it is not known. */
   lossy: { codec: LossyCodec; ratio: number | null } | null;
@@ -43,7 +43,7 @@ export interface SeriesPlan {
   uid: string;
   number: number;
   label: string;
-  /** The contents of the instances, which are known before these are made. */
+  /** The contents of the instances, available without making the instances. */
   readonly shown: readonly Shown[];
   /** Made when they are first needed, because an image can have thousands of series. */
   readonly instances: readonly InstancePlan[];

@@ -12,8 +12,8 @@ export function meets(dataset: DicomJson, matches: readonly Match[], fuzzy: bool
 
 function meetsOne(dataset: DicomJson, { path, vr, values }: Match, fuzzy: boolean): boolean {
   if (values.length === 0) return true;
-  const found = elementsAt(dataset, path).flatMap(({ Value = [] }) => Value.map(textOfValue));
-  return found.some((text) => values.some((pattern) => fits(text, pattern, vr, fuzzy)));
+  const texts = elementsAt(dataset, path).flatMap(({ Value = [] }) => Value.map(textOfValue));
+  return texts.some((text) => values.some((pattern) => fits(text, pattern, vr, fuzzy)));
 }
 
 function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): DicomJsonElement[] {

@@ -32,7 +32,7 @@ const maxValueLength = 1024;
 const otherNames = new Set(['token', 'access_token', 'accept', 'charset']);
 
 /** Representations whose value can be a list of values. */
-const listed: ReadonlySet<string> = new Set(['UI']);
+const listRepresentations: ReadonlySet<string> = new Set(['UI']);
 
 /** @throws BadParameterError for an invalid search. */
 export function parseSearch(url: string): SearchQuery {
@@ -54,10 +54,10 @@ export function parseSearch(url: string): SearchQuery {
   for (const [name, values] of sent) {
     const lower = name.toLowerCase();
     if (otherNames.has(lower)) continue;
-    if (lower === 'limit') query.limit = Math.min(maxResults, count(name, values));
-    else if (lower === 'offset') query.offset = count(name, values);
-    else if (lower === 'fuzzymatching') query.fuzzy = truth(name, values);
-    else if (lower === 'includefield') query.include = fields(values);
+    if (lower === 'limit') query.limit = Math.min(maxResults, parseCount(name, values));
+    else if (lower === 'offset') query.offset = parseCount(name, values);
+    else if (lower === 'fuzzymatching') query.fuzzy = parseTruth(name, values);
+    else if (lower === 'includefield') query.include = parseFields(values);
     else matches.push(readMatch(name, values));
   }
   if (matches.length > maxMatches) throw tooMany();
@@ -68,21 +68,21 @@ function tooMany(): BadParameterError {
   return new BadParameterError(`A search may have at most ${maxMatches} conditions, and ${maxValues} values of one.`);
 }
 
-function count(name: string, values: readonly string[]): number {
+function parseCount(name: string, values: readonly string[]): number {
   const [value = ''] = values;
   if (values.length !== 1 || !/^\d{1,15}$/.test(value))
     throw new BadParameterError(`Parameter ${name} must be one whole number, 0 or more.`);
   return Number(value);
 }
 
-function truth(name: string, values: readonly string[]): boolean {
+function parseTruth(name: string, values: readonly string[]): boolean {
   const [value = ''] = values;
   if (values.length !== 1 || !/^(?:true|false)$/i.test(value))
     throw new BadParameterError(`Parameter ${name} must be true or false.`);
   return value.toLowerCase() === 'true';
 }
 
-function fields(values: readonly string[]): ReadonlySet<string> | 'all' {
+function parseFields(values: readonly string[]): ReadonlySet<string> | 'all' {
   const names = values.flatMap((value) => value.split(',')).map((name) => name.trim());
   if (names.length > maxValues) throw tooMany();
   if (names.includes('all')) return 'all';
@@ -92,30 +92,30 @@ function fields(values: readonly string[]): ReadonlySet<string> | 'all' {
 /** Tags of an attribute by keyword or tag; names of attributes in sequences are separated by dots. */
 function pathOf(name: string): { path: string[]; vr: string } {
   const parts = name.split('.');
-  if (name.length > 200 || parts.length > 8) throw unknown(name);
-  const found = parts.map((part) => {
+  if (name.length > 200 || parts.length > 8) throw unknownAttribute(name);
+  const attributes = parts.map((part) => {
     if (/^[\dA-F]{8}$/i.test(part)) {
       const attribute = attributeByTag(part);
       return { tag: part.toUpperCase(), vr: attribute?.vr ?? 'UN' };
     }
     const attribute = attributeOf(part);
-    if (attribute === null) throw unknown(name);
+    if (attribute === null) throw unknownAttribute(name);
     return attribute;
   });
-  return { path: found.map(({ tag }) => tag), vr: found.at(-1)!.vr };
+  return { path: attributes.map(({ tag }) => tag), vr: attributes.at(-1)!.vr };
 }
 
-function unknown(name: string): BadParameterError {
+function unknownAttribute(name: string): BadParameterError {
   const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
   return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
 }
 
 function readMatch(name: string, sent: readonly string[]): Match {
   const { path, vr } = pathOf(name);
-  const values = listed.has(vr) ? sent.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim()) : sent;
+  const values = listRepresentations.has(vr) ? sent.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim()) : sent;
   if (values.length > maxValues) throw tooMany();
-  const long = values.find((value) => value.length > maxValueLength);
-  if (long !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
+  const tooLong = values.find((value) => value.length > maxValueLength);
+  if (tooLong !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
   if (vr === 'UI') for (const value of values) checkUid(name, value);
   if (vr === 'DA' || vr === 'TM' || vr === 'DT') for (const value of values) checkMoment(name, value);
   return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };

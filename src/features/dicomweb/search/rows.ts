@@ -61,14 +61,14 @@ export function studyJson(record: ImageRecord): DicomJson {
   return toJson({ SpecificCharacterSet: 'ISO_IR 192', ...studyAttributes(record) }, '');
 }
 
-/** The series of an image, without its annotations. @param isWhole whether to include label and overview. */
-export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] {
+/** The series of an image, without its annotations. @param withAssociated whether to include label and overview. */
+export function imageSeries(record: ImageRecord, withAssociated: boolean): SeriesRow[] {
   const { facts, dicom } = record;
-  if (dicom !== null) return dicomSeries(isWhole ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
+  if (dicom !== null) return dicomSeries(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
   const withFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
-    const isVisible = ({ kind }: InstancePlan['shown']) => isWhole || kind === 'level';
+    const isVisible = ({ kind }: InstancePlan['shown']) => withAssociated || kind === 'level';
     const instances = () =>
       series.instances.filter(({ shown }) => isVisible(shown)).map((plan) => slideRow(withFacts, series, plan));
     const attributes = (): Attributes => ({
@@ -109,17 +109,17 @@ function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
   const series = new Map<string, DicomJson[]>();
   for (const file of files) {
     const uid = valueText(file, '0020000E');
-    const own = series.get(uid) ?? [];
-    series.set(uid, own);
-    own.push(file);
+    const seriesFiles = series.get(uid) ?? [];
+    series.set(uid, seriesFiles);
+    seriesFiles.push(file);
   }
-  return [...series].map(([uid, own]) => ({
+  return [...series].map(([uid, seriesFiles]) => ({
     uid,
-    modality: valueText(own[0], '00080060'),
-    attributes: () => pick(own[0]!, seriesTags),
-    count: own.length,
+    modality: valueText(seriesFiles[0], '00080060'),
+    attributes: () => pick(seriesFiles[0]!, seriesTags),
+    count: seriesFiles.length,
     instances: () =>
-      own.map((file) => ({
+      seriesFiles.map((file) => ({
         uid: valueText(file, '00080018'),
         attributes: () => withoutStudy(file),
         all: () => file,

@@ -38,7 +38,7 @@ export interface SearchParts {
 }
 
 /** The result of a search. */
-export interface Found {
+export interface SearchResult {
   rows: DicomJson[];
   /** Whether there are more results. */
   hasMore: boolean;
@@ -68,40 +68,40 @@ export class ImageSearch {
   constructor(private readonly parts: SearchParts) {}
 
   /** @throws LargeImageError `too-large` if too many images would have to be considered. */
-  async search(request: SearchRequest): Promise<Found> {
+  async search(request: SearchRequest): Promise<SearchResult> {
     await this.parts.index.settled();
     const { asker, signal } = request;
     return this.parts.queue.run(() => this.#search(request), { caller: callerName(asker.caller), signal });
   }
 
-  async #search(request: SearchRequest): Promise<Found> {
+  async #search(request: SearchRequest): Promise<SearchResult> {
     const { level, query } = request;
-    const matches = [...query.matches, ...ofAddress(request)];
-    const collected = new Collected(query);
-    if (query.limit === 0) return collected.found;
+    const matches = [...query.matches, ...addressMatches(request)];
+    const resultPage = new ResultPage(query);
+    if (query.limit === 0) return resultPage.result;
     let group: Image[] = [];
-    const isOfStudies = level === 'studies' && matches.every(isOfStudy);
+    const hasOnlyStudyMatches = level === 'studies' && matches.every(isOfStudy);
     const flush = async (): Promise<boolean> => {
       if (group.length === 0) return true;
-      if (isOfStudies && collected.isSkipping) {
-        if (meets(studyJson(group[0]!.record), matches, query.fuzzy)) collected.skip();
+      if (hasOnlyStudyMatches && resultPage.isSkipping) {
+        if (meets(studyJson(group[0]!.record), matches, query.fuzzy)) resultPage.skip();
         group = [];
         return true;
       }
       if (level === 'studies') group.push(...(await this.#othersOf(group, request)));
       const images = group;
       group = [];
-      for await (const row of rowsOf(images, request, matches)) if (!collected.add(row)) return false;
+      for await (const row of rowsOf(images, request, matches)) if (!resultPage.add(row)) return false;
       return true;
     };
     for await (const image of this.#images(request, matches)) {
-      if (group[0] !== undefined && group[0].record.study !== image.record.study && !(await flush())) return collected.found;
+      if (group[0] !== undefined && group[0].record.study !== image.record.study && !(await flush())) return resultPage.result;
       group.push(image);
-      if (level !== 'studies' && !(await flush())) return collected.found;
+      if (level !== 'studies' && !(await flush())) return resultPage.result;
       if (isSliceOver()) await nextSlice(request.signal);
     }
     await flush();
-    return collected.found;
+    return resultPage.result;
   }
 
   /** The other readable images of a study, which the indexed conditions may have left out. */
@@ -134,7 +134,7 @@ export class ImageSearch {
     }
     const condition = conditionOf(request.query.fuzzy ? matches.filter(({ vr }) => vr !== 'PN') : matches);
     // Items and annotations are looked up only for images of studies that can be the result.
-    const ofStudies = matches.filter(isOfStudy);
+    const studyMatches = matches.filter(isOfStudy);
     const { limit, offset, fuzzy } = request.query;
     // One more result shows that there are further ones, and the image after it that its study is complete.
     const first = Math.min(pageSize, limit + offset + 2);
@@ -144,7 +144,7 @@ export class ImageSearch {
       const page: { record: ImageRecord; place: Place }[] = await this.parts.model.page(condition, { after, limit: size });
       const records: ImageRecord[] = [];
       for (const { record } of page) {
-        if (ofStudies.length === 0 || meets(studyJson(record), ofStudies, fuzzy)) records.push(record);
+        if (studyMatches.length === 0 || meets(studyJson(record), studyMatches, fuzzy)) records.push(record);
         if (isSliceOver()) await nextSlice(signal);
       }
       yield* this.#readable(records, request, filter);
@@ -165,13 +165,13 @@ export class ImageSearch {
     for (const tag of ['0020000D', '00080018', '0020000E']) {
       const match = matches.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
       if (match === undefined || match.values.some((value) => value.endsWith('*'))) continue;
-      const found = new Map<string, ImageRecord>();
+      const recordById = new Map<string, ImageRecord>();
       for (const uid of new Set(match.values)) {
-        for (const record of await this.parts.model.ofUid(uid, baseOf(uid), maxScanned)) found.set(record.id, record);
+        for (const record of await this.parts.model.ofUid(uid, baseOf(uid), maxScanned)) recordById.set(record.id, record);
       }
       // Series and instances of annotations cannot be found by their UIDs alone.
-      if (found.size === 0 && tag !== '0020000D') continue;
-      return [...found.values()].toSorted(byStudy);
+      if (recordById.size === 0 && tag !== '0020000D') continue;
+      return [...recordById.values()].toSorted(byStudy);
     }
     return null;
   }
@@ -187,19 +187,22 @@ export class ImageSearch {
     if (records.length === 0) return;
     const { records: host, index } = this.parts;
     const ids = records.map(({ id }) => id);
-    const [found, counts] = await Promise.all([host.findItems(ids, filter), this.parts.annotations.lists.countsOf(ids, caller)]);
-    const items = new Map(found.map((item) => [item.id, item]));
+    const [readableItems, counts] = await Promise.all([
+      host.findItems(ids, filter),
+      this.parts.annotations.lists.countsOf(ids, caller),
+    ]);
+    const items = new Map(readableItems.map((item) => [item.id, item]));
     for (const imageRecord of records) {
       const item = items.get(imageRecord.id);
       if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
-      // Most records are current, which is found out without a query.
+      // Most records are current, and this check needs no query.
       const record = (await index.isOfItem(item, imageRecord))
         ? imageRecord
         : await index.current(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
-      const isWhole = await asker.showsAssociated(item);
-      const more = (counts.get(item.id) ?? 0) > 0 ? await this.#annotationRows(record, caller) : [];
-      const series = () => [...imageSeries(record, isWhole).filter(({ count }) => count > 0), ...more];
+      const withAssociated = await asker.showsAssociated(item);
+      const annotationSeries = (counts.get(item.id) ?? 0) > 0 ? await this.#annotationRows(record, caller) : [];
+      const series = () => [...imageSeries(record, withAssociated).filter(({ count }) => count > 0), ...annotationSeries];
       yield { record, series };
     }
   }
@@ -235,7 +238,7 @@ function ignoreUnreadable(error: unknown): null {
   throw error;
 }
 
-function ofAddress({ study, series }: SearchRequest): Match[] {
+function addressMatches({ study, series }: SearchRequest): Match[] {
   const one = (tag: string, value: string | undefined) =>
     value === undefined ? [] : [{ path: [tag], vr: 'UI', values: [value] }];
   return [...one('0020000D', study), ...one('0020000E', series)];
@@ -277,15 +280,15 @@ async function* rowsOf(
   const [first] = images;
   if (first === undefined) return;
   const { study } = first.record;
-  const all = images.flatMap(({ series }) => series());
+  const allSeries = images.flatMap(({ series }) => series());
   const url = `${root}/studies/${study}`;
   const studyRow: DicomJson = {
     ...studyJson(first.record),
     '00080056': { vr: 'CS', Value: ['ONLINE'] },
-    '00080061': { vr: 'CS', Value: [...new Set(all.map(({ modality }) => modality))] },
+    '00080061': { vr: 'CS', Value: [...new Set(allSeries.map(({ modality }) => modality))] },
     '00081190': { vr: 'UR', Value: [url] },
-    '00201206': { vr: 'IS', Value: [all.length] },
-    '00201208': { vr: 'IS', Value: [all.reduce((sum, { count }) => sum + count, 0)] },
+    '00201206': { vr: 'IS', Value: [allSeries.length] },
+    '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { count }) => sum + count, 0)] },
   };
   const isMatch = (row: DicomJson) => meets(row, matches, query.fuzzy);
   /** Whether a row fits, with attributes of one of its instances if conditions are on these. */
@@ -301,10 +304,10 @@ async function* rowsOf(
     return false;
   };
   if (level === 'studies') {
-    if (await hasFitting(studyRow, all)) yield shown(studyRow, studyRow, query);
+    if (await hasFitting(studyRow, allSeries)) yield resultRow(studyRow, studyRow, query);
     return;
   }
-  for (const series of all) {
+  for (const series of allSeries) {
     const seriesRow: DicomJson = {
       ...studyRow,
       ...series.attributes(),
@@ -313,7 +316,7 @@ async function* rowsOf(
     };
     if (isSliceOver()) await nextSlice(signal);
     if (level === 'series') {
-      if (await hasFitting(seriesRow, [series])) yield shown(seriesRow, seriesRow, query);
+      if (await hasFitting(seriesRow, [series])) yield resultRow(seriesRow, seriesRow, query);
       continue;
     }
     // Conditions on the series itself need none of its instances.
@@ -327,7 +330,7 @@ async function* rowsOf(
       };
       const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));
       const row = needsAll ? { ...instance.all(), ...base } : base;
-      if (isMatch(row)) yield shown(base, row, query);
+      if (isMatch(row)) yield resultRow(base, row, query);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -340,7 +343,7 @@ function isOf(dataset: DicomJson, { path, values }: Match): boolean {
   return values.length === 0 || dataset[path[0]!] !== undefined;
 }
 
-function shown(base: DicomJson, all: DicomJson, { include }: SearchQuery): DicomJson {
+function resultRow(base: DicomJson, all: DicomJson, { include }: SearchQuery): DicomJson {
   const more =
     include === 'all'
       ? all
@@ -349,14 +352,14 @@ function shown(base: DicomJson, all: DicomJson, { include }: SearchQuery): Dicom
 }
 
 /** Collects the rows of a page. */
-class Collected {
+class ResultPage {
   readonly #rows: DicomJson[] = [];
   #skipped = 0;
   #hasMore = false;
 
   constructor(private readonly query: Pick<SearchQuery, 'limit' | 'offset'>) {}
 
-  get found(): Found {
+  get result(): SearchResult {
     return { rows: this.#rows, hasMore: this.#hasMore };
   }
 

@@ -42,7 +42,7 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
   const isOver = () => signals.some((signal) => signal.aborted);
   const until = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
   const seen = parsePosition(options.after);
-  const waiting = new Waiting(store, id, signals);
+  const waiter = new UpdateWaiter(store, id, signals);
   try {
     while (!isOver() && Date.now() < until) {
       const job = await store.find(id);
@@ -50,22 +50,22 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
         yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seen) };
         return;
       }
-      let quiet = true;
+      let isUnchanged = true;
       for await (const change of changesOf(store, job, seen, options)) {
-        quiet = false;
+        isUnchanged = false;
         yield change;
       }
       if (isFinished(job.status)) return;
-      if (quiet) yield null;
-      await waiting.for(intervalMs);
+      if (isUnchanged) yield null;
+      await waiter.for(intervalMs);
     }
   } finally {
-    waiting.end();
+    waiter.end();
   }
 }
 
 /** The state that a follower has seen: numbers of log entries and of log replacements, status, and progress. */
-interface Seen {
+interface SeenState {
   logCount: number;
   logEpoch: number;
   status: string;
@@ -75,7 +75,7 @@ interface Seen {
 async function* changesOf(
   store: JobStore,
   job: JobRecord,
-  seen: Seen,
+  seen: SeenState,
   { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
 ): AsyncGenerator<JobChange> {
   if (sight.complete) yield* detailsOf(store, job, seen);
@@ -88,7 +88,7 @@ async function* changesOf(
 }
 
 /** New log entries and progress. */
-async function* detailsOf(store: JobStore, job: JobRecord, seen: Seen): AsyncGenerator<JobChange> {
+async function* detailsOf(store: JobStore, job: JobRecord, seen: SeenState): AsyncGenerator<JobChange> {
   if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
     const missed = await readMissedLog(store, job, seen);
     if (missed !== null) {
@@ -113,7 +113,7 @@ interface MissedLog {
 }
 
 /** Stored log entries that a follower has not seen; `null` if the job no longer exists. */
-async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promise<MissedLog | null> {
+async function readMissedLog(store: JobStore, job: JobRecord, seen: SeenState): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
     // Entries may be added between two queries, so a few more are requested, and the counters tell which are new.
@@ -134,21 +134,21 @@ async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promi
   }
 }
 
-function formatPosition(seen: Seen): string {
+function formatPosition(seen: SeenState): string {
   return `${seen.logEpoch}-${seen.logCount}-${seen.status}`;
 }
 
-function parsePosition(text: string | undefined): Seen {
+function parsePosition(text: string | undefined): SeenState {
   const match = /^(\d{1,12})-(\d{1,12})-(\d+\.\d+|)$/.exec(text ?? '');
   if (match === null) return { logEpoch: 0, logCount: 0, status: '', progress: '' };
   return { logEpoch: Number(match[1]), logCount: Number(match[2]), status: match[3]!, progress: '' };
 }
 
 /** Waits for a time, a write in this process, or the end, whichever comes first. */
-class Waiting {
+class UpdateWaiter {
   #wake: () => void = () => undefined;
   #written = false;
-  readonly #off: () => void;
+  readonly #unsubscribe: () => void;
   readonly #onAbort = () => this.#wake();
 
   constructor(
@@ -156,7 +156,7 @@ class Waiting {
     id: string,
     private readonly signals: readonly AbortSignal[],
   ) {
-    this.#off = store.onUpdate(({ job }) => {
+    this.#unsubscribe = store.onUpdate(({ job }) => {
       if (job.id !== id) return;
       this.#written = true;
       this.#wake();
@@ -180,7 +180,7 @@ class Waiting {
   }
 
   end(): void {
-    this.#off();
+    this.#unsubscribe();
     for (const signal of this.signals) signal.removeEventListener('abort', this.#onAbort);
     this.#wake();
   }

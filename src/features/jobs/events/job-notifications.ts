@@ -32,10 +32,10 @@ export class JobNotifications {
     }
   }
 
-  async #send(job: JobRecord, type: string, data: Record<string, unknown>, keepMs: number): Promise<void> {
+  async #send(job: JobRecord, type: string, data: Record<string, unknown>, lifetimeMs: number): Promise<void> {
     if (this.send === undefined || job.userId === null) return;
     try {
-      await this.send({ userId: job.userId, type, data, expires: new Date(Date.now() + keepMs) });
+      await this.send({ userId: job.userId, type, data, expires: new Date(Date.now() + lifetimeMs) });
     } catch (err) {
       this.logger?.warn({ err, jobId: job.id, type }, 'Job:NotificationFailed');
     }
