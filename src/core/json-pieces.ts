@@ -24,18 +24,18 @@ export function isLong(value: unknown): boolean {
 /** Subtracts the size of a value; below 0 as soon as the value is too large. */
 function sizeLeft(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
-  let rest = left - 1;
-  if (typeof value !== 'object' || value === null) return rest;
+  let remaining = left - 1;
+  if (typeof value !== 'object' || value === null) return remaining;
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && rest >= 0; i += 1) rest = sizeLeft(value[i], rest);
-    return rest;
+    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = sizeLeft(value[i], remaining);
+    return remaining;
   }
-  if (!isPlain(value)) return rest;
+  if (!isPlain(value)) return remaining;
   for (const name in value) {
-    rest = sizeLeft((value as Record<string, unknown>)[name], rest - name.length / charactersPerValue);
-    if (rest < 0) break;
+    remaining = sizeLeft((value as Record<string, unknown>)[name], remaining - name.length / charactersPerValue);
+    if (remaining < 0) break;
   }
-  return rest;
+  return remaining;
 }
 
 /** Whether an object is written member by member. Ids, dates and similar objects are written as one value. */
@@ -58,7 +58,7 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, 
   if (piece !== '') yield piece;
 }
 
-/** All of {@link jsonPieces}, in UTF-8. */
+/** The JSON text of a value of any size, as UTF-8. It is written in slices, like {@link jsonPieces}. */
 export async function jsonBytes(value: unknown): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of jsonPieces(value)) pieces.push(Buffer.from(piece));

@@ -37,7 +37,7 @@ export async function parseJsonText(
     return await parseInSlices(content, { maxDepth: maxJsonDepth, maxContainers, signal });
   } catch (cause) {
     if (cause instanceof JsonLimitError) throw new BadParameterError(`The JSON ${cause.message}.`, { cause });
-    if (cause instanceof SyntaxError) throw invalid(content, cause);
+    if (cause instanceof SyntaxError) throw invalidJson(content, cause);
     throw cause;
   }
 }
@@ -49,7 +49,7 @@ export function parseShortJson(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch (cause) {
-    throw invalid(content, cause);
+    throw invalidJson(content, cause);
   }
 }
 
@@ -58,7 +58,7 @@ export function nestedTooDeep(): BadParameterError {
   return new BadParameterError(`The JSON is nested deeper than ${maxJsonDepth} levels.`);
 }
 
-function invalid(content: string, cause: unknown): BadParameterError {
+function invalidJson(content: string, cause: unknown): BadParameterError {
   // Outside strings, these words are what some JSON writers emit for numbers that JSON cannot express.
   const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);

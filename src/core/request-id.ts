@@ -15,7 +15,7 @@ export function requestId(): string | undefined {
 
 /**
  * Handles a request under an id: its `X-Request-Id` if it has one, otherwise a new one. The response contains the id, and so does
- * each log line written meanwhile.
+ * each log line that is written while the request is handled.
  */
 export function underRequestId<R>(request: IncomingMessage, response: ServerResponse, answer: () => R): R {
   const header = response.getHeader(headerNames[0]);

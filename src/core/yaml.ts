@@ -94,16 +94,16 @@ const maxSize = 30_000_000;
 const maxDepth = 500;
 
 /** Counts values and characters with aliases expanded. @throws Error for circular aliases, and for nesting that is too deep. */
-function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): number {
+function sizeOf(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
   if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep, or contains itself`);
-  const former = known.get(value);
-  if (former !== undefined) return former;
+  const knownSize = sizes.get(value);
+  if (knownSize !== undefined) return knownSize;
   let size = 1;
   const isList = Array.isArray(value);
-  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, known, depth + 1);
-  known.set(value, size);
+  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, sizes, depth + 1);
+  sizes.set(value, size);
   return size;
 }
 

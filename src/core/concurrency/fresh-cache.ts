@@ -11,36 +11,36 @@ export interface FreshCacheOptions {
   renewAfterMs?: number;
 }
 
-interface Answer<Value> {
+interface CachedValue<Value> {
   value: Value;
   /** When the request was made, on the clock of `performance`. */
-  askedAt: number;
+  requestedAt: number;
   isRenewed: boolean;
 }
 
-/** Fetches a value. @param former the last one, which may have expired. */
-type Ask<Value> = (former: Value | undefined) => Promise<Value>;
+/** Fetches a value. @param previous the last one, which may have expired. */
+type Ask<Value> = (previous: Value | undefined) => Promise<Value>;
 
 /**
  * Caches values that are valid for a short time. The first use of a value late in that time refreshes it in the background, so
  * that nobody waits for frequently used values, however slow they are. A value older than its lifetime is never returned.
  */
 export class FreshCache<Value extends object> {
-  readonly #answers: LRUCache<string, Answer<Value>>;
-  readonly #asking = new Map<string, Promise<Value>>();
+  readonly #values: LRUCache<string, CachedValue<Value>>;
+  readonly #pending = new Map<string, Promise<Value>>();
   readonly #lifetimeMs: number;
   readonly #renewAfterMs: number;
 
   constructor({ max, lifetimeMs, renewAfterMs = lifetimeMs / 2 }: FreshCacheOptions) {
-    this.#answers = new LRUCache(atMost(max));
+    this.#values = new LRUCache(atMost(max));
     this.#lifetimeMs = lifetimeMs;
     this.#renewAfterMs = renewAfterMs;
   }
 
   /** The cached value. If there is none, the result of `ask` is returned and cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
-    const cached = this.#answers.get(name);
-    const age = cached === undefined ? Infinity : performance.now() - cached.askedAt;
+    const cached = this.#values.get(name);
+    const age = cached === undefined ? Infinity : performance.now() - cached.requestedAt;
     if (cached === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, cached?.value);
     if (age >= this.#renewAfterMs && !cached.isRenewed) {
       cached.isRenewed = true;
@@ -50,37 +50,37 @@ export class FreshCache<Value extends object> {
     return cached.value;
   }
 
-  #ask(name: string, ask: Ask<Value>, former: Value | undefined): Promise<Value> {
-    const under = this.#asking.get(name);
-    if (under !== undefined) return under;
-    const askedAt = performance.now();
-    const asking: Promise<Value> = ask(former).then(
+  #ask(name: string, ask: Ask<Value>, previous: Value | undefined): Promise<Value> {
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) return pending;
+    const requestedAt = performance.now();
+    const request: Promise<Value> = ask(previous).then(
       (value) => {
-        // A value that was deleted meanwhile is not cached.
-        if (this.#asking.get(name) === asking) {
-          this.#asking.delete(name);
-          this.#answers.set(name, { value, askedAt, isRenewed: false });
+        // A value that was deleted while it was being fetched is not cached.
+        if (this.#pending.get(name) === request) {
+          this.#pending.delete(name);
+          this.#values.set(name, { value, requestedAt, isRenewed: false });
         }
         return value;
       },
       (error: unknown) => {
-        if (this.#asking.get(name) === asking) this.#asking.delete(name);
+        if (this.#pending.get(name) === request) this.#pending.delete(name);
         throw error;
       },
     );
-    this.#asking.set(name, asking);
-    return asking;
+    this.#pending.set(name, request);
+    return request;
   }
 
   /** Deletes a value. A pending one will not be cached. */
   delete(name: string): void {
-    this.#answers.delete(name);
-    this.#asking.delete(name);
+    this.#values.delete(name);
+    this.#pending.delete(name);
   }
 
   /** Deletes all values. */
   clear(): void {
-    this.#answers.clear();
-    this.#asking.clear();
+    this.#values.clear();
+    this.#pending.clear();
   }
 }

@@ -4,13 +4,13 @@ export class InOrder {
 
   /** Does work when all earlier work for its key has ended, even if that has failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const own = before.then(work, work);
-    this.#last.set(key, own);
+    const previous = this.#last.get(key) ?? Promise.resolve();
+    const result = previous.then(work, work);
+    this.#last.set(key, result);
     try {
-      return await own;
+      return await result;
     } finally {
-      if (this.#last.get(key) === own) this.#last.delete(key);
+      if (this.#last.get(key) === result) this.#last.delete(key);
     }
   }
 }

@@ -186,9 +186,9 @@ async function valueOf(text: string, { isObject, parts }: Cut, signal: AbortSign
       continue;
     }
     // A zero replaces the value, so that the parser reads the name.
-    const named = JSON.parse(`{${before}0}`) as Record<string, unknown>;
-    const [name, ...others] = Object.keys(named);
-    if (name === undefined || others.length > 0 || named[name] !== 0) throw new Malformed();
+    const memberObject = JSON.parse(`{${before}0}`) as Record<string, unknown>;
+    const [name, ...others] = Object.keys(memberObject);
+    if (name === undefined || others.length > 0 || memberObject[name] !== 0) throw new Malformed();
     assign(members, Object.fromEntries([[name, await valueOf(text, inner.cut, signal)]]));
   }
   return isObject ? members : list;

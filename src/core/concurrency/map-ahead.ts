@@ -1,12 +1,12 @@
 /**
- * Calls `work` for each item, and yields the results in the order of the items. The work for some further items has begun
- * meanwhile.
+ * Calls `work` for each item, and yields the results in the order of the items. While a result is used, the work for
+ * some further items already runs.
  *
- * @param atOnce number of items that are worked on at the same time; with 1, each begins after the result before was taken.
+ * @param concurrency number of items that are worked on at the same time; with 1, each begins after the result before was taken.
  */
 export async function* mapAhead<T, R>(
   items: AsyncIterable<T> | Iterable<T>,
-  atOnce: number,
+  concurrency: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R, void, undefined> {
   const running: Promise<R>[] = [];
@@ -15,7 +15,7 @@ export async function* mapAhead<T, R>(
     // Its error is thrown when its turn comes; until then, it must not count as unhandled.
     result.catch(() => undefined);
     running.push(result);
-    if (running.length >= atOnce) yield await running.shift()!;
+    if (running.length >= concurrency) yield await running.shift()!;
   }
   for (const result of running) yield await result;
 }

@@ -14,13 +14,13 @@ const arrivals = new Set<() => void>();
 const waiting = new Set<() => void>();
 let isScheduled = false;
 /** When no more requests start in this turn, and when the last request of the previous turn started. */
-let arrivalsEnd = 0;
-let arrivalsEnded = 0;
+let arrivalsUntil = 0;
+let lastArrivalsEnd = 0;
 /** When the slice of this turn ends; `null` if none has started. */
-let sliceEnds: number | null = null;
+let sliceEndsAt: number | null = null;
 
 function endSlice(): void {
-  sliceEnds = null;
+  sliceEndsAt = null;
 }
 
 function scheduleTurn(): void {
@@ -32,7 +32,7 @@ function scheduleTurn(): void {
 function beginTurn(): void {
   isScheduled = false;
   const now = performance.now();
-  arrivalsEnd = now + Math.min(maxArrivalsMs, Math.max(minArrivalsMs, now - arrivalsEnded));
+  arrivalsUntil = now + Math.min(maxArrivalsMs, Math.max(minArrivalsMs, now - lastArrivalsEnd));
   beginNext();
 }
 
@@ -53,8 +53,8 @@ function callFirst(from: Set<() => void>, next: () => void): boolean {
 
 function beginNext(): void {
   const now = performance.now();
-  if (now < arrivalsEnd && callFirst(arrivals, beginNext)) return;
-  arrivalsEnded = now;
+  if (now < arrivalsUntil && callFirst(arrivals, beginNext)) return;
+  lastArrivalsEnd = now;
   endSlice();
   // This starts the slice.
   isSliceOver();
@@ -91,8 +91,8 @@ export function beginInTurn(begin: () => void): void {
  */
 export function isSliceOver(): boolean {
   const now = performance.now();
-  if (sliceEnds !== null) return now >= sliceEnds;
-  sliceEnds = now + sliceMs;
+  if (sliceEndsAt !== null) return now >= sliceEndsAt;
+  sliceEndsAt = now + sliceMs;
   setImmediate(endSlice);
   return false;
 }

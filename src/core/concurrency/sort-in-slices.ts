@@ -24,7 +24,7 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
     numbers.subarray(start, start + run).sort(compare);
     if (isSliceOver()) await nextSlice(signal);
   }
-  const before = compare ?? ((a, b) => a - b);
+  const compareNumbers = compare ?? ((a, b) => a - b);
   let from = numbers;
   // A slice of a typed array is one of the same type.
   let to = (length > run ? numbers.slice() : numbers) as Numbers;
@@ -34,7 +34,7 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
       const end = Math.min(start + 2 * width, length);
       let [left, right] = [start, middle];
       for (let at = start; at < end; at += 1) {
-        const takesLeft = left < middle && (right >= end || before(from[left]!, from[right]!) <= 0);
+        const takesLeft = left < middle && (right >= end || compareNumbers(from[left]!, from[right]!) <= 0);
         to[at] = takesLeft ? from[left++]! : from[right++]!;
         if (at % mergedAtOnce === 0 && isSliceOver()) await nextSlice(signal);
       }

@@ -20,7 +20,7 @@ export function threadFunctions(functions: ThreadFunctions): (call: ThreadCall) 
  * must fill their buffer.
  */
 export function moved<Result extends object>(result: Result, bytes: Uint8Array): Result {
-  // The pool unwraps what is wrapped here.
+  // The pool unwraps this value.
   const wrapped: unknown = move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: result });
   return wrapped as Result;
 }

@@ -6,7 +6,7 @@ import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 
 /** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
 const idleTimeout = 10_000;
-/** Memory in MiB for new objects of a thread. With the default of 48, large exports take 100 MB more, and as long. */
+/** Memory in MiB for new objects of a thread. With the default of 48, large exports take 100 MB more and are not faster. */
 const maxYoungGenerationSizeMb = 16;
 
 export interface ThreadPoolOptions {
@@ -67,7 +67,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   ): Promise<Awaited<ReturnType<Functions[Name]>>> {
     const { timeoutMs, memoryMiB, waiting = 16 } = this.options;
     signal?.throwIfAborted();
-    const pool = this.#started();
+    const pool = this.#startedPool();
     if (pool.queueSize >= waiting) {
       throw new BusyError(`Too many ${this.options.name} are waiting (${waiting}). Try again later.`, 5);
     }
@@ -81,8 +81,8 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
       if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
       const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
-      const limited = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
-      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, limited, { cause });
+      const exceeded = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
+      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, exceeded, { cause });
     }
   }
 
@@ -92,7 +92,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
     this.#pool = null;
   }
 
-  #started(): Piscina<ThreadCall> {
+  #startedPool(): Piscina<ThreadCall> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB, maxYoungGenerationSizeMb };

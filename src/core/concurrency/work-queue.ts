@@ -124,14 +124,14 @@ export class WorkQueue {
   }
 
   /**
-   * Makes capacity for one more by refusing the newest task in the longest line. @throws BusyError if that line is the caller's
+   * Makes capacity for one more task by refusing the newest task in the longest line. @throws BusyError if that line is the caller's
    * own.
    */
   #makeCapacity(caller: string): void {
     let longest = this.#lines.get(caller);
-    const own = (longest?.size ?? 0) + 1;
-    for (const line of this.#lines.values()) if (line.size > Math.max(own, longest?.size ?? 0)) longest = line;
-    if (longest === undefined || longest.size <= own) throw this.#busy();
+    const ownLength = (longest?.size ?? 0) + 1;
+    for (const line of this.#lines.values()) if (line.size > Math.max(ownLength, longest?.size ?? 0)) longest = line;
+    if (longest === undefined || longest.size <= ownLength) throw this.#busy();
     [...longest].at(-1)!.refuse(this.#busy());
   }
 

@@ -1,6 +1,6 @@
 /**
  * Option for writes that are acknowledged only when most servers of the database have them on disk. It is set explicitly, because
- * with the default write concern of a single server, or that of the connection string, a killed database may lose acknowledged
+ * with the default write concern of a single server, or the one in the connection string, a killed database may lose acknowledged
  * writes.
  */
 export const durable = { writeConcern: { w: 'majority', j: true } } as const;

@@ -2,7 +2,7 @@ import { LargeImageError } from '../../errors.js';
 import { isFullDisk } from '../full-disk.js';
 
 /** Names of the errors that the driver and Mongoose throw while the database cannot be reached. */
-const unreachable: ReadonlySet<string> = new Set([
+const outageNames: ReadonlySet<string> = new Set([
   'MongoClientClosedError',
   'MongoNetworkError',
   'MongoNetworkTimeoutError',
@@ -18,10 +18,10 @@ const unreachable: ReadonlySet<string> = new Set([
   'PoolClearedOnNetworkError',
 ]);
 
-const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError', 'MongoWriteConcernError']);
+const serverErrorNames: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError', 'MongoWriteConcernError']);
 
 /** Codes of a server that is shutting down, is no longer primary, or was restarted and does not know the cursor. */
-const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
+const notServingCodes: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
 /** Database servers that store in PostgreSQL report with this code, and one of these texts, that PostgreSQL cannot be reached. */
 const internalError = 1;
@@ -56,7 +56,7 @@ const diskMessages: Readonly<Record<string, string>> = {
 };
 
 /** Code of a server that refuses a write because it collided with another one: write conflict. */
-const collided: ReadonlySet<unknown> = new Set([112]);
+const collisionCodes: ReadonlySet<unknown> = new Set([112]);
 
 /** Code of a server that stopped an operation because it took longer than allowed. */
 const tookTooLong = 50;
@@ -80,7 +80,7 @@ export function outageOf(error: unknown): LargeImageError | null {
   if (isCollision(error)) {
     return new LargeImageError('unavailable', 'Others are changing the same data. Try again later.', { cause: error });
   }
-  if (tookLong(error)) {
+  if (isTooSlow(error)) {
     return new LargeImageError('unavailable', 'The database takes too long for this. Request less, or try again later.', {
       cause: error,
     });
@@ -100,12 +100,12 @@ export function outageOf(error: unknown): LargeImageError | null {
 export function isDatabaseOutage(error: unknown): boolean {
   if (isLostConnection(error)) return true;
   return chainOf(error).some((cause) => {
-    if (unreachable.has(cause.name)) return true;
+    if (outageNames.has(cause.name)) return true;
     if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === writtenTooLate) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
-    if (!fromServer.has(cause.name)) return false;
+    if (!serverErrorNames.has(cause.name)) return false;
     const { code } = cause as { code?: unknown };
-    return notServing.has(code) || (code === internalError && postgresAway.test(cause.message));
+    return notServingCodes.has(code) || (code === internalError && postgresAway.test(cause.message));
   });
 }
 
@@ -115,19 +115,19 @@ export function isDatabaseOutage(error: unknown): boolean {
  */
 export function isCollision(error: unknown): boolean {
   return chainOf(error).some((cause) => {
-    if (!fromServer.has(cause.name)) return false;
-    return collided.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
+    if (!serverErrorNames.has(cause.name)) return false;
+    return collisionCodes.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
   });
 }
 
 /** Whether the database stopped an operation because it took longer than allowed. */
-function tookLong(error: unknown): boolean {
-  return chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
+function isTooSlow(error: unknown): boolean {
+  return chainOf(error).some((cause) => serverErrorNames.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
 }
 
 /** Whether something failed for a temporary reason, because the database is down or busy, so that repeating it may work. */
 export function isPassing(error: unknown): boolean {
-  return isDatabaseOutage(error) || isCollision(error) || tookLong(error);
+  return isDatabaseOutage(error) || isCollision(error) || isTooSlow(error);
 }
 
 /** An error, its cause, and so on. */

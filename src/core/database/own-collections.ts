@@ -70,7 +70,7 @@ export class OwnCollections {
   /** A collection without a model. */
   collection<T extends object>(name: CollectionName) {
     const collection = this.connection.collection<T>(this.#fullName(name));
-    keepToOwn(collection);
+    restrictToOwn(collection);
     return collection;
   }
 
@@ -79,7 +79,7 @@ export class OwnCollections {
     schema.set('versionKey', false).set('autoIndex', false).set('autoCreate', false);
     const model = this.connection.model<T>(modelName, schema, this.#fullName(name));
     this.#models.add(modelName);
-    keepToOwn(model.collection);
+    restrictToOwn(model.collection);
     return model;
   }
 
@@ -91,29 +91,29 @@ export class OwnCollections {
    */
   async check(): Promise<void> {
     await this.connection.asPromise();
-    const listed = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
-    const present = new Set(listed.map(({ name }) => name));
+    const collections = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
+    const existingNames = new Set(collections.map(({ name }) => name));
     // All checks are awaited, even after one has failed, because the caller then closes the connection, which must be idle.
-    const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), present)));
-    const rejected = checked.find((result) => result.status === 'rejected');
+    const results = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), existingNames)));
+    const rejected = results.find((result) => result.status === 'rejected');
     if (rejected !== undefined) throw rejected.reason;
   }
 
-  async #check(name: string, present: ReadonlySet<string>): Promise<void> {
+  async #check(name: string, existingNames: ReadonlySet<string>): Promise<void> {
     const advice = 'Nothing was changed. Move it away, or install with another collectionPrefix.';
     const model = Object.values(this.connection.models).find(({ collection }) => collection.name === name);
     if (model !== undefined) {
       const reason = `The collection ${name} belongs to the server's own model ${model.modelName}.`;
       throw new LargeImageError('conflict', `${reason} ${advice}`);
     }
-    if (!present.has(name)) return;
+    if (!existingNames.has(name)) return;
     for (const direction of [1, -1] as const) {
       // This bypasses Mongoose, which would keep the collection object for later callers.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
       const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
-      const later = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
-      if (later !== undefined) {
-        const reason = `The collection ${name} contains documents of format ${String(later.format)}, which a later release has written`;
+      const newer = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
+      if (newer !== undefined) {
+        const reason = `The collection ${name} contains documents of format ${String(newer.format)}, which a later release has written`;
         throw new LargeImageError(
           'conflict',
           `${reason}; this release supports formats up to ${storedFormat}. Nothing was changed.`,
@@ -178,7 +178,7 @@ const optionsOf = {
   bulkWrite: 1,
 } as const;
 
-const marked = new WeakSet<object>();
+const restricted = new WeakSet<object>();
 
 interface Refused {
   err?: { op?: unknown };
@@ -194,31 +194,31 @@ function rethrowWithoutDocuments(error: { writeErrors?: Refused | Refused[] }): 
  * Restricts a collection, also for models: reads and writes only affect documents of the plugin, new documents get its field, and
  * writes are durable.
  */
-function keepToOwn(collection: object): void {
-  if (marked.has(collection)) return;
-  marked.add(collection);
+function restrictToOwn(collection: object): void {
+  if (restricted.has(collection)) return;
+  restricted.add(collection);
   const methods = collection as Record<string, Method>;
-  const before = (name: string, change: (...args: unknown[]) => unknown[]) => {
+  const changeArguments = (name: string, change: (...args: unknown[]) => unknown[]) => {
     const method = methods[name]!.bind(collection);
     methods[name] = (...args) => method(...change(...args));
   };
-  const own = (filterOrDocument: unknown) => ({ ...(filterOrDocument as object | undefined), ...ownMark });
-  for (const name of byFilter) before(name, (filter, ...rest) => [own(filter), ...rest]);
+  const withOwnMark = (filterOrDocument: unknown) => ({ ...(filterOrDocument as object | undefined), ...ownMark });
+  for (const name of byFilter) changeArguments(name, (filter, ...rest) => [withOwnMark(filter), ...rest]);
   for (const [name, position] of Object.entries(optionsOf)) {
-    before(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
+    changeArguments(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
   }
-  const stored = (document: unknown) => ({ ...own(document), format: storedFormat });
-  before('insertOne', (document, ...rest) => [stored(document), ...rest]);
-  before('insertMany', (documents, ...rest) => [(documents as unknown[]).map(stored), ...rest]);
-  before('replaceOne', (filter, document, ...rest) => [own(filter), stored(document), ...rest]);
+  const asStored = (document: unknown) => ({ ...withOwnMark(document), format: storedFormat });
+  changeArguments('insertOne', (document, ...rest) => [asStored(document), ...rest]);
+  changeArguments('insertMany', (documents, ...rest) => [(documents as unknown[]).map(asStored), ...rest]);
+  changeArguments('replaceOne', (filter, document, ...rest) => [withOwnMark(filter), asStored(document), ...rest]);
   for (const name of ['updateOne', 'updateMany', 'findOneAndUpdate'] as const) {
-    before(name, (filter, update, ...rest) => [filter, withFormat(update as Update), ...rest]);
+    changeArguments(name, (filter, update, ...rest) => [filter, withFormat(update as Update), ...rest]);
   }
-  before('distinct', (field, filter, ...rest) => [field, own(filter), ...rest]);
-  before('aggregate', (pipeline, ...rest) => [[{ $match: ownMark }, ...(pipeline as unknown[])], ...rest]);
-  before('bulkWrite', (operations, ...rest) => [
+  changeArguments('distinct', (field, filter, ...rest) => [field, withOwnMark(filter), ...rest]);
+  changeArguments('aggregate', (pipeline, ...rest) => [[{ $match: ownMark }, ...(pipeline as unknown[])], ...rest]);
+  changeArguments('bulkWrite', (operations, ...rest) => [
     (operations as { replaceOne: Replacement }[]).map(({ replaceOne }) => ({
-      replaceOne: { ...replaceOne, filter: own(replaceOne.filter), replacement: stored(replaceOne.replacement) },
+      replaceOne: { ...replaceOne, filter: withOwnMark(replaceOne.filter), replacement: asStored(replaceOne.replacement) },
     })),
     ...rest,
   ]);

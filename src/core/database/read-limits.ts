@@ -35,9 +35,9 @@ export async function readInSlices<D>(query: Readable): Promise<D[]> {
 }
 
 /** The ids that an aggregation finds, in lists. Decoding an id takes too little time to make others wait. */
-export async function* idsInLists(found: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
+export async function* idsInLists(aggregation: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
   let ids: string[] = [];
-  for await (const { _id } of found.cursor<{ _id: string }>({ batchSize: idsPerQuery })) {
+  for await (const { _id } of aggregation.cursor<{ _id: string }>({ batchSize: idsPerQuery })) {
     if (ids.push(_id) < idsPerQuery) continue;
     yield ids;
     ids = [];
