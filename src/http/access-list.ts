@@ -21,7 +21,7 @@ interface AccessListContext {
 /** Maximum length of a list of users or groups, so that a document stays far below the limit of the database. */
 const maxEntries = 10_000;
 /** Maximum number of ids that one message lists. */
-const namedIds = 10;
+const maxNamedIds = 10;
 const listMembers: ReadonlySet<string> = new Set(['users', 'groups']);
 /** More members are allowed, because clients send back the list that they received. */
 const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'login', 'name', 'description']);
@@ -33,7 +33,7 @@ const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'logi
  * that leaves nobody with ADMIN; BadParameterError.
  */
 export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
-  refuseOthers(sent, listMembers);
+  refuseOtherMembers(sent, listMembers);
   const list = {
     users: readEntries(sent.users, 'user', context.knownFlags),
     groups: readEntries(sent.groups, 'group', context.knownFlags),
@@ -42,12 +42,12 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
   const groups = await loadListed(list.groups, former?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
   const users = await loadListed(list.users, former?.users, (ids, asker) => directory?.users(ids, asker), caller);
   const unknown = [
-    ...(directory === undefined ? [] : without(list.users, users, 'user')),
-    ...without(list.groups, groups, 'group'),
+    ...(directory === undefined ? [] : missingFrom(list.users, users, 'user')),
+    ...missingFrom(list.groups, groups, 'group'),
   ];
   if (unknown.length > 0) {
-    const more = unknown.length > namedIds ? ` and ${unknown.length - namedIds} others` : '';
-    throw invalid(`there is no ${unknown.slice(0, namedIds).join(', no ')}${more}`);
+    const more = unknown.length > maxNamedIds ? ` and ${unknown.length - maxNamedIds} others` : '';
+    throw invalid(`there is no ${unknown.slice(0, maxNamedIds).join(', no ')}${more}`);
   }
   if (!(await isAdministered(list, { users, groups }, context))) {
     throw invalid('nobody would be left with level 2 who can sign in. Give it to a user, or to a group that somebody belongs to');
@@ -65,7 +65,7 @@ function invalid(reason: string): InvalidError {
   return new InvalidError(`Invalid access list: ${reason}.`, 'access');
 }
 
-function refuseOthers(sent: object, allowed: ReadonlySet<string>): void {
+function refuseOtherMembers(sent: object, allowed: ReadonlySet<string>): void {
   const other = Object.keys(sent).find((key) => !allowed.has(key));
   if (other === undefined) return;
   throw invalid(`${JSON.stringify(other)} is not one of ${[...allowed].join(', ')}`);
@@ -82,8 +82,8 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
     if (typeof id !== 'string' || id === '' || level === undefined) throw new InvalidError('Invalid access list', 'access');
     if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
     if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
-    refuseOthers(entry, entryMembers);
-    if (entries.has(id)) throw invalid(`${kind} ${shown(id)} is listed twice`);
+    refuseOtherMembers(entry, entryMembers);
+    if (entries.has(id)) throw invalid(`${kind} ${quotedId(id)} is listed twice`);
     entries.set(id, { id, level, flags: readFlags(flags, knownFlags) });
   }
   return [...entries.values()];
@@ -103,29 +103,29 @@ async function loadListed<T extends { id: string }>(
   return parts.flatMap((part) => part || []);
 }
 
-function without(entries: readonly AccessEntry[], found: readonly { id: string }[], kind: string): string[] {
-  const ids = new Set(found.map(({ id }) => id));
-  return entries.filter(({ id }) => !ids.has(id)).map(({ id }) => `${kind} ${shown(id)}`);
+function missingFrom(entries: readonly AccessEntry[], existing: readonly { id: string }[], kind: string): string[] {
+  const ids = new Set(existing.map(({ id }) => id));
+  return entries.filter(({ id }) => !ids.has(id)).map(({ id }) => `${kind} ${quotedId(id)}`);
 }
 
 /** An id as shown in messages. Clients can send anything. */
-function shown(id: string): string {
+function quotedId(id: string): string {
   return JSON.stringify(id.length > 64 ? `${id.slice(0, 64)}…` : id);
 }
 
 async function isAdministered(
   { users, groups }: GrantedAccess,
-  found: { users: Awaited<ReturnType<HostDirectory['users']>>; groups: Awaited<ReturnType<HostDirectory['groups']>> },
+  existing: { users: Awaited<ReturnType<HostDirectory['users']>>; groups: Awaited<ReturnType<HostDirectory['groups']>> },
   { directory, caller }: AccessListContext,
 ): Promise<boolean> {
   if (caller?.admin === true) return true;
   // If the host does not provide users and groups, only the caller is known to exist.
-  const able = new Set(
-    directory === undefined ? [caller?.id] : found.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
+  const activeUserIds = new Set(
+    directory === undefined ? [caller?.id] : existing.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
   );
-  if (users.some(({ id, level }) => level === 2 && able.has(id))) return true;
+  if (users.some(({ id, level }) => level === 2 && activeUserIds.has(id))) return true;
   const administrators = new Set(groups.filter(({ level }) => level === 2).map(({ id }) => id));
-  if (found.groups.some(({ id, hasMembers }) => hasMembers === true && administrators.has(id))) return true;
-  const own = caller?.id == null ? [] : ((await directory?.groupsOf(caller.id)) ?? []);
-  return own.some((id) => administrators.has(id));
+  if (existing.groups.some(({ id, hasMembers }) => hasMembers === true && administrators.has(id))) return true;
+  const callerGroups = caller?.id == null ? [] : ((await directory?.groupsOf(caller.id)) ?? []);
+  return callerGroups.some((id) => administrators.has(id));
 }

@@ -24,19 +24,19 @@ export function cacheHeaders(tag: string): ReplyHeaders {
  */
 export function answerConditional(headers: IncomingMessage['headers'], tag: string, reply: ReplyHeaders): Reply | null {
   const match = headers['if-match'];
-  if (match !== undefined && !lists(match, tag, { weak: false })) {
+  if (match !== undefined && !listContains(match, tag, { weak: false })) {
     throw new LargeImageError('precondition-failed', `If-Match does not name the current state, which is ${tag}.`);
   }
   return isKnown(headers, tag) ? Reply.empty(304, reply) : null;
 }
 
 /** Whether the client says (`If-None-Match`) that it has the state with this tag. */
-export function isKnown({ 'if-none-match': known }: IncomingMessage['headers'], tag: string): boolean {
-  return known !== undefined && lists(known, tag, { weak: true });
+export function isKnown({ 'if-none-match': header }: IncomingMessage['headers'], tag: string): boolean {
+  return header !== undefined && listContains(header, tag, { weak: true });
 }
 
 /** Whether a list of entity tags contains this one. Weak comparison ignores `W/` (RFC 9110, 8.8.3.2). */
-function lists(header: string, tag: string, options: { weak: boolean }): boolean {
+function listContains(header: string, tag: string, options: { weak: boolean }): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((entry) => {
     const listed = entry.trim();

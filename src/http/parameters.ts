@@ -38,7 +38,7 @@ export function requireLength(value: string, name: string): void {
   }
 }
 
-interface Describe {
+interface Description {
   description?: string;
 }
 
@@ -47,34 +47,34 @@ function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Par
 }
 
 /** Text, unchanged. */
-export function text(options: Describe & { pattern?: string } = {}): Parameter<string | undefined> {
+export function text(options: Description & { pattern?: string } = {}): Parameter<string | undefined> {
   return optional({ type: 'string', ...options }, (value) => value);
 }
 
 /** An integer that the route itself parses, because its messages are different. */
-export function integerText(options: Describe & { minimum?: number } = {}): Parameter<string | undefined> {
+export function integerText(options: Description & { minimum?: number } = {}): Parameter<string | undefined> {
   return optional({ type: 'integer', ...options }, (value) => value);
 }
 
 /** A whole number. */
-export function integer(options: Describe & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+export function integer(options: Description & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
   return optional({ type: 'integer', ...options }, (value, name) => {
     const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
     if (!Number.isSafeInteger(number)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${value}.`);
-    return within(number, name, options);
+    return requireLimits(number, name, options);
   });
 }
 
 /** A finite number. */
-export function number(options: Describe & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+export function number(options: Description & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
   return optional({ type: 'number', ...options }, (value, name) => {
     const parsed = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : NaN;
     if (!Number.isFinite(parsed)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${value}.`);
-    return within(parsed, name, options);
+    return requireLimits(parsed, name, options);
   });
 }
 
-function within(
+function requireLimits(
   value: number,
   name: string,
   { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number },
@@ -86,7 +86,7 @@ function within(
 }
 
 /** `true`, `on`, `1` and `yes` in any case are true; everything else is false. */
-export function boolean(options: Describe = {}): Parameter<boolean | undefined> {
+export function boolean(options: Description = {}): Parameter<boolean | undefined> {
   return optional({ type: 'boolean', ...options }, parseBoolean);
 }
 
@@ -96,10 +96,10 @@ export function parseBoolean(value: string): boolean {
 }
 
 /** One of several words. */
-export function oneOf<const V extends string>(values: readonly V[], options: Describe = {}): Parameter<V | undefined> {
+export function oneOf<const V extends string>(values: readonly V[], options: Description = {}): Parameter<V | undefined> {
   return optional({ type: 'string', enum: values, ...options }, (value, name) => {
-    const found = values.find((allowed) => allowed === value);
-    if (found !== undefined) return found;
+    const match = values.find((allowed) => allowed === value);
+    if (match !== undefined) return match;
     throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: ${values.join(', ')}.`);
   });
 }
@@ -132,10 +132,10 @@ function isTooDeep(value: string): boolean {
 }
 
 /** JSON text of any value, of an object, or of a list. */
-export function json(options?: Describe): Parameter<unknown>;
-export function json(options: Describe & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
-export function json(options: Describe & { kind: 'array' }): Parameter<unknown[] | undefined>;
-export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
+export function json(options?: Description): Parameter<unknown>;
+export function json(options: Description & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
+export function json(options: Description & { kind: 'array' }): Parameter<unknown[] | undefined>;
+export function json({ kind, ...options }: Description & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
   return optional<unknown>({ type: kind ?? 'string', ...options }, (value, name) => {
     let parsed: unknown;
     try {
@@ -153,7 +153,7 @@ export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array
 }
 
 /** A date and time in ISO 8601. */
-export function date(options: Describe = {}): Parameter<Date | undefined> {
+export function date(options: Description = {}): Parameter<Date | undefined> {
   return optional({ type: 'string', format: 'date-time', ...options }, (value, name) => {
     const parsed = new Date(value);
     if (Number.isNaN(parsed.getTime())) throw new BadParameterError(`Invalid date format for parameter ${name}: ${value}.`);
@@ -167,7 +167,7 @@ export function isId(value: string): boolean {
 }
 
 /** The id of a document. */
-export function id(options: Describe = {}): Parameter<string | undefined> {
+export function id(options: Description = {}): Parameter<string | undefined> {
   return optional({ type: 'string', pattern: '^[0-9a-f]{24}$', ...options }, (value) => {
     if (value === '') throw new InvalidError('Attempt to load null ObjectId: ', 'id');
     if (!isId(value)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
@@ -176,15 +176,15 @@ export function id(options: Describe = {}): Parameter<string | undefined> {
 }
 
 /** A JSON array of ids. */
-export function idSet(options: Describe = {}): Parameter<ReadonlySet<string> | undefined> {
+export function idSet(options: Description = {}): Parameter<ReadonlySet<string> | undefined> {
   const list = json({ kind: 'array', ...options });
   return {
     ...list,
     parse(value, name) {
       const parsed = list.parse(value, name) ?? [];
-      const wrong = parsed.find((one) => typeof one !== 'string' || !isId(one));
-      if (wrong !== undefined) throw new InvalidError(`Invalid ObjectId: ${JSON.stringify(wrong)}`, name);
-      return new Set((parsed as string[]).map((one) => one.toLowerCase()));
+      const invalid = parsed.find((entry) => typeof entry !== 'string' || !isId(entry));
+      if (invalid !== undefined) throw new InvalidError(`Invalid ObjectId: ${JSON.stringify(invalid)}`, name);
+      return new Set((parsed as string[]).map((entry) => entry.toLowerCase()));
     },
     absent: undefined,
   };

@@ -26,7 +26,7 @@ export function requestedRange(
   if (range === undefined || (condition !== undefined && condition !== tag)) return null;
   const [, list] = /^bytes=(.*)$/i.exec(range.trim()) ?? [];
   if (list === undefined) return null;
-  let found: ByteRange | null = null;
+  let overlapping: ByteRange | null = null;
   let isListed = false;
   for (const text of list.split(',')) {
     if (text.trim() === '') continue;
@@ -36,12 +36,12 @@ export function requestedRange(
     isListed = true;
     const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
     const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
-    if (start < end) found ??= { start, end };
+    if (start < end) overlapping ??= { start, end };
     // `Content-Range` cannot describe a part of an empty content, so it is sent whole.
     else if (size === 0 && (first === '' ? Number(last) > 0 : Number(first) === 0)) return null;
   }
-  if (isListed && found === null) throw new UnsatisfiableRangeError(size);
-  return found;
+  if (isListed && overlapping === null) throw new UnsatisfiableRangeError(size);
+  return overlapping;
 }
 
 /** The headers about ranges, for a response with a range or with the whole content. */

@@ -49,7 +49,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
    * Whether the request came from a page of another site whose origin the host does not allow by name. Its browser gets no cookie.
    */
   fromOtherSite: boolean;
-  /** Network address of the client. Behind a proxy it is that of the proxy, unless Express is set to trust it (`trust proxy`). */
+  /** Network address of the client. Behind a proxy it is the address of the proxy, unless Express is set to trust it (`trust proxy`). */
   address: string;
   /** Request headers, with names in lower case. */
   headers: IncomingMessage['headers'];
@@ -122,7 +122,7 @@ export interface RouteDefinition<
   body?: B;
   /** Maximum size of a `json` or `text` body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** Media types of a `stream` body that is not JSON, or not only, for the documentation. */
+  /** Media types of a `stream` body, in addition to JSON or instead of it, for the documentation. */
   bodyTypes?: readonly string[];
   /** Whether the body can be missing. A form in its place then counts as an empty text or stream, or as no JSON. */
   bodyOptional?: boolean;

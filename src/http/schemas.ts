@@ -17,7 +17,7 @@ export function componentName(schema: object): string | undefined {
   return (schema as { [nameOf]?: string })[nameOf];
 }
 
-/** The schema itself. */
+/** The schema for a brand. */
 export function schemaOf(schema: RouteSchema, brand: string): Schema {
   return typeof schema === 'function' ? schema(brand) : schema;
 }

@@ -4,7 +4,7 @@ type Json = Record<string, unknown>;
 
 /** Collects the named schemas of a document, so that each is written once and referred to. */
 export class Components {
-  readonly #found = new Map<string, unknown>();
+  readonly #schemas = new Map<string, unknown>();
 
   /**
    * @param prefix the start of a reference
@@ -22,7 +22,7 @@ export class Components {
 
   /** All referenced schemas, by name. */
   all(): Json {
-    return Object.fromEntries([...this.#found].sort(([a], [b]) => (a < b ? -1 : 1)));
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   #convert(value: unknown): unknown {
@@ -30,10 +30,10 @@ export class Components {
     if (typeof value !== 'object' || value === null) return value;
     const name = componentName(value);
     if (name === undefined) return this.#inner(value);
-    if (!this.#found.has(name)) {
+    if (!this.#schemas.has(name)) {
       // The name is entered first, so that a schema may contain itself.
-      this.#found.set(name, null);
-      this.#found.set(name, this.#inner(value));
+      this.#schemas.set(name, null);
+      this.#schemas.set(name, this.#inner(value));
     }
     return { $ref: `${this.prefix}${name}` };
   }

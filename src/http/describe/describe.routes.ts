@@ -48,7 +48,7 @@ const style = `.swagger-ui .info .title small { background: #5a6170; }
 `;
 
 /** Files of the plugin itself. */
-const own: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
+const ownFiles: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
 
 /** Allows nothing from other origins, no inline scripts and no frames. The style sheet contains its pictures as `data:`. */
 const pageHeaders = {
@@ -118,7 +118,7 @@ const asset = defineRoute({
   async handle({ params }) {
     const type = Object.hasOwn(assets, params.name) ? assets[params.name] : undefined;
     if (type === undefined) throw new NotFoundError(`There is no file ${params.name} here.`);
-    const bytes = own[params.name] ?? (await readSwaggerFile(params.name));
+    const bytes = ownFiles[params.name] ?? (await readSwaggerFile(params.name));
     return Reply.content(bytes, type, { headers: { 'Cache-Control': 'public, max-age=86400' } });
   },
 });

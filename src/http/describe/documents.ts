@@ -20,18 +20,18 @@ export class ApiDocuments {
     this.#swagger2 ??= JSON.stringify(swagger2(this.routes, this.info));
     const { host, protocol } = new URL(origin);
     const schemes = [protocol === 'https:' ? 'https' : 'http'];
-    return joined({ swagger: '2.0', host, schemes, basePath: root }, this.#swagger2);
+    return prependMembers({ swagger: '2.0', host, schemes, basePath: root }, this.#swagger2);
   }
 
   /** @param root path of the API, as the client reached it. */
   openApi3(root: string): string {
     this.#openApi3 ??= JSON.stringify(openApi3(this.routes, this.info));
     // The address has no origin, because a server behind a proxy does not know under which one it is reached.
-    return joined({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
+    return prependMembers({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
   }
 }
 
-/** The JSON text of an object with these members, and those of a long JSON text. */
-function joined(members: Readonly<Record<string, unknown>>, text: string): string {
+/** Puts members before the members of the object in a long JSON text. */
+function prependMembers(members: Readonly<Record<string, unknown>>, text: string): string {
   return `${JSON.stringify(members).slice(0, -1)},${text.slice(1)}`;
 }

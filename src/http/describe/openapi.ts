@@ -88,7 +88,7 @@ function errorStatuses(route: RouteOutline): Map<string, string> {
   return new Map(
     [...statuses]
       .sort(([a], [b]) => Number(a) - Number(b))
-      .map(([status, found]) => [status, `${STATUS_CODES[status] ?? 'Error'}: ${[...found].join(', ')}.`]),
+      .map(([status, codeNames]) => [status, `${STATUS_CODES[status] ?? 'Error'}: ${[...codeNames].join(', ')}.`]),
   );
 }
 
@@ -139,8 +139,8 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
       operationId: operationId(route),
       produces: successTypes(route),
       parameters: [
-        ...entries(route.params).map(([name, { schema }]) => ({ name, in: 'path', required: true, ...flat(schema) })),
-        ...entries(route.query).map(([name, { schema, required }]) => ({ name, in: 'query', required, ...flat(schema) })),
+        ...entries(route.params).map(([name, { schema }]) => ({ name, in: 'path', required: true, ...flatSchema(schema) })),
+        ...entries(route.query).map(([name, { schema, required }]) => ({ name, in: 'query', required, ...flatSchema(schema) })),
         ...(body === null
           ? []
           : [{ name: 'body', in: 'body', required: !bodyIsOptional(route), schema: components.refer(body.schema) }]),
@@ -160,7 +160,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   }
   return {
     info: { title: info.title, version: info.version, license },
-    paths: sorted(paths),
+    paths: sortMembers(paths),
     definitions: components.all(),
     securityDefinitions: {
       token: { type: 'apiKey', in: 'header', name: info.headerName },
@@ -173,7 +173,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
  * In Swagger 2.0 the members of a parameter's schema are members of the parameter, it is never an object, and its limits are
  * integers.
  */
-function flat({ type, ...schema }: Parameter<unknown>['schema']): Json {
+function flatSchema({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
   const integers = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
   return { ...Object.fromEntries(integers), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
@@ -198,7 +198,7 @@ function security(route: RouteOutline): Json[] {
   return route.access === 'public' ? [{}, ...schemes] : schemes;
 }
 
-function sorted<T>(members: Record<string, T>): Record<string, T> {
+function sortMembers<T>(members: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -223,8 +223,8 @@ function typedEnum({ enum: values, ...schema }: Json): Json {
   if (schema.type !== undefined) return { ...schema, enum: values };
   const types = [...new Set(values.map((value: unknown) => (value === null ? 'null' : typeof value)))];
   const alternatives = types.map((type): Json => {
-    const some = values.filter((value: unknown) => typeof value === type);
-    return type === 'null' || (type === 'boolean' && some.length === 2) ? { type } : { type, enum: some };
+    const valuesOfType = values.filter((value: unknown) => typeof value === type);
+    return type === 'null' || (type === 'boolean' && valuesOfType.length === 2) ? { type } : { type, enum: valuesOfType };
   });
   return alternatives.length === 1 ? { ...schema, ...alternatives[0] } : { ...schema, anyOf: alternatives };
 }
@@ -274,7 +274,7 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   }
   return {
     info: { title: info.title, version: info.version, license },
-    paths: sorted(paths),
+    paths: sortMembers(paths),
     components: {
       schemas: components.all(),
       securitySchemes: {

@@ -58,7 +58,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       request.method = method;
       beginInTurn(
         () =>
-          void underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next)),
+          void underRequestId(request, response, () => new RouteCall(matched, surroundings, request, response).run().catch(next)),
       );
       return;
     }
@@ -72,7 +72,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
   };
 }
 
-/** Answer headers that scripts of other origins can read: those that IIIF and Zarr clients need. */
+/** Response headers that scripts of other origins can read, because IIIF and Zarr clients need them. */
 const exposedHeaders = [
   'Link',
   'ETag',
@@ -112,20 +112,20 @@ function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response
 
 /** Adds names to a list header, which the host may already have set. */
 function addToList(response: Response, header: string, names: readonly string[]): void {
-  const present = String(response.getHeader(header) ?? '')
+  const existing = String(response.getHeader(header) ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  const presentNames = new Set(present.map((name) => name.toLowerCase()));
-  response.setHeader(header, [...present, ...names.filter((name) => !presentNames.has(name.toLowerCase()))].join(', '));
+  const existingNames = new Set(existing.map((name) => name.toLowerCase()));
+  response.setHeader(header, [...existing, ...names.filter((name) => !existingNames.has(name.toLowerCase()))].join(', '));
 }
 
 /** The intended method, which is in a header behind proxies that only pass `GET` and `POST`. */
 function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
   const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
-  const named = typeof header === 'string' ? header.toUpperCase() : '';
-  return overriding.includes(named) ? named : request.method;
+  const override = typeof header === 'string' ? header.toUpperCase() : '';
+  return overriding.includes(override) ? override : request.method;
 }
 
 /**
@@ -141,7 +141,7 @@ interface Surroundings<C> {
 }
 
 /** Handles one request to a route, from its token to the end of its response. */
-class Answering<C> {
+class RouteCall<C> {
   #anonymous = true;
   #isSending = false;
   #permitted: (() => Promise<unknown>) | undefined;
@@ -213,16 +213,16 @@ class Answering<C> {
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const found = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
+    const verifiedToken = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
-    const verified = found?.caller ?? null;
+    const verified = verifiedToken?.caller ?? null;
     this.#requireOpen(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, decodeParameters(this.matched.params), route);
     const query = parseParameters(route.query ?? {}, sent, route);
-    return new ParsedRequest({ params, query, sent, sender, found, request, response }, verified, caller);
+    return new ParsedRequest({ params, query, sent, sender, verifiedToken, request, response }, verified, caller);
   }
 
   /** @throws LargeImageError if the caller holds a link, and the route is not one of those that the page of an image needs. */
@@ -235,12 +235,12 @@ class Answering<C> {
   async #check(parsed: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = parsed;
-    const now = token === null ? null : await options.authenticate(token, parsed.address);
-    const admitted = admit(now, route.access, route.scope);
-    if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
+    const current = token === null ? null : await options.authenticate(token, parsed.address);
+    const admitted = admit(current, route.access, route.scope);
+    if (current?.id !== verified?.id || current?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
-    await route.authorize?.(parsed.by(now, admitted), options.context);
+    await route.authorize?.(parsed.by(current, admitted), options.context);
     await this.#permitted?.();
   }
 

@@ -9,13 +9,13 @@ export interface OpenRequest {
 }
 
 /** Time between two checks of a request, in milliseconds. */
-const checkedForMs = 1000;
+const checkIntervalMs = 1000;
 const sweepMs = 250;
 /** How long a request can continue while it cannot be checked, for example while the database is down. */
-const unansweredMs = 30_000;
+const maxUndecidedMs = 30_000;
 
 /** Errors after which it is unknown whether the request can continue. */
-const noAnswers: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
+const undecidedErrors: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
 const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
 
 interface Entry {
@@ -23,7 +23,7 @@ interface Entry {
   /** Time of the last check, and of the last check with a response. */
   checkedAt: number;
   answeredAt: number;
-  isChecked: boolean;
+  isBeingChecked: boolean;
 }
 
 /**
@@ -37,7 +37,7 @@ export class OpenRequests {
   /** Watches a request until the returned function is called. */
   watch(request: OpenRequest): () => void {
     const now = performance.now();
-    const entry: Entry = { request, checkedAt: now, answeredAt: now, isChecked: false };
+    const entry: Entry = { request, checkedAt: now, answeredAt: now, isBeingChecked: false };
     this.#entries.add(entry);
     this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref();
     return () => {
@@ -50,14 +50,15 @@ export class OpenRequests {
 
   #sweep(): void {
     const now = performance.now();
-    for (const entry of this.#entries) if (!entry.isChecked && now - entry.checkedAt >= checkedForMs) void this.#check(entry);
+    for (const entry of this.#entries)
+      if (!entry.isBeingChecked && now - entry.checkedAt >= checkIntervalMs) void this.#check(entry);
   }
 
   async #check(entry: Entry): Promise<void> {
-    entry.isChecked = true;
+    entry.isBeingChecked = true;
     entry.checkedAt = performance.now();
     const reason = await refusalOf(entry);
-    entry.isChecked = false;
+    entry.isBeingChecked = false;
     if (reason === null || !this.#entries.delete(entry)) return;
     entry.request.end(reason);
   }
@@ -67,8 +68,8 @@ async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
   try {
     await entry.request.check();
   } catch (error) {
-    if (!(error instanceof LargeImageError) || noAnswers.includes(error.code)) {
-      const isLong = performance.now() - entry.answeredAt > unansweredMs;
+    if (!(error instanceof LargeImageError) || undecidedErrors.includes(error.code)) {
+      const isLong = performance.now() - entry.answeredAt > maxUndecidedMs;
       return isLong ? new LargeImageError('unavailable', 'Permissions could not be checked.', { cause: error }) : null;
     }
     if (refusals.includes(error.code)) return error;
