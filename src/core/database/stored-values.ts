@@ -11,16 +11,16 @@ export function hasTooManyValues(value: unknown): boolean {
 
 /** Subtracts the number of values in a value from `left`; the result is below 0 as soon as there are too many. */
 function countDown(value: unknown, left: number): number {
-  let rest = left - 1;
-  if (typeof value !== 'object' || value === null || rest < 0) return rest;
+  let remaining = left - 1;
+  if (typeof value !== 'object' || value === null || remaining < 0) return remaining;
   if (Array.isArray(value)) {
-    if (value.length > rest) return -1;
-    for (let i = 0; i < value.length && rest >= 0; i += 1) rest = countDown(value[i], rest);
-    return rest;
+    if (value.length > remaining) return -1;
+    for (let i = 0; i < value.length && remaining >= 0; i += 1) remaining = countDown(value[i], remaining);
+    return remaining;
   }
   for (const name in value) {
-    rest = countDown((value as Record<string, unknown>)[name], rest);
-    if (rest < 0) break;
+    remaining = countDown((value as Record<string, unknown>)[name], remaining);
+    if (remaining < 0) break;
   }
-  return rest;
+  return remaining;
 }

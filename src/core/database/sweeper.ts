@@ -7,7 +7,7 @@ import type { ScheduleModel } from './schedule.js';
 
 /** Options of a {@link Sweep}. */
 interface SweepOptions {
-  /** Whether everything is checked. Otherwise only records that name a process that has ended. */
+  /** Whether everything is checked, or only records that name a process that has ended. */
   full: boolean;
   signal: AbortSignal;
 }
@@ -40,7 +40,7 @@ const checkMs = 3000;
 /** Time between two full sweeps of all processes together, in milliseconds. */
 const fullMs = 24 * 60 * 60 * 1000;
 /** Interval in milliseconds at which each process records that it is alive, and checks whether the full sweep is due. */
-const askMs = 60 * 60 * 1000;
+const recordAliveMs = 60 * 60 * 1000;
 /** A process that has been silent for this long counts as ended, on whatever machine it was. */
 const silentMs = fullMs;
 
@@ -51,9 +51,9 @@ export class Sweeper {
   readonly #id = `${processName()}:${randomUUID()}`;
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  #askedAt = -Infinity;
+  #recordedAt = -Infinity;
   /** A sweep that must be repeated because the database was unreachable: whether it was a full one. */
-  #owed: boolean | null = null;
+  #pendingSweep: boolean | null = null;
   #running: Promise<void> | null = null;
 
   constructor(private readonly options: SweeperOptions) {
@@ -67,9 +67,9 @@ export class Sweeper {
   }
 
   async #start(): Promise<void> {
-    this.#owed = this.options.fullAtStart;
+    this.#pendingSweep = this.options.fullAtStart;
     await this.#forgetEnded();
-    await this.#ask();
+    await this.#recordAlive();
     await this.#sweep('start', this.options.fullAtStart);
   }
 
@@ -83,34 +83,34 @@ export class Sweeper {
 
   async #check(): Promise<void> {
     if (await this.#forgetEnded()) await this.#sweep('process', false);
-    if (this.#owed !== null) await this.#sweep('again', this.#owed);
-    if (performance.now() - this.#askedAt >= askMs && (await this.#ask())) await this.#sweep('daily', true);
+    if (this.#pendingSweep !== null) await this.#sweep('again', this.#pendingSweep);
+    if (performance.now() - this.#recordedAt >= recordAliveMs && (await this.#recordAlive())) await this.#sweep('daily', true);
   }
 
   /** Records that this process is alive. @returns whether the daily sweep is due and this process has claimed it. */
-  async #ask(): Promise<boolean> {
+  async #recordAlive(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
-    this.#askedAt = performance.now();
+    this.#recordedAt = performance.now();
     return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
   }
 
   /** Removes the records of processes that have ended without removing them. @returns whether this process was the first to remove one. */
   async #forgetEnded(): Promise<boolean> {
     const silent = new Date(Date.now() - silentMs);
-    let any = false;
+    let hasRemoved = false;
     for (const { _id, at } of await this.#processes.find({}).toArray()) {
       if (!hasEnded(_id) && at >= silent) continue;
-      any = (await this.#processes.deleteOne({ _id })).deletedCount > 0 || any;
+      hasRemoved = (await this.#processes.deleteOne({ _id })).deletedCount > 0 || hasRemoved;
     }
-    return any;
+    return hasRemoved;
   }
 
   async #sweep(why: 'start' | 'process' | 'daily' | 'again', full: boolean): Promise<void> {
     const { sweeps, logger } = this.options;
     const { signal } = this.#closing;
     const removed: Record<string, number> = {};
-    const isFull = full || this.#owed === true;
-    this.#owed = null;
+    const isFull = full || this.#pendingSweep === true;
+    this.#pendingSweep = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
       // The other sweeps are done even if this one fails.
@@ -119,7 +119,7 @@ export class Sweeper {
           removed[kind] = (removed[kind] ?? 0) + count;
         }
       });
-      if (!isTried) this.#owed = isFull;
+      if (!isTried) this.#pendingSweep = isFull;
     }
     signal.throwIfAborted();
     logger.info({ why, full: isFull, removed }, 'Sweep:Done');

@@ -31,7 +31,7 @@ export class FolderContents {
    * The file with this name in a folder. It belongs to the item of that name, and is its file of that name or its only one; `null`
    * if there is none.
    *
-   * @param itemName name of the item, if it differs from that of the file
+   * @param itemName name of the item, if it differs from the name of the file
    */
   async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
     const { items, files, fields, itemOf, fileOf } = this.parts;
@@ -42,8 +42,8 @@ export class FolderContents {
     for (const doc of await readInSlices<StoredDocument>(query.lean())) {
       const item = itemOf(doc);
       const itemFilter = { [fields.file.itemId]: doc._id };
-      const named = await files.findOne({ ...itemFilter, [fields.file.name]: name }).lean<StoredDocument>();
-      if (named !== null) return { file: fileOf(named), item };
+      const fileDoc = await files.findOne({ ...itemFilter, [fields.file.name]: name }).lean<StoredDocument>();
+      if (fileDoc !== null) return { file: fileOf(fileDoc), item };
       if (itemName !== name) continue;
       const [only, other] = await files.find(itemFilter).limit(2).lean<StoredDocument[]>();
       if (only !== undefined && other === undefined) return { file: fileOf(only), item };
@@ -52,21 +52,21 @@ export class FolderContents {
   }
 
   /** The names of the files of all items directly in a folder, except one item; at most `limit` of them. */
-  async namesIn(folder: FolderRecord, but: ItemRecord, limit: number): Promise<string[]> {
+  async namesIn(folder: FolderRecord, excluded: ItemRecord, limit: number): Promise<string[]> {
     const { items, files, fields } = this.parts;
     const docs = await items
-      .find({ [fields.item.folderId]: folder.doc._id, _id: { $ne: but.doc._id } }, { _id: 1 })
+      .find({ [fields.item.folderId]: folder.doc._id, _id: { $ne: excluded.doc._id } }, { _id: 1 })
       .sort({ _id: 1 })
       .limit(limit)
       .lean<StoredDocument[]>();
-    const found: string[] = [];
-    for (const some of batches(docs)) {
-      const query = files.find({ [fields.file.itemId]: { $in: some.map(({ _id }) => _id) } }, { [fields.file.name]: 1 });
-      const named = await query.limit(limit - found.length).lean<StoredDocument[]>();
-      for (const doc of named) found.push(String(doc[fields.file.name]));
-      if (found.length >= limit) break;
+    const names: string[] = [];
+    for (const batch of batches(docs)) {
+      const query = files.find({ [fields.file.itemId]: { $in: batch.map(({ _id }) => _id) } }, { [fields.file.name]: 1 });
+      const fileDocs = await query.limit(limit - names.length).lean<StoredDocument[]>();
+      for (const doc of fileDocs) names.push(String(doc[fields.file.name]));
+      if (names.length >= limit) break;
     }
-    return found;
+    return names;
   }
 
   /**
@@ -75,7 +75,7 @@ export class FolderContents {
    */
   async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;
-    const found = new Map([['', folder]]);
+    const folderByPath = new Map([['', folder]]);
     let level = new Map([[folder.id, { path: '', folder }]]);
     while (level.size > 0) {
       const next: typeof level = new Map();
@@ -92,38 +92,38 @@ export class FolderContents {
           const parent = level.get(child.parentId ?? '');
           if (parent === undefined) continue;
           const path = parent.path === '' ? child.name : `${parent.path}/${child.name}`;
-          if (!found.has(path)) found.set(path, child);
+          if (!folderByPath.has(path)) folderByPath.set(path, child);
           next.set(child.id, { path, folder: child });
-          if (found.size > limit) return null;
+          if (folderByPath.size > limit) return null;
         }
       }
       level = next;
     }
-    return found;
+    return folderByPath;
   }
 
   /** The folders from one up to the top, at most `limit`. */
   async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
     const { folders, folderOf } = this.parts;
-    const found: FolderRecord[] = [];
+    const ancestors: FolderRecord[] = [];
     let id: string | null = folderId;
-    while (id !== null && id !== '' && found.length < limit && !found.some((known) => known.id === id)) {
+    while (id !== null && id !== '' && ancestors.length < limit && !ancestors.some((known) => known.id === id)) {
       const doc: StoredDocument | null = await folders.findById(id).lean<StoredDocument>();
       if (doc === null) break;
       const folder = folderOf(doc);
-      found.push(folder);
+      ancestors.push(folder);
       id = folder.parentId;
     }
-    return found;
+    return ancestors;
   }
 
   /** Filters folders by a condition on the model. */
   async among(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
-    const fitting = new Set<string>();
-    for (const some of batches(ids)) {
-      const query = this.parts.folders.find({ $and: [{ _id: { $in: [...some] } }, filter] }, { _id: 1 });
-      for (const { _id } of await query.lean<StoredDocument[]>()) fitting.add(idText(_id));
+    const matching = new Set<string>();
+    for (const batch of batches(ids)) {
+      const query = this.parts.folders.find({ $and: [{ _id: { $in: [...batch] } }, filter] }, { _id: 1 });
+      for (const { _id } of await query.lean<StoredDocument[]>()) matching.add(idText(_id));
     }
-    return fitting;
+    return matching;
   }
 }

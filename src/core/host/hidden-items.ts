@@ -31,28 +31,28 @@ export class HiddenItems {
   /** Records and marks items as hidden. Can be repeated. */
   async hide(items: readonly StoredDocument[]): Promise<void> {
     const since = new Date();
-    for (const some of batches(items)) {
+    for (const batch of batches(items)) {
       await this.#hidden.bulkWrite(
-        some.map(({ _id: itemId }) => {
+        batch.map(({ _id: itemId }) => {
           const _id = idText(itemId);
           return { replaceOne: { filter: { _id }, replacement: { itemId, since }, upsert: true } };
         }),
       );
-      await this.#mark(some, { $set: { [hiddenField]: true } });
+      await this.#mark(batch, { $set: { [hiddenField]: true } });
     }
   }
 
   /** Undoes {@link hide}. Can be repeated. */
   async show(items: readonly StoredDocument[]): Promise<void> {
-    for (const some of batches(items)) {
-      await this.#mark(some, { $unset: { [hiddenField]: 1 } });
-      await this.#hidden.deleteMany({ _id: { $in: some.map(({ _id }) => idText(_id)) } });
+    for (const batch of batches(items)) {
+      await this.#mark(batch, { $unset: { [hiddenField]: 1 } });
+      await this.#hidden.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
     }
   }
 
   /** Forgets items that no longer exist. */
   async forget(items: readonly StoredDocument[]): Promise<void> {
-    for (const some of batches(items)) await this.#hidden.deleteMany({ _id: { $in: some.map(({ _id }) => idText(_id)) } });
+    for (const batch of batches(items)) await this.#hidden.deleteMany({ _id: { $in: batch.map(({ _id }) => idText(_id)) } });
   }
 
   /** Whether the host has hidden an item. */
@@ -62,15 +62,15 @@ export class HiddenItems {
 
   /** The ids of all hidden items as the host stores them, as many as fit into one query at a time. */
   async *ids(): AsyncGenerator<unknown[]> {
-    const found = this.#hidden.find({}, { projection: { itemId: 1 } });
-    for await (const some of inParts(found, idsPerQuery)) yield some.map(({ itemId }) => itemId);
+    const cursor = this.#hidden.find({}, { projection: { itemId: 1 } });
+    for await (const batch of inParts(cursor, idsPerQuery)) yield batch.map(({ itemId }) => itemId);
   }
 
   /** The items among these that the host has hidden. */
   async among(ids: readonly string[]): Promise<Set<string>> {
     const hidden = new Set<string>();
-    for (const some of batches(ids)) {
-      for (const { _id } of await this.#hidden.find({ _id: { $in: [...some] } }).toArray()) hidden.add(_id);
+    for (const batch of batches(ids)) {
+      for (const { _id } of await this.#hidden.find({ _id: { $in: [...batch] } }).toArray()) hidden.add(_id);
     }
     return hidden;
   }

@@ -33,9 +33,9 @@ async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDo
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
   const docs = await readInSlices<StoredDocument>(model.find({ _id: { $in: [...new Set(ids)] } }).lean());
-  const found = new Map(docs.map((doc) => [idText(doc._id), doc]));
+  const docById = new Map(docs.map((doc) => [idText(doc._id), doc]));
   return ids.map((id) => {
-    const doc = found.get(id) ?? found.get(id.toLowerCase());
+    const doc = docById.get(id) ?? docById.get(id.toLowerCase());
     return doc === undefined ? null : { ...doc };
   });
 }

@@ -218,8 +218,8 @@ export class LargeImageMarkers {
   async *unfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
-      const found = this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean();
-      const docs = await readInSlices<StoredDocument>(found);
+      const cursor = this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean();
+      const docs = await readInSlices<StoredDocument>(cursor);
       for (const doc of docs) yield this.#itemOf(doc);
       if (docs.length < unfinishedPerPage) return;
       after = docs.at(-1)!._id;

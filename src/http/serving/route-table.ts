@@ -37,14 +37,14 @@ export class RouteTable<V> {
   find(method: string, path: string): MatchedRoute<V> | null {
     // The router decodes paths before it compares them. Encoding `%` once more cancels that.
     const literal = path.includes('%') ? path.replaceAll('%', '%25') : path;
-    const found = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, literal);
-    return found === null ? null : { value: found.store as V, params: found.params as Record<string, string> };
+    const match = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, literal);
+    return match === null ? null : { value: match.store as V, params: match.params as Record<string, string> };
   }
 
   /** The methods for which a path has routes. */
   methodsOf(path: string): string[] {
-    const found: string[] = methods.filter((method) => this.find(method, path) !== null);
-    return found.includes('GET') ? ['HEAD', ...found] : found;
+    const match: string[] = methods.filter((method) => this.find(method, path) !== null);
+    return match.includes('GET') ? ['HEAD', ...match] : match;
   }
 }
 

@@ -37,7 +37,7 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
   }
   slot.router = router;
   const status = await answeredBefore(app, path, slot);
-  // Any other status, such as that of a guard that refuses requests without a token, does not show that real requests are answered there.
+  // Any other status, such as the status of a guard that refuses requests without a token, does not show that real requests are answered there.
   if (status === 200 || status === 404) {
     slot.router = null;
     throw new InvalidHostError(

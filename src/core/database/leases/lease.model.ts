@@ -63,10 +63,10 @@ export class LeaseModel {
   }
 
   async #areOwned(leases: readonly OwnedLease[]): Promise<boolean[]> {
-    const found = await this.#model
+    const docs = await this.#model
       .find({ _id: { $in: leases.map(({ id }) => id) } }, { owner: 1 })
       .lean<{ _id: string; owner: string }[]>();
-    const owners = new Map(found.map(({ _id, owner }) => [_id, owner]));
+    const owners = new Map(docs.map(({ _id, owner }) => [_id, owner]));
     return leases.map(({ id, owner }) => owners.get(id) === owner);
   }
 
@@ -83,8 +83,11 @@ export class LeaseModel {
 
   /** Takes a lease over from an owner that has ended. @returns false if the lease has changed since it was read. */
   async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
-    const { owner: former, beat } = seen;
-    const update = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
+    const { owner: previousOwner, beat } = seen;
+    const update = await this.#model.updateOne(
+      { _id: id, owner: previousOwner, beat },
+      { $set: { owner, beat: 0, at: new Date() } },
+    );
     return update.matchedCount > 0;
   }
 

@@ -81,18 +81,18 @@ export class Leases {
     while (!(await this.#model.insert(id, subject, owner))) {
       await pause(pollMs, undefined, signal === undefined ? {} : { signal });
       if ((await isDone?.()) === true) return null;
-      const seen = await this.#model.find(id);
-      if (seen === null) continue;
-      const isSilent = silence.isOver(`${seen.owner} ${seen.beat}`);
-      if (!isSilent && !this.#departed.has(seen.owner) && !hasEnded(seen.owner)) continue;
-      if (!(await this.#model.takeOver(id, seen, owner))) continue;
-      this.#departed.delete(seen.owner);
+      const current = await this.#model.find(id);
+      if (current === null) continue;
+      const isSilent = silence.isOver(`${current.owner} ${current.beat}`);
+      if (!isSilent && !this.#departed.has(current.owner) && !hasEnded(current.owner)) continue;
+      if (!(await this.#model.takeOver(id, current, owner))) continue;
+      this.#departed.delete(current.owner);
       break;
     }
-    return this.#taken(id, owner);
+    return this.#leaseOf(id, owner);
   }
 
-  #taken(id: string, owner: string): Lease {
+  #leaseOf(id: string, owner: string): Lease {
     const renew = () => this.#model.renew(id, owner);
     const renewal = new Renewal({ renew, everyMs: this.#leaseMs / 4, trustedMs: this.#leaseMs / 2 });
     return {
@@ -109,7 +109,7 @@ export class Leases {
 
   /** Revokes all leases about documents. Their owners notice at {@link Lease.release}. */
   async revoke(subjects: readonly string[]): Promise<void> {
-    for (const some of batches(subjects)) await this.#model.revoke(some);
+    for (const batch of batches(subjects)) await this.#model.revoke(batch);
   }
 
   /** Removes the leases of processes that have ended. @returns how many. */

@@ -5,15 +5,15 @@ import { hostname } from 'node:os';
 /** Machine or container, number of the process there, and start time of the process, because numbers are reused. */
 const namePattern = /^([0-9a-f]{12})-(\d+)-(\d+)(?![0-9a-z-])/;
 
-let own: string | null = null;
+let ownName: string | null = null;
 
 /**
  * Names this process in leases and temporary files, so that other processes can find out whether it has ended: see {@link
  * hasEnded}.
  */
 export function processName(): string {
-  own ??= `${numberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
-  return own;
+  ownName ??= `${numberSpace()}-${process.pid}-${processStart(process.pid)?.time ?? 0}`;
+  return ownName;
 }
 
 /**
