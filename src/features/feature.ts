@@ -19,7 +19,7 @@ export interface Feature<Needs, Offers> {
   /**
    * Makes the models and services of the feature, and subscribes it to events.
    *
-   * @param needs what features opened before offer.
+   * @param needs the offers of the features that were opened before.
    * @param onClose takes the steps that close the feature. They are also taken when opening it fails halfway.
    */
   open(needs: Needs, onClose: OnClose): Promise<OpenFeature<Offers>> | OpenFeature<Offers>;

@@ -54,7 +54,7 @@ interface MakeOptions {
 }
 
 /** Maximum number of images of several files whose parts are remembered. */
-const maxKnownParts = 10_000;
+const maxImagesWithParts = 10_000;
 /** How often an image is opened to find its parts, if they keep changing. */
 const maxInspections = 4;
 
@@ -65,7 +65,7 @@ export class Images {
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
   /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
-  readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxKnownParts));
+  readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxImagesWithParts));
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
@@ -99,10 +99,10 @@ export class Images {
   async showsAssociated(item: ItemRecord, caller: Caller | null): Promise<boolean> {
     const limits = limitsOf(caller);
     if (limits !== null) return limits.associated;
-    const needed = await this.options.settings.get('large_image.associated_images');
-    if (needed !== 'WRITE' && needed !== 'ADMIN') return true;
+    const requiredLevel = await this.options.settings.get('large_image.associated_images');
+    if (requiredLevel !== 'WRITE' && requiredLevel !== 'ADMIN') return true;
     try {
-      await this.options.items.load(item.id, needed === 'WRITE' ? 1 : 2, caller);
+      await this.options.items.load(item.id, requiredLevel === 'WRITE' ? 1 : 2, caller);
       return true;
     } catch (error) {
       if (error instanceof LargeImageError && error.code === 'access-denied') return false;
@@ -180,13 +180,13 @@ export class Images {
     { requester, queue }: MakeOptions,
   ): Promise<MadePicture> {
     const cached = this.options.tiles.get(key);
-    const found = cached instanceof Promise ? await cached : cached;
-    if (found !== undefined) return found;
+    const tile = cached instanceof Promise ? await cached : cached;
+    if (tile !== undefined) return tile;
     return this.#underWay.join(
       key,
       async (sharedSignal) => {
-        const waiting = { signal: sharedSignal, caller: callerName(requester.caller) };
-        const tile = await queue.run(() => make(sharedSignal), waiting);
+        const waitOptions = { signal: sharedSignal, caller: callerName(requester.caller) };
+        const tile = await queue.run(() => make(sharedSignal), waitOptions);
         // Nobody waits for the cache, which logs its own errors.
         if (!tile.corruptTiles) Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
@@ -199,7 +199,7 @@ export class Images {
    * Opens the large image of an item for one use; it stays open for the next one.
    *
    * @param signal of the caller; opening is aborted when nobody is waiting for it
-   * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced meanwhile
+   * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced while it was used
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.image), signal);
@@ -210,7 +210,7 @@ export class Images {
     return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
   }
 
-  /** Like {@link Images.use}, for callers that need both. */
+  /** Like {@link Images.use}, for callers that need the image both with and without styles. */
   useOpened<R>(
     item: ItemRecord,
     use: (open: Pick<OpenImage, 'image' | 'borrowed'>) => Promise<R> | R,
@@ -251,11 +251,11 @@ export class Images {
     use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
-    const own = sourceOf(item, file);
-    const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
+    const servedSource = sourceOf(item, file);
+    const isServed = servedSource !== undefined && (sourceName === undefined || sourceName === servedSource);
     const { name, icc, scale } = isServed ? await this.#states.of(item) : await this.#states.ofPart(file, sourceName);
     const open = (sharedSignal: AbortSignal) =>
-      this.#opener.open(file, { sourceName: sourceName ?? own, icc, scale, signal: sharedSignal });
+      this.#opener.open(file, { sourceName: sourceName ?? servedSource, icc, scale, signal: sharedSignal });
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 

@@ -49,14 +49,14 @@ export class SeriesMerge {
     items.forget(item.id);
     if (replaced === null) return;
     step('series:noted');
-    await this.#ofSeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#joinSeries(replaced, series));
+    await this.#ofSeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#mergeSeries(replaced, series));
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
-  async #joinSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
+  async #mergeSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
     const { dependants } = this.parts;
-    // Each process notes the series before it searches for others. So of two simultaneous ones at least one finds the other, and
-    // both choose the same oldest one.
+    // Each process notes the series before it searches for others. So of two simultaneous processes at least one finds the item
+    // of the other, and both choose the same oldest item.
     const [oldest, ...younger] = await dependants.ofSeries(item, series);
     if (oldest !== undefined) for (const each of younger) await this.#move(each, oldest);
     await dependants.settle(item);
@@ -66,8 +66,8 @@ export class SeriesMerge {
 
   async #seriesOf(item: ItemRecord, source: TileSourceDefinition): Promise<StoredSeries | null> {
     try {
-      const found = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
-      return found ? { dicomSeriesUID: found.series, dicomStudyUID: found.study } : null;
+      const series = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
+      return series ? { dicomSeriesUID: series.series, dicomStudyUID: series.study } : null;
     } catch (error) {
       if (error instanceof LargeImageError) return null;
       throw error;
@@ -80,11 +80,11 @@ export class SeriesMerge {
     const stored = item.doc.largeImage as Record<string, unknown>;
     if ((await records.markers.replace(item, { ...stored, mergedInto: target.doc._id })) === null) return;
     step('series:marked');
-    await this.#empty(item, target);
+    await this.#moveFiles(item, target);
     logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
   }
 
-  async #empty(item: ItemRecord, target: ItemRecord): Promise<void> {
+  async #moveFiles(item: ItemRecord, target: ItemRecord): Promise<void> {
     const { host, records, items } = this.parts;
     for (const file of await records.filesOfItem(item)) {
       if (host.files.move === undefined) await records.moveFile(file, target);
@@ -93,9 +93,9 @@ export class SeriesMerge {
     step('series:moved');
     items.forget(item.id);
     await this.#changeRevision(target.id);
-    const now = await records.findItem(item.id);
-    if (now === null) return;
-    await (host.removeItem === undefined ? records.deleteItem(now) : host.removeItem(now.doc));
+    const emptied = await records.findItem(item.id);
+    if (emptied === null) return;
+    await (host.removeItem === undefined ? records.deleteItem(emptied) : host.removeItem(emptied.doc));
   }
 
   /** Gives the image of an item a new state, because the item has got more files. */
@@ -115,12 +115,12 @@ export class SeriesMerge {
     let mergedItems = 0;
     for (const { item, into } of await this.parts.dependants.merging()) {
       if (into === null) {
-        mergedItems += await this.#joinSeries(item, item.doc.largeImage as StoredSeries);
+        mergedItems += await this.#mergeSeries(item, item.doc.largeImage as StoredSeries);
         continue;
       }
       const target = await records.findItem(into);
       if (target === null) continue;
-      await this.#empty(item, target);
+      await this.#moveFiles(item, target);
       mergedItems += 1;
     }
     return { mergedItems };

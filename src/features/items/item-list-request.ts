@@ -65,19 +65,19 @@ export function isFieldPath(path: string): boolean {
  * not allowed.
  */
 export function parseListText(text: string | undefined): ExtendedText | null {
-  let rest = text ?? '';
-  const recurse = rest.startsWith(recursePrefix);
-  if (recurse) rest = rest.slice(recursePrefix.length);
+  let remainingText = text ?? '';
+  const recurse = remainingText.startsWith(recursePrefix);
+  if (recurse) remainingText = remainingText.slice(recursePrefix.length);
   let passes: GroupPass[] = [];
-  const end = rest.startsWith(groupPrefix) ? rest.indexOf(':', groupPrefix.length) : -1;
+  const end = remainingText.startsWith(groupPrefix) ? remainingText.indexOf(':', groupPrefix.length) : -1;
   if (end >= 0) {
-    passes = parsePasses(rest.slice(groupPrefix.length, end));
-    rest = rest.slice(end + 1);
+    passes = parsePasses(remainingText.slice(groupPrefix.length, end));
+    remainingText = remainingText.slice(end + 1);
   }
-  const filter = rest.startsWith(filterPrefix) ? parseFilter(rest.slice(filterPrefix.length)) : null;
-  if (filter !== null) rest = '';
+  const filter = remainingText.startsWith(filterPrefix) ? parseFilter(remainingText.slice(filterPrefix.length)) : null;
+  if (filter !== null) remainingText = '';
   if (!recurse && passes.length === 0 && filter === null) return null;
-  return { recurse, passes, filter, words: rest };
+  return { recurse, passes, filter, words: remainingText };
 }
 
 function parsePasses(list: string): GroupPass[] {
@@ -178,22 +178,22 @@ export function parseSortOrder(sort: string, direction: 1 | -1): SortOrder {
 }
 
 function parseSortList(text: string): (readonly [string, 1 | -1])[] {
-  const wrong = (cause?: unknown) =>
+  const invalidSort = (cause?: unknown) =>
     new BadParameterError(`Parameter sort must be a field, or JSON such as [["name",1],["created",-1]]: ${text.slice(0, 200)}`, {
       cause,
     });
-  if (text.length > maxSortText) throw wrong();
+  if (text.length > maxSortText) throw invalidSort();
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw wrong(cause);
+    throw invalidSort(cause);
   }
-  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw wrong();
+  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw invalidSort();
   return parsed.map((entry: unknown) => {
-    if (!Array.isArray(entry) || entry.length !== 2) throw wrong();
+    if (!Array.isArray(entry) || entry.length !== 2) throw invalidSort();
     const [field, direction] = entry as unknown[];
-    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw wrong();
+    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw invalidSort();
     return [field, direction] as const;
   });
 }

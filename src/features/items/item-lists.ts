@@ -79,13 +79,13 @@ export class ItemLists {
   }
 
   async #countBefore(id: unknown, passes: readonly GroupPass[], conditions: Conditions, order: SortOrder): Promise<number> {
-    const { remaining } = await this.#thinnedOut(passes, conditions, order);
-    let before = 0;
+    const { remaining } = await this.#afterPasses(passes, conditions, order);
+    let countBefore = 0;
     for await (const { _id } of this.queries.each(conditions, [], order)) {
       if (idText(_id) === idText(id)) break;
-      if (remaining?.has(idText(_id)) ?? true) before++;
+      if (remaining?.has(idText(_id)) ?? true) countBefore++;
     }
-    return before;
+    return countBefore;
   }
 
   async #conditions(
@@ -94,22 +94,22 @@ export class ItemLists {
     caller: Caller | null,
     wordsFilter: (words: string) => Conditions,
   ): Promise<Conditions> {
-    const all: Conditions[] = [];
+    const conditions: Conditions[] = [];
     const { folder: folderOfItem, name: nameField } = this.queries.names.item;
     if (folderId !== undefined) {
       const folder = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
       if (search.recurse) {
         const below = await this.queries.descendants(folder);
         const readable = await this.queries.foldersAmong(below, await this.access.filter(caller, 'folder', 0));
-        all.push(amongMany(folderOfItem, [folder, ...readable]));
-      } else all.push({ [folderOfItem]: folder });
+        conditions.push(amongMany(folderOfItem, [folder, ...readable]));
+      } else conditions.push({ [folderOfItem]: folder });
     } else if (search.recurse || search.passes.length > 0) {
       throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');
-    } else all.push(await this.access.filter(caller, 'item', 0));
-    if (name !== undefined) all.push({ [nameField]: name });
-    if (search.filter !== null) all.push(search.filter);
-    if (search.words.trim() !== '') all.push(wordsFilter(search.words));
-    return { $and: all };
+    } else conditions.push(await this.access.filter(caller, 'item', 0));
+    if (name !== undefined) conditions.push({ [nameField]: name });
+    if (search.filter !== null) conditions.push(search.filter);
+    if (search.words.trim() !== '') conditions.push(wordsFilter(search.words));
+    return { $and: conditions };
   }
 
   async #grouped(
@@ -117,7 +117,7 @@ export class ItemLists {
     conditions: Conditions,
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
-    const { remaining, counted } = await this.#thinnedOut(passes, conditions, order);
+    const { remaining, countsByPass } = await this.#afterPasses(passes, conditions, order);
     // The remaining items, in the requested order.
     const ids: unknown[] = [];
     for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
@@ -125,7 +125,7 @@ export class ItemLists {
     const keys = passes.flatMap((pass) => pass.keys);
     const { meta } = this.queries.names.item;
     for (const document of documents) {
-      for (const { pass, counts } of counted) {
+      for (const { pass, counts } of countsByPass) {
         const numbers = counts.get(textOf(valueAt(document, pass.keys[0]!))) ?? [];
         for (const [index, { target }] of pass.counts.entries()) setAt(document, target, numbers[index] ?? 0);
       }
@@ -135,19 +135,19 @@ export class ItemLists {
   }
 
   /** Ids of the items that remain after all passes, or `null` for all items; and the counts. */
-  async #thinnedOut(
+  async #afterPasses(
     passes: readonly GroupPass[],
     conditions: Conditions,
     order: SortOrder,
-  ): Promise<{ remaining: ReadonlySet<string> | null; counted: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
+  ): Promise<{ remaining: ReadonlySet<string> | null; countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
     let remaining: ReadonlySet<string> | null = null;
-    const counted: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
+    const countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
     for (const pass of passes) {
-      const before: ReadonlySet<string> | null = remaining;
-      if (pass.counts.length > 0) counted.push({ pass, counts: await this.#count(pass, conditions, before) });
+      const previous: ReadonlySet<string> | null = remaining;
+      if (pass.counts.length > 0) countsByPass.push({ pass, counts: await this.#count(pass, conditions, previous) });
       for (const key of pass.keys) remaining = await this.#firstOfEach(key, conditions, order, remaining);
     }
-    return { remaining, counted };
+    return { remaining, countsByPass };
   }
 
   /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
@@ -157,19 +157,19 @@ export class ItemLists {
     order: SortOrder,
     among: ReadonlySet<string> | null,
   ): Promise<ReadonlySet<string>> {
-    const seen = new Set<string>();
-    const first = new Set<string>();
-    const having = { $and: [conditions, { [key]: { $exists: true } }] };
+    const seenValues = new Set<string>();
+    const firstIds = new Set<string>();
+    const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
     const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
-    for await (const document of this.queries.each(having, [key], byKey)) {
+    for await (const document of this.queries.each(hasKey, [key], byKey)) {
       const id = idText(document._id);
       if (among !== null && !among.has(id)) continue;
       const value = textOf(valueAt(document, key));
-      if (seen.has(value)) continue;
-      seen.add(value);
-      first.add(id);
+      if (seenValues.has(value)) continue;
+      seenValues.add(value);
+      firstIds.add(id);
     }
-    return first;
+    return firstIds;
   }
 
   /** For each value of the first key, how many distinct values each counted field has. */
@@ -181,8 +181,8 @@ export class ItemLists {
     const key = keys[0]!;
     const sources = counts.map(({ source }) => source);
     const distinct = new Map<string, Set<string>[]>();
-    const having = { $and: [conditions, { [key]: { $exists: true } }] };
-    for await (const document of this.queries.each(having, [key, ...sources], [['_id', 1]])) {
+    const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
+    for await (const document of this.queries.each(hasKey, [key, ...sources], [['_id', 1]])) {
       if (among !== null && !among.has(idText(document._id))) continue;
       const group = textOf(valueAt(document, key));
       const sets = distinct.get(group) ?? sources.map(() => new Set<string>());

@@ -40,7 +40,7 @@ export class ItemQueries {
   /** Ids of a folder's descendants, including those that the caller cannot read. */
   async descendants(folder: unknown): Promise<unknown[]> {
     const { parent } = this.names.folder;
-    const found: unknown[] = [];
+    const descendants: unknown[] = [];
     const seen = new Set([idText(folder)]);
     let frontier = [folder];
     while (frontier.length > 0) {
@@ -48,15 +48,15 @@ export class ItemQueries {
       // A folder may be moved below its own descendant in the meantime, which must not make this endless.
       frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
       for (const id of frontier) seen.add(idText(id));
-      for (const id of frontier) found.push(id);
+      for (const id of frontier) descendants.push(id);
     }
-    return found;
+    return descendants;
   }
 
   /** Filters folders by a condition. */
   async foldersAmong(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
-    const found = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
-    return found.map(({ _id }) => _id);
+    const folders = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
+    return folders.map(({ _id }) => _id);
   }
 
   /** One page of the matching items, and their total number. `limit` 0: all. */
@@ -78,9 +78,9 @@ export class ItemQueries {
   /** Some fields of the matching items, one by one. */
   async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
-    const found = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
+    const query = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
     try {
-      yield* eachInSlices<StoredDocument>(found.lean(), { batchSize });
+      yield* eachInSlices<StoredDocument>(query.lean(), { batchSize });
     } catch (error) {
       throw explain(error);
     }
@@ -96,8 +96,8 @@ export class ItemQueries {
   /** Documents of a model with metadata, by ascending id. */
   async *withMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
-    const some = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
-    yield* eachInSlices<StoredDocument>(model.find(some).sort({ _id: 1 }).lean(), { batchSize });
+    const hasMetadata = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
+    yield* eachInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
   }
 }
 

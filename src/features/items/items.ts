@@ -26,7 +26,7 @@ export class Items {
   /** By item, then by caller. */
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
-  /** By caller and image: how many parts of it they cannot read. */
+  /** By caller and image: how many parts of the image the caller cannot read. */
   readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
@@ -49,8 +49,8 @@ export class Items {
       verdicts = new FreshCache({ max: maxCallersPerItem, lifetimeMs: verdictLifetimeMs - itemLifetimeMs });
       this.#verdicts.set(id, verdicts);
     }
-    const found = verdicts.get(who, () => this.#judge(id, caller));
-    const { item, level: granted } = found instanceof Promise ? await found : found;
+    const verdict = verdicts.get(who, () => this.#judge(id, caller));
+    const { item, level: granted } = verdict instanceof Promise ? await verdict : verdict;
     return this.#admit(item, granted, level, caller);
   }
 
@@ -76,7 +76,7 @@ export class Items {
   }
 
   /**
-   * Checks that the caller can read all items and folders that an image consists of. The verdict is cached like others.
+   * Checks that the caller can read all items and folders that an image consists of. The verdict is cached.
    *
    * @param name equal for images with the same parts.
    * @throws AccessDeniedError if the caller cannot read a part, or it no longer exists.
@@ -89,8 +89,8 @@ export class Items {
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
     const who = `u${caller?.id ?? ''}`;
-    const found = this.#parts.get(`${who} ${name}`, () => this.#judgeParts(parts, caller));
-    const { hidden } = found instanceof Promise ? await found : found;
+    const verdict = this.#parts.get(`${who} ${name}`, () => this.#judgeParts(parts, caller));
+    const { hidden } = verdict instanceof Promise ? await verdict : verdict;
     if (hidden === 0) return;
     const subject = `${hidden} of the items and folders that the image of item ${image.id} is made of`;
     throw new LevelDeniedError(0, subject, caller?.id);
@@ -129,9 +129,9 @@ export class Items {
   /** Filters items to those that the caller can read. */
   async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
-    const found = new Set<string>();
-    for (const some of batches(ids)) for (const id of await this.records.existingItems(some, filter)) found.add(id);
-    return found;
+    const readable = new Set<string>();
+    for (const batch of batches(ids)) for (const id of await this.records.existingItems(batch, filter)) readable.add(id);
+    return readable;
   }
 
   /** Filters folders to those that the caller can read. */
@@ -153,7 +153,7 @@ export class Items {
 
   #admit(item: ItemRecord, granted: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
     if (granted >= level) return item;
-    // The message names the folder, as existing clients expect, because permissions are those of the folder.
+    // The message names the folder, as existing clients expect, because an item has the permissions of its folder.
     throw item.folderId === '' ? denied(level, 'item', item.id, caller) : denied(level, 'folder', item.folderId, caller);
   }
 }

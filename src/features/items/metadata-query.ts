@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 
 const keyPrefix = 'key:';
 const maxPhrases = 50;
-/** Longest text of a search, in characters. */
+/** Maximum length of the text of a search, in characters. */
 const maxText = 16 * 1024;
 
 /**
@@ -22,8 +22,8 @@ export function parseMetadataQuery(text: string): MetadataQuery {
   const query = text.trim();
   if (keyPrefix.startsWith(query)) return 'unfinished';
   const words = splitQuery(query);
-  const named = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
-  const fields = [...new Set(named)];
+  const fieldNames = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
+  const fields = [...new Set(fieldNames)];
   const phrases = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
   if (phrases.length === 0) return 'empty';
   if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
@@ -81,8 +81,8 @@ function lastDigitUnit(phrase: string): number {
 /** Values of the named fields, or of all top-level fields. Lists are replaced by their entries. */
 function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
   if (typeof meta !== 'object' || meta === null) return [];
-  const found = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));
-  return found.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
+  const values = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));
+  return values.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
 }
 
 function atPath(value: unknown, path: readonly string[]): unknown[] {

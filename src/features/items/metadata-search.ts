@@ -62,15 +62,15 @@ export class MetadataSearch {
     }: Omit<MetadataSearchRequest, 'query' | 'types'> & { matches: (metadata: unknown) => boolean },
     caller: Caller | null,
   ): Promise<StoredDocument[]> {
-    const found: StoredDocument[] = [];
-    let passed = 0;
+    const results: StoredDocument[] = [];
+    let matchCount = 0;
     for await (const document of this.queries.withMetadata(type, await this.access.filter(caller, type, level))) {
       if (isSliceOver()) await nextSlice();
       if (!matches(document[this.queries.names[type].meta])) continue;
-      if (passed++ < offset) continue;
-      found.push(document);
-      if (limit > 0 && found.length >= limit) break;
+      if (matchCount++ < offset) continue;
+      results.push(document);
+      if (limit > 0 && results.length >= limit) break;
     }
-    return found;
+    return results;
   }
 }
