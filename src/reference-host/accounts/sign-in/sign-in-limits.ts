@@ -152,8 +152,8 @@ export class SignInLimits {
 
   /** @throws TooOftenError if a budget was exhausted a moment ago */
   #refuseExhausted(budget: Budget | null): void {
-    const retryAt = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
-    if (retryAt !== undefined) throw refusal(budget!, retryAt);
+    const exhaustedState = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
+    if (exhaustedState !== undefined) throw refusal(budget!, exhaustedState);
   }
 
   /** @throws TooOftenError if a budget is exhausted */

@@ -48,7 +48,7 @@ export class ContentHashes {
   }
 
   async #compareAll(): Promise<void> {
-    const { signal, use, onChanged: found, onFailure: failed } = this.options;
+    const { signal, use, onChanged, onFailure } = this.options;
     let changed = 0;
     try {
       while (this.#next.length > 0) {
@@ -65,9 +65,9 @@ export class ContentHashes {
         }
       }
     } catch (error) {
-      if (!signal.aborted) failed(error);
+      if (!signal.aborted) onFailure(error);
     }
-    if (changed > 0) found(changed);
+    if (changed > 0) onChanged(changed);
   }
 }
 

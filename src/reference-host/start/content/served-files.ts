@@ -350,11 +350,11 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   const marked = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
   for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
-  const wrong: Types.ObjectId[] = [];
+  const wronglyMarked: Types.ObjectId[] = [];
   for await (const id of inTurns(ids)) {
-    if (marked.has(id.toHexString()) === (since === null)) wrong.push(id);
+    if (marked.has(id.toHexString()) === (since === null)) wronglyMarked.push(id);
   }
-  for (const batch of batches(wrong)) {
+  for (const batch of batches(wronglyMarked)) {
     const _id = { $in: [...batch] };
     if (since === null) await models.item.updateMany({ _id }, { $unset: { fileMissing: 1 } });
     else await models.item.updateMany({ _id, fileMissing: null }, { $set: { fileMissing: since } });
