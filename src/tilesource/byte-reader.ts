@@ -12,8 +12,8 @@ class FileByteReader implements ByteReader {
   readonly #descriptor: number;
   #isClosed = false;
   readonly #name: string;
-  /** Number of running reads, before whose end the file is not closed. */
-  #reading = 0;
+  /** Number of running reads. The file is closed only after they have ended. */
+  #runningReads = 0;
   readonly #closing: (() => void)[] = [];
 
   constructor(descriptor: number, size: number, name: string) {
@@ -39,10 +39,11 @@ class FileByteReader implements ByteReader {
 
   /** Reads until the buffer is full or the file ends. @returns the number of bytes read. */
   async #fill(buffer: Buffer, offset: number): Promise<number> {
-    this.#reading += 1;
+    this.#runningReads += 1;
     try {
       let filled = 0;
-      // One read may deliver less than requested (after a signal, or from a network file system). Zero means that the file was truncated meanwhile.
+      // One read may deliver less than requested (after a signal, or from a network file system). Zero means that the file was
+      // truncated after it was opened.
       while (filled < buffer.length) {
         const count = await this.#readInto(buffer, filled, offset + filled);
         if (count === 0) break;
@@ -50,13 +51,13 @@ class FileByteReader implements ByteReader {
       }
       return filled;
     } finally {
-      this.#reading -= 1;
-      if (this.#reading === 0) for (const close of this.#closing.splice(0)) close();
+      this.#runningReads -= 1;
+      if (this.#runningReads === 0) for (const close of this.#closing.splice(0)) close();
     }
   }
 
   #readInto(buffer: Buffer, start: number, position: number): Promise<number> {
-    // The number may already belong to another file.
+    // The descriptor may already belong to another file.
     if (this.#isClosed) throw new FailedReadError(`The file ${this.#name} has been closed.`);
     return new Promise((resolve, reject) => {
       read(this.#descriptor, buffer, start, buffer.length - start, position, (error, count) => {
@@ -68,7 +69,7 @@ class FileByteReader implements ByteReader {
 
   async close(): Promise<void> {
     // If the file were closed during a read, its descriptor might already belong to another file.
-    if (this.#reading > 0) await new Promise<void>((resolve) => void this.#closing.push(resolve));
+    if (this.#runningReads > 0) await new Promise<void>((resolve) => void this.#closing.push(resolve));
     if (this.#isClosed) return;
     this.#isClosed = true;
     await closeDescriptor(this.#descriptor);

@@ -4,7 +4,7 @@ import { BadValueError } from '../errors.js';
 /** Red, green, blue and alpha, each 0 to 255. */
 export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** Names in addition to those of CSS. Unlike in CSS, `green` is pure green. */
+/** Color names that CSS does not have or defines differently: `green` is pure green here. */
 const shortNames: Readonly<Record<string, Rgba>> = {
   r: [255, 0, 0, 255],
   red: [255, 0, 0, 255],

@@ -11,7 +11,7 @@ const samplesAtOnce = 16_384;
  * Passes the samples of a raster as doubles, in runs of complete pixels, and in slices. The compiler makes faster code for one kind
  * of array than for many.
  */
-export async function inDoubles(
+export async function processAsDoubles(
   { data, bands }: Raster,
   work: (samples: Float64Array, firstPixel: number) => void,
 ): Promise<void> {

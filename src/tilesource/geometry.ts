@@ -107,14 +107,15 @@ export function preferredLevel(populated: readonly number[], level: number): num
 }
 
 /**
- * The coarsest level that is at least as fine as a rectangle of base-layer pixels scaled to a size; below 0 for very small sizes.
+ * The coarsest level that is at least as fine as the rectangle `base` of base-layer pixels when scaled to `output`; below 0 for
+ * very small outputs.
  */
 export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, base: Size, output: Size): number {
   const octaves = Math.log2(Math.min(output.width / base.width, output.height / base.height));
   return levels - 1 + Math.min(0, Math.ceil(roundedOctaves(octaves)));
 }
 
-/** Octaves without the error of logarithms. */
+/** Rounds octaves, to remove the rounding error of logarithms. */
 export function roundedOctaves(octaves: number): number {
   return Math.round(octaves * 1e4) / 1e4;
 }
@@ -122,8 +123,8 @@ export function roundedOctaves(octaves: number): number {
 /** Rounds to the nearest integer, and halves to the even one. */
 export function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
-  const rest = value - floor;
-  if (rest !== 0.5) return Math.round(value);
+  const fraction = value - floor;
+  if (fraction !== 0.5) return Math.round(value);
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
@@ -154,7 +155,10 @@ export function isPowerOfTwo(ratio: number, power: number): boolean {
   return Math.abs(Math.log2(ratio) - power) <= ratioTolerance;
 }
 
-/** Whether a side of a level is the side at full resolution, reduced by this power of two. Formats round it up, down or to the nearest pixel. */
+/**
+ * Whether a side of a level is the side at full resolution, reduced by this power of two. Formats round it up, down or to the
+ * nearest pixel.
+ */
 export function isReducedBy(power: number, full: number, side: number): boolean {
   return isPowerOfTwo(full / side, power) || Math.abs(full / 2 ** power - side) <= 1;
 }

@@ -41,36 +41,36 @@ import {
 import { tileFrames } from './render/tile-frames.js';
 import { zProjectionOf, zProjections } from './render/z-projection.js';
 
-/** Makes an image of an opened tile source. The caller closes the source. */
+/** Makes a large image from an opened tile source. The caller closes the source. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
-  return serve(source, options, new Renderer(source, options));
+  return createImage(source, options, new Renderer(source, options));
 }
 
-/** The image with the z parameters of requests: a request that has them is answered by the projection that they name. */
-function serve(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
-  const planes = servePlanes(source, options, renderer);
-  const overZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
-    servePlanes(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
+/** Adds the z parameters to the image: a request with them is answered from the projection over z planes that they define. */
+function createImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
+  const planes = createPlaneImage(source, options, renderer);
+  const imageOverZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
+    createPlaneImage(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
   );
-  const shownFor = (request: ZRequest): LargeImage => {
+  const imageFor = (request: ZRequest): LargeImage => {
     const projection = zProjectionOf(source.metadata, request);
-    return projection === null ? planes : overZ(projection);
+    return projection === null ? planes : imageOverZ(projection);
   };
   return {
     ...planes,
-    tile: async (request) => shownFor(request).tile(withoutZ(request)),
-    region: async (request) => shownFor(request).region(withoutZ(request)),
-    thumbnail: async (request) => shownFor(request).thumbnail(withoutZ(request)),
-    pixel: async (request) => shownFor(request).pixel(withoutZ(request)),
-    pixels: async (request, frameList) => shownFor(request).pixels(withoutZ(request), frameList),
-    histogram: async (request) => shownFor(request).histogram(withoutZ(request)),
-    tileFrames: async (request) => shownFor(request).tileFrames(withoutZ(request)),
-    dziTile: async (request) => shownFor(request).dziTile(withoutZ(request)),
+    tile: async (request) => imageFor(request).tile(withoutZ(request)),
+    region: async (request) => imageFor(request).region(withoutZ(request)),
+    thumbnail: async (request) => imageFor(request).thumbnail(withoutZ(request)),
+    pixel: async (request) => imageFor(request).pixel(withoutZ(request)),
+    pixels: async (request, frameList) => imageFor(request).pixels(withoutZ(request), frameList),
+    histogram: async (request) => imageFor(request).histogram(withoutZ(request)),
+    tileFrames: async (request) => imageFor(request).tileFrames(withoutZ(request)),
+    dziTile: async (request) => imageFor(request).dziTile(withoutZ(request)),
   };
 }
 
 /** The image plane by plane, for requests without z parameters. */
-function servePlanes(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
+function createPlaneImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const { metadata } = source;
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
@@ -134,9 +134,9 @@ function servePlanes(source: TileSource, options: LargeImageOptions, renderer: R
     associatedImage: (name, request) => renderAssociated(source, name, request, maxPixels),
 
     async associatedImageMetadata(name, { signal } = {}) {
-      const found = await source.readAssociatedImage?.(name, signal && { signal });
-      if (!found) return {};
-      const { raster, format } = found;
+      const associated = await source.readAssociatedImage?.(name, signal && { signal });
+      if (!associated) return {};
+      const { raster, format } = associated;
       return { sizeX: raster.width, sizeY: raster.height, mode: modeName(raster), ...(format !== undefined && { format }) };
     },
 
@@ -226,9 +226,9 @@ function projections(source: TileSource, options: LargeImageOptions, renderer: R
 function project(source: TileSource, options: LargeImageOptions, renderer: Renderer): Projected {
   const { source: projected, extent, bounds } = projectToWebMercator(source);
   const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
-  const own = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
-  const image = serve(projected, options, new Renderer(projected, options, renderer));
-  return { image, extent, metadata: { ...wireMetadata(projected.metadata), ...own } };
+  const sourceMembers = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
+  const image = createImage(projected, options, new Renderer(projected, options, renderer));
+  return { image, extent, metadata: { ...wireMetadata(projected.metadata), ...sourceMembers } };
 }
 
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
@@ -237,7 +237,7 @@ function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
 }
 
 /** Whether the stored bytes of a tile are the requested picture. */
-function answers(stored: EncodedImage, options: EncodingOptions): boolean {
+function isRequestedPicture(stored: EncodedImage, options: EncodingOptions): boolean {
   if (stored.encoding === 'PNG') return options.encoding === 'PNG';
   if (!hasDefaultQuality(options)) return false;
   return stored.encoding === options.encoding || (stored.encoding === 'JPEG' && options.encoding === 'JFIF');
@@ -273,12 +273,12 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   const appearance = { ...(await renderer.shownAs(request, frame, signal)), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const isPlain = !appearance.style && metadata.white === undefined;
-  const untouched = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
-  if (untouched && source.readStoredTile) {
+  const isUnchanged = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
+  if (isUnchanged && source.readStoredTile) {
     // Stored tiles are completely inside the image, so `edge` does not change them.
     const stored = await source.readStoredTile(address, signal && { signal });
     if (stored) {
-      const isUsable = answers(stored, options);
+      const isUsable = isRequestedPicture(stored, options);
       const bytes = isUsable ? stored.bytes : await transcode(stored, metadata.bandCount, options, signal);
       return { kind: 'bytes', bytes, type: options.type };
     }

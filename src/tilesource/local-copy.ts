@@ -8,28 +8,28 @@ import type { ByteReader, SourceInput } from './tile-source.js';
 
 /** Maximum number of bytes of an image that are copied to this machine for a library that only reads paths. */
 export const maxCopiedBytes = 4 * 2 ** 30;
-/** Maximum number of bytes of all such copies in one process. */
+/** Maximum total size of these copies in one process, in bytes. */
 const maxAllCopiedBytes = 16 * 2 ** 30;
-/** Bytes of one read. It is longer than what is cached, so that a copy displaces nothing in the cache. */
+/** Bytes per read. Reads of this length are not cached, so a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
 const busySeconds = 30;
 
-let copied = 0;
+let copiedBytes = 0;
 
 /** A file at a temporary path, for a library that reads paths. */
 export interface LocalFile {
   /** Number of copied bytes; 0 for a link. */
   bytes: number;
-  /** Returns the capacity that the copy takes. The caller removes the file. */
+  /** Frees the capacity that the copy takes. The caller removes the file. */
   release(): void;
 }
 
 /**
- * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. If it fails, it
- * leaves nothing.
+ * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. On failure,
+ * nothing is left at the path.
  *
  * @param maxBytes maximum number of bytes to copy, `maxCopiedBytes` if nothing of the image was copied before.
- * @throws TileSourceError if the file is larger than `most`; BusyError if copies of other images use up the capacity.
+ * @throws TileSourceError if the file is larger than `maxBytes`; BusyError if copies of other images use up the capacity.
  */
 export async function makeLocal(input: SourceInput, path: string, maxBytes: number, signal?: AbortSignal): Promise<LocalFile> {
   if (input.path !== null) {
@@ -44,14 +44,14 @@ export async function makeLocal(input: SourceInput, path: string, maxBytes: numb
         `${input.name} is not on this machine, and can only be read by path: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
       );
     }
-    if (copied + bytes > maxAllCopiedBytes) {
+    if (copiedBytes + bytes > maxAllCopiedBytes) {
       throw new BusyError('Too many images that are not on this machine are open. Try again later.', busySeconds);
     }
-    copied += bytes;
-    let isHeld = true;
+    copiedBytes += bytes;
+    let isCounted = true;
     const release = () => {
-      if (isHeld) copied -= bytes;
-      isHeld = false;
+      if (isCounted) copiedBytes -= bytes;
+      isCounted = false;
     };
     try {
       await pipeline(Readable.from(chunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {

@@ -49,19 +49,19 @@ const wireMetadataByImage = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
 /** Metadata of an image in the form of responses. It is made once, because there may be 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
-  return wireMetadataByImage.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
+  return wireMetadataByImage.get(image) ?? storeWireMetadata(image, wireFrames(image.frames ?? [], image.channels));
 }
 
 /** Prepares {@link wireMetadata} in slices. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   if (wireMetadataByImage.has(image)) return;
-  const making = describeFrames(image.frames ?? [], image.channels);
-  let next = making.next();
-  for (; next.done !== true; next = making.next()) if (isSliceOver()) await nextSlice();
-  remember(image, next.value);
+  const steps = describeFrames(image.frames ?? [], image.channels);
+  let next = steps.next();
+  for (; next.done !== true; next = steps.next()) if (isSliceOver()) await nextSlice();
+  storeWireMetadata(image, next.value);
 }
 
-function remember(image: ImageMetadata, frames: WireFrames): LargeImageMetadata {
+function storeWireMetadata(image: ImageMetadata, frames: WireFrames): LargeImageMetadata {
   const metadata = {
     levels: image.levels,
     sizeX: image.sizeX,
@@ -117,9 +117,9 @@ type WireFrames = Pick<LargeImageMetadata, 'frames' | 'IndexRange' | 'IndexStrid
 
 /** The members of the metadata that describe frames; empty for a single-frame image. */
 export function wireFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): WireFrames {
-  const making = describeFrames(frames, channels);
-  let next = making.next();
-  while (next.done !== true) next = making.next();
+  const steps = describeFrames(frames, channels);
+  let next = steps.next();
+  while (next.done !== true) next = steps.next();
   return next.value;
 }
 
@@ -154,13 +154,13 @@ function* numberFrames(frames: readonly FrameMetadata[], channels: readonly stri
   const memberOf = new Map<string, string>();
   const numbered: WireFrame[] = [];
   let index = -1;
-  let former: Readonly<Record<string, number>> | undefined;
+  let previous: Readonly<Record<string, number>> | undefined;
   for (const [number, frame] of frames.entries()) {
     if (number % framesAtOnce === 0) yield;
     const { axes } = frame;
     // A new set begins where an axis other than the channel advances, or where all axes return to their start.
-    if (former === undefined || !isSameSet(axes, former)) index += 1;
-    former = axes;
+    if (previous === undefined || !isSameSet(axes, previous)) index += 1;
+    previous = axes;
     const wire: WireFrame = { ...frame.extra, Frame: number, Index: index };
     for (const axis of Object.keys(axes)) {
       let member = memberOf.get(axis);
@@ -177,21 +177,20 @@ function* numberFrames(frames: readonly FrameMetadata[], channels: readonly stri
 }
 
 /** Whether a frame continues the set of the previous one: it is not the first frame, and only its channel differs. */
-function isSameSet(axes: Readonly<Record<string, number>>, former: Readonly<Record<string, number>>): boolean {
+function isSameSet(axes: Readonly<Record<string, number>>, previous: Readonly<Record<string, number>>): boolean {
   let isAtStart = true;
   for (const axis of Object.keys(axes)) {
     const value = axes[axis] as number;
     if (value !== 0) isAtStart = false;
-    if (axis !== 'C' && value !== (former[axis] ?? 0)) return false;
+    if (axis !== 'C' && value !== (previous[axis] ?? 0)) return false;
   }
   if (isAtStart) return false;
-  for (const axis of Object.keys(former)) if (axis !== 'C' && former[axis] !== 0 && axes[axis] === undefined) return false;
+  for (const axis of Object.keys(previous)) if (axis !== 'C' && previous[axis] !== 0 && axes[axis] === undefined) return false;
   return true;
 }
 
 /**
- * The number of frames that an axis or a number names, e.g. for `frameStride=c`: the range of the axis, 1 if the image does not use
- * it.
+ * Number of positions along an axis, e.g. for `frameStride=c`; 1 if the image does not use the axis.
  */
 export function axisRange(metadata: Pick<LargeImageMetadata, 'IndexRange'>, axis: string): number {
   return metadata.IndexRange?.[`Index${axis.toUpperCase()}`] ?? 1;

@@ -1,4 +1,7 @@
-/** Names of positions without blanks around them; `undefined` where there is none. Equal names get their numbers, so that they differ. */
+/**
+ * Trims the names of positions; a position without a name stays `undefined`. A name that occurs more than once is followed by the
+ * position's number, from 1.
+ */
 export function positionNames(names: readonly (string | undefined)[]): (string | undefined)[] {
   const trimmed = names.map((name) => name?.trim());
   const counts = new Map<string | undefined, number>();

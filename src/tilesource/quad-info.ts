@@ -66,9 +66,9 @@ const maxLaidOut = 500_000;
 /** Number of frames that are laid out between checks of the time. */
 const laidOutAtOnce = 1024;
 /** Maximum count, texture side and stride: far more than any graphics card or image has. */
-const largest = 2 ** 20;
+const maxNumber = 2 ** 20;
 
-function atLeast(value: number, minimum: number, name: string, maximum = largest): number {
+function checkedNumber(value: number, minimum: number, name: string, maximum = maxNumber): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
@@ -81,24 +81,24 @@ function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is stri
   return defaultAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
 }
 
-/** A number, or the range of an axis. @throws BadValueError for any other value. */
+/** The count that a value gives: a number, or an axis for its range. @throws BadValueError for any other value. */
 function count(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
-  return isAxis(metadata, value) ? axisRange(metadata, value) : numberOf(metadata, value, { minimum: 1, name });
+  return isAxis(metadata, value) ? axisRange(metadata, value) : parseNumber(metadata, value, { minimum: 1, name });
 }
 
-function numberOf(
+function parseNumber(
   metadata: LargeImageMetadata,
   value: CountOrAxis,
   { minimum, name }: { minimum: number; name: string },
 ): number {
   const number = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
-  if (Number.isSafeInteger(number) && number >= minimum && number <= largest) return number;
-  const own = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
-  const axes = [...new Set([...defaultAxes, ...own])].join(', ');
-  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${largest}, ${axes}.`);
+  if (Number.isSafeInteger(number) && number >= minimum && number <= maxNumber) return number;
+  const imageAxes = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
+  const axes = [...new Set([...defaultAxes, ...imageAxes])].join(', ');
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maxNumber}, ${axes}.`);
 }
 
-function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
+function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
   const { frameBase = 0 } = options;
   const frameStride = count(metadata, options.frameStride ?? 1, 'frameStride');
   const frameGroup = count(metadata, options.frameGroup ?? 1, 'frameGroup');
@@ -106,22 +106,22 @@ function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): Resolv
     options.frameGroupStride === 'auto'
       ? Math.max(1, Math.floor(frameGroup / frameStride))
       : count(metadata, options.frameGroupStride ?? 1, 'frameGroupStride');
-  const alignment = atLeast(options.alignment ?? 16, 1, 'alignment');
-  const maxTextureSize = atLeast(options.maxTextureSize ?? 8192, alignment, 'maxTextureSize');
+  const alignment = checkedNumber(options.alignment ?? 16, 1, 'alignment');
+  const maxTextureSize = checkedNumber(options.maxTextureSize ?? 8192, alignment, 'maxTextureSize');
   const maxFrameSize = options.maxFrameSize ?? null;
   return {
     format: options.format ?? defaultFormat,
     query: options.query ?? {},
-    frameBase: isAxis(metadata, frameBase) ? frameBase : numberOf(metadata, frameBase, { minimum: 0, name: 'frameBase' }),
+    frameBase: isAxis(metadata, frameBase) ? frameBase : parseNumber(metadata, frameBase, { minimum: 0, name: 'frameBase' }),
     frameStride,
     frameGroup,
-    frameGroupFactor: atLeast(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),
+    frameGroupFactor: checkedNumber(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),
     frameGroupStride,
     maxTextureSize,
-    maxTextures: atLeast(options.maxTextures ?? 1, 1, 'maxTextures'),
-    maxTotalTexturePixels: atLeast(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', largest ** 2),
+    maxTextures: checkedNumber(options.maxTextures ?? 1, 1, 'maxTextures'),
+    maxTotalTexturePixels: checkedNumber(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', maxNumber ** 2),
     alignment,
-    maxFrameSize: maxFrameSize === null ? null : atLeast(maxFrameSize, alignment, 'maxFrameSize'),
+    maxFrameSize: maxFrameSize === null ? null : checkedNumber(maxFrameSize, alignment, 'maxFrameSize'),
   };
 }
 
@@ -131,7 +131,7 @@ function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): Resolv
  * @throws BadValueError for options out of range.
  */
 export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): Promise<QuadInfo> {
-  const options = resolve(metadata, request);
+  const options = resolveOptions(metadata, request);
   const shown = { ...options };
   if (typeof options.frameBase === 'string') {
     const bases = axisRange(metadata, options.frameBase);
@@ -148,7 +148,7 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
     }
     return { metadata, options: shown, src };
   }
-  const frameBase = atLeast(options.frameBase, 0, 'frameBase');
+  const frameBase = checkedNumber(options.frameBase, 0, 'frameBase');
   return { metadata, options: shown, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
@@ -242,14 +242,14 @@ function texturesOf({ frames, total, grid, options }: Fit): Record<string, unkno
   const src: Record<string, unknown>[] = [];
   for (let first = 0; first < frames.length; first += grid.perTexture) {
     const list = frames.slice(first, first + grid.perTexture);
-    const all = list.length === total && list.every((frame, position) => frame === position);
+    const hasAllFrames = list.length === total && list.every((frame, position) => frame === position);
     src.push({
       framesAcross: grid.across,
       width: grid.cellWidth,
       height: grid.cellHeight,
       fill: 'corner:black',
       exact: false,
-      ...(!(all && total > 1) && { frameList: list }),
+      ...(!(hasAllFrames && total > 1) && { frameList: list }),
       ...options.format,
       ...options.query,
     });

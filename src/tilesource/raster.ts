@@ -57,12 +57,12 @@ export function fullValue(dtype: SampleType): number {
   return fullValues[dtype];
 }
 
-/** The least value of samples, which means black or transparent. */
+/** The smallest value of samples, which means black or transparent. */
 export function minValue(dtype: SampleType): number {
   return dtype.startsWith('int') ? -fullValue(dtype) - 1 : 0;
 }
 
-/** The member `white` of the metadata of samples that use only some bits of their type. Empty for those that use all, and for floats. */
+/** The member `white` of the metadata of samples that use only some bits of their type. Empty if they use all bits, and for floats. */
 export function whiteOfBits(dtype: SampleType, bits: number): { white?: number } {
   const white = 2 ** (dtype.startsWith('int') ? bits - 1 : bits) - 1;
   return dtype.startsWith('float') || white < 1 || white >= fullValue(dtype) ? {} : { white };

@@ -11,7 +11,7 @@ import {
 } from './geometry.js';
 import type { ImageMetadata } from './tile-source.js';
 
-/** Names of units as in requests; see `parseUnits`. */
+/** A rectangle as in requests. For the names of units see `parseUnits`. */
 export interface RegionBounds {
   /** Right and bottom are exclusive; negative values of the four count from the opposite edge. */
   left?: number;
@@ -20,7 +20,7 @@ export interface RegionBounds {
   bottom?: number;
   regionWidth?: number;
   regionHeight?: number;
-  /** Units of all of them; default `base_pixels`. */
+  /** Units of all six numbers; default `base_pixels`. */
   units?: string;
   /** Units of `regionWidth` and `regionHeight` alone, which then take precedence over `right` and `bottom`. */
   unitsWH?: string;
@@ -78,14 +78,17 @@ export function nativeMagnification(image: Calibration): number | null {
 }
 
 /** Octaves between the base layer and a requested scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
-export interface WantedScale {
+export interface RequestedScale {
   octaves: number | null;
   /** Whether all values agree on a whole number of octaves. */
   exact: boolean;
 }
 
-/** The scale requested by magnification and pixel size, if the image's own are known. */
-export function wantedScale(image: Calibration, requested: { magnification?: number; mmX?: number; mmY?: number }): WantedScale {
+/** The scale requested by magnification and pixel size, if the image has a magnification or pixel size. */
+export function requestedScale(
+  image: Calibration,
+  requested: { magnification?: number; mmX?: number; mmY?: number },
+): RequestedScale {
   const octaves: number[] = [];
   const add = (ratio: number) => {
     if (Number.isFinite(ratio) && ratio > 0) octaves.push(Math.round(Math.log2(ratio) * 1e4) / 1e4);
@@ -149,12 +152,12 @@ function factors(
       if (!image.mmX || !image.mmY) throw new BadValueError('No mm_x or mm_y to use for units');
       return { x: units.mm / image.mmX, y: units.mm / image.mmY };
     case 'magnified': {
-      const { octaves } = wantedScale(image, scale);
-      const isWanted = scale.magnification !== undefined || scale.mmX !== undefined || scale.mmY !== undefined;
-      if (octaves === null && isWanted && nativeMagnification(image) === null) {
+      const { octaves } = requestedScale(image, scale);
+      const hasScale = scale.magnification !== undefined || scale.mmX !== undefined || scale.mmY !== undefined;
+      if (octaves === null && hasScale && nativeMagnification(image) === null) {
         throw new BadValueError('No magnification to use for units');
       }
-      // Without a scale, pixels are those of the finest level.
+      // Without a scale, a pixel is a base-layer pixel.
       const factor = 2 ** -(octaves ?? 0);
       return { x: factor, y: factor };
     }
@@ -203,7 +206,7 @@ export interface RegionPlan {
 }
 
 /** Requested size or scale of a region. */
-export interface WantedOutput {
+export interface RequestedOutput {
   /** Maximum output size in pixels; the aspect is kept. */
   width?: number;
   height?: number;
@@ -211,7 +214,7 @@ export interface WantedOutput {
   magnification?: number;
   mmX?: number;
   mmY?: number;
-  /** Whether the result is empty unless the scale is that of a level. */
+  /** Whether the result is empty if the scale is not exactly the scale of a level. */
   exact?: boolean;
 }
 
@@ -227,7 +230,7 @@ const defaultReadLimit = 2 ** 26;
 export function planRegion(
   image: PyramidShape & Calibration,
   populated: readonly number[],
-  requested: RegionBounds & WantedOutput,
+  requested: RegionBounds & RequestedOutput,
   readLimit = defaultReadLimit,
 ): RegionPlan | null {
   for (const side of [requested.width, requested.height]) {
@@ -239,7 +242,7 @@ export function planRegion(
   }
   const base = regionBox(image, requested, requested);
   if (base.width === 0 || base.height === 0) return null;
-  const { octaves, exact } = wantedScale(image, requested);
+  const { octaves, exact } = requestedScale(image, requested);
   let output: Size = { width: base.width, height: base.height };
   if (requested.width !== undefined || requested.height !== undefined) output = fitSize(base, requested);
   else if (octaves !== null) {

@@ -67,7 +67,7 @@ export interface HistogramRequest
   extends RegionPlace, RegionOutput, ZRequest, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
   rangeMin?: number;
   rangeMax?: number;
-  /** Makes the bins of whole-number samples equally wide, in whole numbers. */
+  /** Makes all bins of integer samples equally wide, with a whole number as their width. */
   roundRange?: boolean;
   signal?: AbortSignal;
 }
@@ -123,7 +123,7 @@ export interface StreamedPicture {
   type: string;
   /** Length of the stream in bytes. */
   size: number;
-  /** Number of corrupt tiles in its place: holes are drawn there. */
+  /** Number of corrupt tiles; holes are drawn where they are. */
   corruptTiles?: number;
 }
 
@@ -161,7 +161,8 @@ export const defaultMaxOutputPixels = 2 ** 27;
  */
 export interface LargeImage {
   /**
-   * Metadata of the image in the form of responses; with a projection, of the image in it. @throws BadValueError, TileSourceError
+   * Metadata of the image in the form of responses; with a projection, of the projected image. @throws BadValueError,
+   * TileSourceError
    */
   metadata(projection?: string): LargeImageMetadata;
   /** Metadata of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */

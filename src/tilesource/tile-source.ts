@@ -119,7 +119,7 @@ export interface FrameBox {
   box: { left: number; top: number; width: number; height: number };
   /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
-  /** Gets the corrupt tiles, which are left empty. Without it, reading fails with the first of them. */
+  /** Collects the corrupt tiles, which are left empty. Without it, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;
 }
 
@@ -220,7 +220,7 @@ export interface EncodedImage {
   content?: { width: number; height: number };
 }
 
-/** The photometric interpretation of encoded tiles, as whole slides of DICOM may have it. */
+/** The photometric interpretations that DICOM allows for the encoded tiles of whole slides. */
 export type StoredColors = 'MONOCHROME2' | 'RGB' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
 
 /** The tiles of a level of one frame as stored in the file: all in the same encoding, and none missing. */
@@ -266,7 +266,7 @@ export interface DicomFile {
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
-/** A codec that loses something, or may have done so, as the files of some codecs do not tell. */
+/** A lossy codec, or one whose files do not tell whether their compression was lossless. */
 export type LossyCodec = 'jpeg' | 'jpeg2000' | 'jpegxr' | 'jpegxl' | 'webp' | 'heif' | 'avif';
 
 /** A small picture in the file besides its main image: label, macro, thumbnail. */
@@ -294,7 +294,8 @@ export interface TileOptions {
 export interface TileSource {
   readonly metadata: ImageMetadata;
   /**
-   * Levels that the file contains, ascending; `levels - 1` is always among them. Tiles of the other levels are made from the next finer level of this
+   * Levels that the file contains, ascending; `levels - 1` is always among them. Tiles of the other levels are made from the next
+   * finer level of this
    * list.
    */
   readonly populatedLevels: readonly number[];
@@ -304,7 +305,8 @@ export interface TileSource {
    * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right
    * and bottom border. The address has been checked.
    *
-   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels. `corrupt`: a source that makes tiles of
+   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels. `corrupt`: a source that
+   * makes tiles of
    *   several parts, such as tiles of other images, may leave corrupt parts empty and add them there.
    * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
@@ -350,7 +352,7 @@ export interface TileSourceDefinition {
   readonly extensions: Readonly<Record<string, Priority>> & { readonly default: Priority };
   /** Priority by mime type; `default` for unlisted ones. */
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
-  /** Whether an image can consist of several files of an item. It is reopened when one of them is added or removed. */
+  /** Whether an image can consist of several files of an item. The image is reopened when one of them is added or removed. */
   readonly readsCompanions?: boolean;
   /**
    * Whether an image can consist of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. The
@@ -368,10 +370,11 @@ export interface TileSourceDefinition {
   readonly readsWebPictures?: boolean;
   /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
   readonly opensInConversion?: boolean;
-  /** Whether it reads the files that conversions write. One source does. */
+  /** Whether it reads the files that conversions write. Exactly one source does. */
   readonly readsConversions?: boolean;
   /**
-   * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate items. `null`
+   * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate
+   * items. `null`
    * where it belongs to none.
    *
    * @param metadata as {@link TileSource.internalMetadata} gives it.

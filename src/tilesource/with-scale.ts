@@ -1,7 +1,7 @@
 import type { EnteredScale } from '../core/entered-scale.js';
 import type { TileSource } from './tile-source.js';
 
-/** The source with the size of a pixel that a user has entered, if there is one. Everything else is that of the source. */
+/** The source with the size of a pixel that a user has entered, if there is one. Everything else is unchanged. */
 export function withScale(source: TileSource, scale: EnteredScale | null | undefined): TileSource {
   if (!scale) return source;
   const metadata = { ...source.metadata, ...scale, isScaleEntered: true };

@@ -54,8 +54,8 @@ class ArchiveReader extends RandomAccessReader {
     return read.subarray(0, length);
   }
 
-  /** Frees the memory of the directory. */
-  directoryRead(): void {
+  /** Frees the memory of the directory, after it has been read. */
+  finishDirectory(): void {
     this.readsDirectory = false;
     this.#window = { start: 0, bytes: new Uint8Array(0) };
   }
@@ -139,7 +139,7 @@ class ZipTree implements ArchiveTree {
       size: uncompressedSize,
       read: async (offset, length, options) => {
         const { signal } = options ?? {};
-        content ??= read(0, compressedSize, signal && { signal }).then((packed) => inflated(path, packed, uncompressedSize));
+        content ??= read(0, compressedSize, signal && { signal }).then((packed) => inflateFile(path, packed, uncompressedSize));
         return (await content).slice(offset, offset + length);
       },
     };
@@ -156,16 +156,16 @@ class ZipTree implements ArchiveTree {
       const from = Math.min(offset, size);
       const byteCount = Math.max(0, Math.min(length, size - from));
       if (start === null) {
-        if (header + headerBytes + size > this.#reader.size) throw truncated(path);
-        const together = headerBytes + fileNameLength + expectedExtra + (from === 0 ? byteCount : 0);
-        const bytes = await this.#reader.read(header, Math.min(together, this.#reader.size - header), options);
+        if (header + headerBytes + size > this.#reader.size) throw truncatedError(path);
+        const readLength = headerBytes + fileNameLength + expectedExtra + (from === 0 ? byteCount : 0);
+        const bytes = await this.#reader.read(header, Math.min(readLength, this.#reader.size - header), options);
         const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)
           throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be found.`);
-        const before = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
-        if (header + before + size > this.#reader.size) throw truncated(path);
-        start = header + before;
-        if (from === 0 && bytes.length >= before + byteCount) return bytes.subarray(before, before + byteCount);
+        const contentStart = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
+        if (header + contentStart + size > this.#reader.size) throw truncatedError(path);
+        start = header + contentStart;
+        if (from === 0 && bytes.length >= contentStart + byteCount) return bytes.subarray(contentStart, contentStart + byteCount);
       }
       return this.#reader.read(start + from, byteCount, options);
     };
@@ -177,11 +177,11 @@ class ZipTree implements ArchiveTree {
   }
 }
 
-function truncated(path: string): TileSourceError {
+function truncatedError(path: string): TileSourceError {
   return new TileSourceError(`Truncated or corrupt ZIP file: ${path} extends beyond its end.`);
 }
 
-async function inflated(path: string, packed: Uint8Array, size: number): Promise<Uint8Array> {
+async function inflateFile(path: string, packed: Uint8Array, size: number): Promise<Uint8Array> {
   try {
     return await inflate(packed, { maxOutputLength: Math.max(1, size) });
   } catch (cause) {
@@ -214,7 +214,7 @@ async function openTree(reader: ByteReader): Promise<ArchiveTree> {
   try {
     const zip = await openZip(archive);
     const entries = await readEntries(zip);
-    archive.directoryRead();
+    archive.finishDirectory();
     return new ZipTree(reader, zip, entries);
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;

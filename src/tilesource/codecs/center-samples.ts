@@ -2,12 +2,12 @@ type Elements = Uint8Array<ArrayBuffer> | Int8Array<ArrayBuffer> | Uint16Array<A
 
 /** Weights of four neighboring samples for the value at distance `shift` (0 to 1) after the second of them (Catmull-Rom spline). */
 function weightsAt(shift: number): [number, number, number, number] {
-  const [one, two, three] = [shift, shift * shift, shift * shift * shift];
+  const [squared, cubed] = [shift * shift, shift * shift * shift];
   return [
-    -0.5 * three + two - 0.5 * one,
-    1.5 * three - 2.5 * two + 1,
-    -1.5 * three + 2 * two + 0.5 * one,
-    0.5 * three - 0.5 * two,
+    -0.5 * cubed + squared - 0.5 * shift,
+    1.5 * cubed - 2.5 * squared + 1,
+    -1.5 * cubed + 2 * squared + 0.5 * shift,
+    0.5 * cubed - 0.5 * squared,
   ];
 }
 
@@ -42,8 +42,10 @@ export interface Reduced {
 }
 
 /**
- * Moves the samples of a reduced resolution of JPEG 2000 to the centers of their pixels, in place. The wavelets put the sample of a reduced
- * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to half a
+ * Moves the samples of a reduced resolution of JPEG 2000 to the centers of their pixels, in place. The wavelets put the sample of
+ * a reduced
+ * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to
+ * half a
  * pixel to the lower right.
  */
 export function centerSamples(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {

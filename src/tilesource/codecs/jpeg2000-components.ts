@@ -66,10 +66,10 @@ export function joinComponents(selected: readonly Selected[], sampleBytes: 1 | 2
     sampleBytes === 1 ? bytes : new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
   const joined = samples(out);
   for (const { components, data } of selected) {
-    const own = samples(data);
+    const part = samples(data);
     const step = components.length;
     for (const [position, component] of components.entries()) {
-      for (let from = position, to = component; from < own.length; from += step, to += bands) joined[to] = own[from]!;
+      for (let from = position, to = component; from < part.length; from += step, to += bands) joined[to] = part[from]!;
     }
   }
   return out;

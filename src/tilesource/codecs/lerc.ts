@@ -54,14 +54,14 @@ export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer
   const [first] = pixels;
   const perPlane = pixels.length === samples ? 1 : samples;
   if (first === undefined || first.BYTES_PER_ELEMENT !== sampleBytes || pixels.length * perPlane !== samples) {
-    throw new Error('its samples are not those that are declared');
+    throw new Error('its samples do not have the declared type and number');
   }
   const length = width * height * perPlane;
   if (pixels.some((plane) => plane.length !== length)) throw new Error('it does not contain all samples');
   for (const [index, plane] of pixels.entries()) {
-    const own = bandMasks?.[index] ?? mask;
-    if (own !== null)
-      for (let at = 0; at < length; at += 1) if (own[Math.floor(at / perPlane)] === 0) plane[at] = isFloat ? NaN : 0;
+    const bandMask = bandMasks?.[index] ?? mask;
+    if (bandMask !== null)
+      for (let at = 0; at < length; at += 1) if (bandMask[Math.floor(at / perPlane)] === 0) plane[at] = isFloat ? NaN : 0;
   }
   const out = new Uint8Array(width * height * samples * sampleBytes);
   if (pixels.length === 1) {

@@ -1,5 +1,6 @@
 /**
- * Decodes LZ4 in the form of Zarr: the decoded size in four bytes, then one block. A library in WebAssembly is not used, because a corrupt
+ * Decodes LZ4 in the form of Zarr: the decoded size in four bytes, then one block. A library in WebAssembly is not used, because
+ * a corrupt
  * block would damage its memory, and with it the next image.
  *
  * @throws Error if the block is corrupt.
@@ -21,7 +22,7 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   while (at < bytes.length) {
     const token = bytes[at++]!;
     const literals = lengthFrom(token >> 4);
-    if (literals > bytes.length - at || literals > out.length - to) throw new Error('there are more samples than there may be');
+    if (literals > bytes.length - at || literals > out.length - to) throw new Error('there are more bytes than declared');
     out.set(bytes.subarray(at, at + literals), to);
     at += literals;
     to += literals;

@@ -40,8 +40,8 @@ function redFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
   return new Uint8Array(elements.buffer, elements.byteOffset, pixels * 3 * elements.BYTES_PER_ELEMENT);
 }
 
-/** Interleaved samples, red first. The given bytes may be changed. */
-export function ordered(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
+/** Returns interleaved samples, red first. May change `bytes`. */
+export function orderSamples(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
   const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
   return blueFirst === undefined ? paired : redFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);
 }

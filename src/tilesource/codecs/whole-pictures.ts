@@ -115,8 +115,8 @@ export async function heifDecoder(): Promise<PictureDecoder> {
   // The library prints problems of files to the console.
   const silent = { log() {}, warn() {}, error() {} };
   compileFunction(readFileSync(program, 'utf8'), names)(module, module.exports, require, program, dirname(program), silent);
-  const make = module.exports as (options: object) => LibHeif | Promise<LibHeif>;
-  const library = await make({ wasmBinary });
+  const createLibrary = module.exports as (options: object) => LibHeif | Promise<LibHeif>;
+  const library = await createLibrary({ wasmBinary });
   return {
     memoryBytes: () => library.HEAPU8.byteLength,
     async decode(task) {
@@ -143,9 +143,9 @@ export async function heifDecoder(): Promise<PictureDecoder> {
 
 function checkSize({ width, height }: { width: number; height: number }, { maxPixels, exactly }: PictureTask): void {
   if (exactly !== undefined && (exactly.width !== width || exactly.height !== height)) {
-    throw new Error(`it holds ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
+    throw new Error(`it has ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
   }
-  if (width < 1 || height < 1) throw new Error(`the file holds a picture of ${width} by ${height} pixels`);
+  if (width < 1 || height < 1) throw new Error(`the file contains a picture of ${width} by ${height} pixels`);
   if (width * height > maxPixels)
     throw new Error(`The picture has ${width} by ${height} pixels; at most ${maxPixels} are supported`);
 }

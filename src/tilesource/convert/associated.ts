@@ -12,7 +12,7 @@ export async function associatedDirectories(
   packing: TilePacking,
 ): Promise<DirectoryPlan[]> {
   const plans: DirectoryPlan[] = [];
-  const own: TilePacking = {
+  const associatedPacking: TilePacking = {
     compression: isLossy(packing) ? 'jpeg' : 'deflate',
     quality: associatedQuality,
     halfColor: false,
@@ -23,7 +23,7 @@ export async function associatedDirectories(
     const associated = await source.readAssociatedImage?.(name);
     if (!associated) continue;
     const picture = await toPicture(associated.raster, associated.white);
-    const bytes = await packTile(picture, own);
+    const bytes = await packTile(picture, associatedPacking);
     const { width, height } = picture;
     plans.push({
       tags: [
@@ -31,7 +31,7 @@ export async function associatedDirectories(
         tagOf.long(257, height),
         tagOf.long(278, height),
         tagOf.short(284, 1),
-        ...packingTags({ bands: storedBands(picture.bands, own), dtype: 'uint8' }, own),
+        ...packingTags({ bands: storedBands(picture.bands, associatedPacking), dtype: 'uint8' }, associatedPacking),
         tagOf.ascii(270, name),
       ],
       chunks: {

@@ -85,11 +85,11 @@ export async function redescribe(path: string, text: string, options: { keepsRes
     }
     const end = (await file.stat()).size;
     const textAt = end + (end % 2);
-    const words = Buffer.from(`${text}\0`, 'latin1');
+    const textBytes = Buffer.from(`${text}\0`, 'latin1');
     const described = Buffer.alloc(entrySize);
     described.writeUInt16LE(imageDescription, 0);
     described.writeUInt16LE(2, 2);
-    writeOffset(described, words.length, 4);
+    writeOffset(described, textBytes.length, 4);
     writeOffset(described, textAt, 4 + offsetSize);
     entries.push(described);
     entries.sort((a, b) => a.readUInt16LE(0) - b.readUInt16LE(0));
@@ -98,8 +98,8 @@ export async function redescribe(path: string, text: string, options: { keepsRes
     else directory.writeUInt16LE(entries.length, 0);
     entries.forEach((entry, index) => entry.copy(directory, countSize + index * entrySize));
     body.copy(directory, directory.length - offsetSize, count * entrySize);
-    const directoryAt = textAt + words.length + (words.length % 2);
-    await file.write(words, 0, words.length, textAt);
+    const directoryAt = textAt + textBytes.length + (textBytes.length % 2);
+    await file.write(textBytes, 0, textBytes.length, textAt);
     await file.write(directory, 0, directory.length, directoryAt);
     writeOffset(header, directoryAt, big ? 8 : 4);
     await file.write(header, 0, 16, 0);

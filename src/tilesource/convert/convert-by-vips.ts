@@ -41,10 +41,11 @@ function scaleOf({ density = 0 }: Metadata): KnownMetadata {
 }
 
 /**
- * Converts a file that only libvips reads, or that libvips reads equally well and faster. One pass of libvips writes the result if it can;
- * small images are decoded as a whole; of others libvips first writes each frame to an uncompressed tiled file.
+ * Converts a file that only libvips reads, or that libvips reads equally well and faster. If possible, one pass of libvips writes
+ * the result. Otherwise, a small image is decoded as a whole, and of a large one libvips first writes each frame to an
+ * uncompressed tiled file.
  *
- * @param described what a TIFF says about itself; `null` for other files.
+ * @param described metadata of a TIFF, as the TIFF source reads them; `null` for other files.
  */
 export async function convertByVips(
   task: ConversionTask,
@@ -86,7 +87,7 @@ export async function convertByVips(
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     const internal = await source.internalMetadata?.();
     const icc = source.iccProfile?.(0) ?? null;
-    return writeTiff({ ...withKnown(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
+    return writeTiff({ ...withMetadata(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
   const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
@@ -95,7 +96,7 @@ export async function convertByVips(
   const openers = frames.map((page, index) => async () => {
     await unlink(output).catch(() => {});
     await report.vipsPass({ ...pass, ...base, page }, (done) => report.progress((index + done * baseShare) / frames.length));
-    return withKnown(await tiffSource.open(fileInput(output)), knownMetadata, icc);
+    return withMetadata(await tiffSource.open(fileInput(output)), knownMetadata, icc);
   });
   await writeTiff(openers, { ...writing, openingShare: baseShare });
 }
@@ -120,7 +121,7 @@ async function convertInOnePass(
 }
 
 /** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
-function withKnown(source: TileSource, knownMetadata: KnownMetadata, icc: Uint8Array | null): TileSource {
+function withMetadata(source: TileSource, knownMetadata: KnownMetadata, icc: Uint8Array | null): TileSource {
   return {
     metadata: { ...source.metadata, ...knownMetadata },
     populatedLevels: source.populatedLevels,

@@ -29,7 +29,10 @@ export interface Copying {
 
 /** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
 const probes = 64;
-/** Smallest number of tiles that are copied at the same time. Copying waits for the disk, so it gains from more than the processors. */
+/**
+ * Smallest number of tiles that are copied at the same time. Copying mostly waits for the disk, so more tasks than processors
+ * make it faster.
+ */
 const minConcurrency = 8;
 
 /**
@@ -44,7 +47,8 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
 }
 
 /**
- * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the rest, because one directory describes
+ * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the other tiles, because one
+ * directory describes
  * them all. Returns `null` if no tile that was tried can be copied.
  */
 export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
@@ -57,8 +61,8 @@ export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   for (let y = 0; y * side < size.height; y += 1) {
     await mapConcurrently(columns, Math.max(minConcurrency, threads), async (x) => {
       let bytes = await storedTile(copying, x, y);
-      const own = bytes && jpegFormOf(bytes, { width: side, height: side });
-      if (bytes === null || own === null || !sameForm(own, form)) {
+      const tileForm = bytes && jpegFormOf(bytes, { width: side, height: side });
+      if (bytes === null || tileForm === null || !sameForm(tileForm, form)) {
         const tile = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
         blit(tile, await source.readTile({ level: copying.level, x, y, frame }), { left: 0, top: 0 });
         bytes = await packJpegTile(tile, form, defaultQuality);

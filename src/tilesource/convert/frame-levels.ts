@@ -54,8 +54,8 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   const directories: DirectoryPlan[] = [];
   const missing = levels.map((_, index) => copied[index] === null);
   const pixelsAt = (index: number) => (levels[index]?.width ?? 0) * (levels[index]?.height ?? 0);
-  const madeOf = missing.map((isMissing, index) => (isMissing && !missing[index - 1] ? pixelsAt(index - 1) : 0));
-  const total = madeOf.reduce((sum, pixels) => sum + pixels, 0);
+  const pixelsToRead = missing.map((isMissing, index) => (isMissing && !missing[index - 1] ? pixelsAt(index - 1) : 0));
+  const total = pixelsToRead.reduce((sum, pixels) => sum + pixels, 0);
   let done = 0;
   for (let index = 0; index < levels.length;) {
     const copy = copied[index];
@@ -67,7 +67,7 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
     }
     const next = missing.indexOf(false, index);
     const count = (next < 0 ? levels.length : next) - index;
-    const pixels = madeOf[index]!;
+    const pixels = pixelsToRead[index]!;
     const from = { level: source.metadata.levels - index, size: levels[index - 1]!, reductions: count };
     const doneBefore = done;
     const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (doneBefore + part * pixels)) / total);
@@ -78,7 +78,10 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   return { directories, tileSide, copied: copied.filter((each) => each !== null).length };
 }
 
-/** Sizes of all levels, finest first, and the copied ones of them. Both are empty if the finest level cannot be copied. */
+/**
+ * Sizes of all levels, finest first, and the copied levels, `null` for each that was not copied. Both lists are empty if the
+ * finest level cannot be copied.
+ */
 async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size[]; copied: (CopiedLevel | null)[] }> {
   const { source, frame, container, threads, options } = work;
   const { sizeX, sizeY, levels: sourceLevels } = source.metadata;
@@ -112,10 +115,10 @@ async function makeLevels(
   const reader = new BlockReader(source, frame, mapping, threads, from?.level);
   const { width, height } = from?.size ?? { width: metadata.sizeX, height: metadata.sizeY };
   const isPacked = packing.compression === 'jpeg' || packing.compression === 'webp';
-  const shown = async (raster: Raster): Promise<Raster> => (isPacked ? toPicture(raster) : raster);
+  const convert = async (raster: Raster): Promise<Raster> => (isPacked ? toPicture(raster) : raster);
   const bands = isPacked && metadata.bandCount > 4 ? 3 : metadata.bandCount;
   const dtype = isPacked ? 'uint8' : mapping.dtype;
-  const image: BlockImage = { width, height, bands, dtype, read: async (box) => shown(await reader.read(box)) };
+  const image: BlockImage = { width, height, bands, dtype, read: async (box) => convert(await reader.read(box)) };
   const directories = await new PyramidWriter(container, image, {
     tileSide,
     blockSide: BlockReader.blockSide(metadata, tileSide),

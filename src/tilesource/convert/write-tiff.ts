@@ -37,10 +37,12 @@ export interface Writing {
 }
 
 /**
- * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each frame is a
+ * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each
+ * frame is a
  * directory with its reduced levels as SubIFDs.
  *
- * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which opens a
+ * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which
+ * opens a
  * source of that frame alone.
  */
 export async function writeTiff(input: TileSource | readonly (() => Promise<TileSource>)[], writing: Writing): Promise<void> {
@@ -70,8 +72,8 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
       });
       if (copied > 0) report.log(`Copied the tiles of ${copied} of ${directories.length} levels of frame ${frame}\n`);
       const icc = source.iccProfile?.(frame) ?? null;
-      const many = frames.length > 1;
-      const associated = many || index > 0 ? [] : (source.associatedImages ?? []);
+      const isMultiFrame = frames.length > 1;
+      const associated = isMultiFrame || index > 0 ? [] : (source.associatedImages ?? []);
       const facts = factsOf(task, { ...packing, tileSide }, writing.facts, {
         metadata,
         levels: directories.length,
@@ -79,10 +81,10 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
         internal: (await source.internalMetadata?.()) ?? {},
         associated,
       });
-      const text = index === 0 ? describeConversion(facts, many ? frame : null) : describeFrame(metadata, frame);
+      const text = index === 0 ? describeConversion(facts, isMultiFrame ? frame : null) : describeFrame(metadata, frame);
       const isKept = mapping.convert === null && mapping.dtype === metadata.dtype && !isLossy(packing);
       const described = describedLevels(directories, { metadata, icc, text, nodata: isKept ? metadata.nodata : undefined });
-      if (many) plans.push({ ...described[0]!, sub: described.slice(1) });
+      if (isMultiFrame) plans.push({ ...described[0]!, sub: described.slice(1) });
       else plans.push(...described, ...(await associatedDirectories(container, source, packing)));
       if (shared === null) await source.close();
     }
@@ -95,8 +97,8 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
 }
 
 /**
- * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile, the sample without a value
- * and, to the first, a description.
+ * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile, the nodata value and,
+ * for the first directory, a description.
  */
 function describedLevels(
   directories: readonly DirectoryPlan[],
@@ -115,7 +117,8 @@ function describedLevels(
 }
 
 /**
- * XResolution, YResolution and ResolutionUnit (centimeters) of a level that was halved this often; none if the scale is unknown.
+ * XResolution, YResolution and ResolutionUnit (centimeters) of a level, counted from 0 for full resolution; no tags if the scale
+ * is unknown.
  */
 function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   if (mmX === null || mmY === null) return [];
@@ -123,12 +126,12 @@ function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** Builds the facts for the description of the file. `facts` are those of libvips, if it reads the original. */
+/** Builds the facts for the description of the file. `facts` is the metadata according to libvips, if it reads the original. */
 export function factsOf(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
   facts: Metadata | undefined,
-  made: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
+  result: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
 ): ConversionFacts {
   const { options, version } = task;
   const source = facts && { sharp: { format: facts.format, space: facts.space, channels: facts.channels, depth: facts.depth } };
@@ -137,7 +140,7 @@ export function factsOf(
     associated: [],
     arguments: { ...options, compression, tileSize },
     version,
-    ...made,
+    ...result,
   };
 }
 /** The frames to convert: all, or the one requested. @throws BadValueError if the image does not have it. */

@@ -17,9 +17,9 @@ interface StyleBand {
 
 /**
  * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced measurements,
- * such as elevations, of which the usual reduction to bytes would show little.
+ * such as elevations. Reducing them to bytes as usual would show little.
  */
-export function hasUsualStyle({ geo, dtype }: ImageMetadata): boolean {
+export function hasDefaultStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';
 }
 
@@ -31,8 +31,8 @@ export async function defaultStyle({ nodata, bandCount }: ImageMetadata, measure
     const [min, max] = await rangeOf([...measured.samples, ...measured.extremes], band, nodata);
     if (!(max >= min)) return null;
     // Samples that look like bytes in a wider type keep the range of bytes.
-    const isEight = min >= 0 && max <= 255 && max >= 2;
-    const range = isEight ? { min: 0, max: 255 } : { min, max };
+    const isByteRange = min >= 0 && max <= 255 && max >= 2;
+    const range = isByteRange ? { min: 0, max: 255 } : { min, max };
     bands.push({
       band: band + 1,
       ...range,

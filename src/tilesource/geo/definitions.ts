@@ -38,10 +38,10 @@ export function codeOf({
   GeographicTypeGeoKey: geographic,
   ...others
 }: GeoKeys): number | null {
-  const isWhole =
+  const definesWholeSystem =
     projected !== undefined || (others.ProjCoordTransGeoKey === undefined && degrees.includes(others.GeogAngularUnitsGeoKey));
   const code = projected ?? geographic;
-  return isWhole && typeof code === 'number' && code !== userDefined ? code : null;
+  return definesWholeSystem && typeof code === 'number' && code !== userDefined ? code : null;
 }
 
 /** The library's result for keys. */
@@ -54,7 +54,7 @@ export interface KeyDefinition {
 }
 
 /** Corrects a definition of the library so that proj4 computes correctly with it; `null` if that is not possible. */
-export function completed(
+export function completeDefinition(
   { proj4, coordinatesConversionParameters: { x, y }, isGCS, errors }: KeyDefinition,
   keys: GeoKeys,
 ): string | null {

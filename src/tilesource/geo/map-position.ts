@@ -13,11 +13,14 @@ export interface MapPosition {
   metersPerPixel: number | null;
   /**
    * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees,
-   * a position has a longitude for each revolution around the earth: that of the middle is chosen nearest to the image, and those
-   * of the other positions nearest to that of the middle.
+   * a position has a longitude for each revolution around the earth: the longitude chosen for the middle is the nearest to the
+   * image, and the longitudes chosen for other positions are the nearest to the middle.
    */
   pixelsAround: (middle: Point) => Transformer;
-  /** Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not degrees. */
+  /**
+   * Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not
+   * degrees.
+   */
   wrap: Point | null;
 }
 
@@ -29,13 +32,14 @@ const samplesAlong = 8;
  * does.
  */
 export function positionOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPosition {
-  const [there, back] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
+  const [toMap, fromMap] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
   const fromLonLat = transformer('EPSG:4326', geo.proj4);
-  const project = (pixel: Point) => there(toModel(geo.transform, pixel));
+  const project = (pixel: Point) => toMap(toModel(geo.transform, pixel));
   const middle = toModel(geo.transform, { x: width / 2, y: height / 2 });
   const isGlobe = isGeographic(geo.proj4);
-  const near = (longitude: number, { x, y }: Point): Point => (isGlobe ? { x: wrappedNear(longitude, x, 360), y } : { x, y });
-  const pixelOf = (point: Point, longitude = middle.x) => toModel(inverse, near(longitude, point));
+  const withNearLongitude = (longitude: number, { x, y }: Point): Point =>
+    isGlobe ? { x: wrappedNear(longitude, x, 360), y } : { x, y };
+  const pixelOf = (point: Point, longitude = middle.x) => toModel(inverse, withNearLongitude(longitude, point));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x <= width && y <= height;
   const bounds = boundsOf({ width, height }, (pixel) => onMap(project(pixel)), 'epsg:3857');
   const poles = [90, -90].map((y) => isInside(pixelOf(fromLonLat({ x: 0, y }))));
@@ -46,16 +50,16 @@ export function positionOnMap({ width, height }: Size, geo: GeoReference & { pro
     bounds,
     metersPerPixel: finestPixel({ width, height }, project),
     pixelsAround(center) {
-      const { x: longitude } = near(middle.x, back(center));
-      return (point) => pixelOf(back(point), longitude + ((point.x - center.x) / halfWorld) * 180);
+      const { x: longitude } = withNearLongitude(middle.x, fromMap(center));
+      return (point) => pixelOf(fromMap(point), longitude + ((point.x - center.x) / halfWorld) * 180);
     },
     wrap: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
 }
 
 /** The value plus or minus as many multiples of `wrap` as bring it nearest to `near`. */
-function wrappedNear(near: number, value: number, wrap: number): number {
-  return value + wrap * Math.round((near - value) / wrap);
+function wrappedNear(withNearLongitude: number, value: number, wrap: number): number {
+  return value + wrap * Math.round((withNearLongitude - value) / wrap);
 }
 
 /** Clips a position to the square map. The poles are at infinity. */
@@ -84,9 +88,9 @@ function finestPixel({ width, height }: Size, project: Transformer): number | nu
       x: (((i % samplesAlong) + 0.5) * width) / samplesAlong,
       y: ((Math.floor(i / samplesAlong) + 0.5) * height) / samplesAlong,
     };
-    const [here, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const meters = Math.hypot(wrappedNear(0, neighbor.x - here.x, 2 * halfWorld), neighbor.y - here.y);
-    if (Math.abs(here.y) <= halfWorld && meters > 0 && meters < finest) finest = meters;
+    const [position, neighbor] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
+    const meters = Math.hypot(wrappedNear(0, neighbor.x - position.x, 2 * halfWorld), neighbor.y - position.y);
+    if (Math.abs(position.y) <= halfWorld && meters > 0 && meters < finest) finest = meters;
   }
   return Number.isFinite(finest) ? finest : null;
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { notInstalled } from '../../optional-packages.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
-import { codeOf, completed, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
+import { codeOf, completeDefinition, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
 import type { Point } from './georeference.js';
 
 const require = createRequire(import.meta.url);
@@ -15,7 +15,7 @@ interface GeoKeysToProj4 {
   toProj4(keys: GeoKeys): KeyDefinition;
 }
 
-const missing = () => `Projections cannot be computed: ${notInstalled('proj4', 'geotiff-geokeys-to-proj4')}.`;
+const missingMessage = () => `Projections cannot be computed: ${notInstalled('proj4', 'geotiff-geokeys-to-proj4')}.`;
 
 /** Loads a package; `null` if it is not installed. */
 function optional<T>(load: () => T): T | null {
@@ -34,7 +34,7 @@ interface Libraries {
 
 let loaded: Libraries | null | undefined;
 
-function libraries(): Libraries | null {
+function loadLibraries(): Libraries | null {
   if (loaded === undefined) {
     const proj4 = optional(() => require('proj4') as Proj4);
     const geoKeys = optional(() => require('geotiff-geokeys-to-proj4') as GeoKeysToProj4);
@@ -45,22 +45,22 @@ function libraries(): Libraries | null {
 
 /** @throws TileSourceError that names the packages, when they are not installed. Without them no image has a projection to compute with. */
 export function requireProjections(): Libraries {
-  const found = libraries();
-  if (found === null) throw new TileSourceError(missing());
-  return found;
+  const libraries = loadLibraries();
+  if (libraries === null) throw new TileSourceError(missingMessage());
+  return libraries;
 }
 
 /** The definition for proj4 of the projection that GeoTIFF keys describe; `null` if it is unknown or the packages are not installed. */
 export function projectionOfKeys(keys: GeoKeys): string | null {
-  const found = libraries();
-  if (found === null) return null;
-  const own = keysOfOneSystem(keys);
-  const code = codeOf(own);
-  if (code !== null && found.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
+  const libraries = loadLibraries();
+  if (libraries === null) return null;
+  const systemKeys = keysOfOneSystem(keys);
+  const code = codeOf(systemKeys);
+  if (code !== null && libraries.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
   try {
-    const text = completed(found.geoKeys.toProj4(own), own);
+    const text = completeDefinition(libraries.geoKeys.toProj4(systemKeys), systemKeys);
     // proj4 throws here if it does not know this kind of projection.
-    if (text !== null) found.proj4(text, 'EPSG:4326');
+    if (text !== null) libraries.proj4(text, 'EPSG:4326');
     return text;
   } catch {
     // The library throws errors of any kind for keys that do not follow the standard.
@@ -100,10 +100,10 @@ export type Transformer = (point: Point) => Point;
 /** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */
 export function transformer(from: string, to: string): Transformer {
   if (from === to) return (point) => point;
-  const found = requireProjections();
+  const libraries = requireProjections();
   let conversion: ReturnType<Proj4>;
   try {
-    conversion = found.proj4(from, to);
+    conversion = libraries.proj4(from, to);
   } catch (cause) {
     throw new BadValueError('The projection is not valid or not supported', { cause });
   }

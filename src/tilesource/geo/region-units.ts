@@ -16,11 +16,11 @@ interface Located {
  */
 function projectionOf(units: string | undefined, geo: GeoReference | undefined): string | null {
   const word = units?.trim().toLowerCase() ?? '';
-  const isOwn = word === 'projection' || word === 'proj';
-  const named = isOwn ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
+  const isImageProjection = word === 'projection' || word === 'proj';
+  const named = isImageProjection ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
   if (named === null) return null;
   if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image is not georeferenced`);
-  if (geo.proj4 === null && !isOwn) {
+  if (geo.proj4 === null && !isImageProjection) {
     requireProjections();
     throw new TileSourceError('The projection of this image is not supported.');
   }
@@ -42,15 +42,15 @@ function pixelFinder(image: Located, units: string | undefined): PixelFinder | n
   const { transform, proj4 } = image.geo!;
   const inverse = inverseOf(transform);
   if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
-  const own = proj4 ?? named;
-  const [there, back] = [transformer(named, own), transformer(own, named)];
+  const imageProjection = proj4 ?? named;
+  const [toImage, fromImage] = [transformer(named, imageProjection), transformer(imageProjection, named)];
   return {
     toPixel(point, wrap = 0) {
-      const { x, y } = there(point);
+      const { x, y } = toImage(point);
       return toModel(inverse, { x: x + wrap, y });
     },
-    toUnits: (pixel) => back(toModel(transform, pixel)),
-    wraps: isGeographic(own) ? [0, 360, -360] : [0],
+    toUnits: (pixel) => fromImage(toModel(transform, pixel)),
+    wraps: isGeographic(imageProjection) ? [0, 360, -360] : [0],
   };
 }
 
@@ -58,9 +58,9 @@ function pixelFinder(image: Located, units: string | undefined): PixelFinder | n
 export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: Located, position: P): P {
   const finder = pixelFinder(image, position.units);
   if (finder === null) return position;
-  const found = finder.wraps.map((wrap) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, wrap));
+  const pixels = finder.wraps.map((wrap) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, wrap));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
-  const { x, y } = found.find(isInside) ?? found[0]!;
+  const { x, y } = pixels.find(isInside) ?? pixels[0]!;
   const { units: _units, ...rest } = position;
   // A position that is not in the image becomes one just outside it.
   const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
@@ -90,8 +90,8 @@ export function regionInPixels<R extends RegionBounds>(image: Located, region: R
   const box = { west, north, east, south };
   const [first, ...wrapped] = finder.wraps.map((wrap) => pixelsOf(image, box, (point) => finder.toPixel(point, wrap)));
   const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelsOf>) => l >= r || t >= b;
-  const found = isEmpty(first!) ? (wrapped.find((each) => !isEmpty(each)) ?? first) : first;
-  return { ...rest, ...found } as unknown as R;
+  const pixels = isEmpty(first!) ? (wrapped.find((each) => !isEmpty(each)) ?? first) : first;
+  return { ...rest, ...pixels } as unknown as R;
 }
 
 /** The smallest rectangle of pixels that contains a box in coordinates, clipped to the image. @throws BadValueError if the box cannot be projected. */

@@ -1,5 +1,5 @@
 import { pictureDefaults } from '../picture-parameters.js';
-import { inDoubles } from '../doubles.js';
+import { processAsDoubles } from '../doubles.js';
 import { BadValueError } from '../../errors.js';
 import type { Raster } from '../raster.js';
 
@@ -76,7 +76,7 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
       ranges[band] = { min, max, sum, squares, count, shift };
     }
   };
-  for (const raster of rasters) await inDoubles(raster, (samples) => count(samples, raster.bands));
+  for (const raster of rasters) await processAsDoubles(raster, (samples) => count(samples, raster.bands));
   return ranges.map(({ min, max, sum, squares, count, shift }) => {
     if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
     const mean = sum / count;
@@ -111,7 +111,7 @@ export async function histogramOf(
     bandCounter(isInteger, band, each, options),
   );
   for (const raster of rasters) {
-    await inDoubles(raster, (samples) => {
+    await processAsDoubles(raster, (samples) => {
       for (const { count } of counters) count(samples, raster.bands);
     });
   }

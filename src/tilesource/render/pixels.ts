@@ -1,4 +1,4 @@
-import { inDoubles } from '../doubles.js';
+import { processAsDoubles } from '../doubles.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { type Rgba, luma } from '../color.js';
 import type { Box, Size, Window } from '../geometry.js';
@@ -59,7 +59,7 @@ export async function toPicture(raster: Raster, white?: number): Promise<Picture
   const bands = raster.bands > 4 ? 3 : (raster.bands as Picture['bands']);
   const convert = displayByte(raster.dtype, white);
   const out = new Uint8Array(width * height * bands);
-  await inDoubles(raster, (samples, first) => {
+  await processAsDoubles(raster, (samples, first) => {
     let at = first * bands;
     for (let from = 0; from < samples.length; from += raster.bands) {
       for (let band = 0; band < bands; band += 1) out[at++] = convert(samples[from + band]!);

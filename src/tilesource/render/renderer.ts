@@ -3,7 +3,7 @@ import { TileOutsideError, TileSourceError, type CorruptTileError } from '../../
 import { asStored, isPicked, type Appearance } from './appearance.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
-import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
+import { hasDefaultStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
@@ -114,7 +114,7 @@ export class Renderer {
   ): Promise<Appearance> {
     const isSamples = encoding === 'TIFF' || encoding === 'TILED';
     const isPlain = (style === undefined || style === '') && !isSamples;
-    if (!isPlain || !hasUsualStyle(this.metadata)) return this.appearanceOf(style);
+    if (!isPlain || !hasDefaultStyle(this.metadata)) return this.appearanceOf(style);
     const bands = await this.defaultBands(frame, signal);
     return this.appearanceOf(bands === null ? style : withOpacity(bands, this.metadata));
   }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { BadValueError } from '../../errors.js';
-import { inDoubles } from '../doubles.js';
+import { processAsDoubles } from '../doubles.js';
 import { roundHalfEven, tileContent } from '../geometry.js';
 import { wireMetadata } from '../metadata.js';
 import { createRaster, type Raster } from '../raster.js';
@@ -220,7 +220,7 @@ class StackSum {
 
   async #addToSums(raster: Raster, sums: Int32Array | Float64Array): Promise<void> {
     const [counts, nodata] = [this.#counts, this.#nodata];
-    await inDoubles(raster, (samples, firstPixel) => {
+    await processAsDoubles(raster, (samples, firstPixel) => {
       const first = firstPixel * raster.bands;
       for (let at = 0; at < samples.length; at += 1) {
         const sample = samples[at]!;
@@ -236,7 +236,7 @@ class StackSum {
   async #choose(raster: Raster): Promise<void> {
     const [{ data }, nodata] = [this.#raster, this.#nodata];
     const sign = this.#method === 'max' ? 1 : -1;
-    await inDoubles(raster, (samples, firstPixel) => {
+    await processAsDoubles(raster, (samples, firstPixel) => {
       const first = firstPixel * raster.bands;
       const best = Float64Array.from(data.subarray(first, first + samples.length));
       for (let at = 0; at < samples.length; at += 1) {

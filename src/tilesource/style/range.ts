@@ -1,5 +1,5 @@
 import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
-import { inDoubles } from '../doubles.js';
+import { processAsDoubles } from '../doubles.js';
 import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 import { sortByDigits } from './sort-by-digits.js';
@@ -123,7 +123,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
       counts: new Uint32Array(spans[first + at]!),
     }));
     for (const raster of samples) {
-      await inDoubles(raster, (run) => {
+      await processAsDoubles(raster, (run) => {
         for (const each of bands) countRun(run, raster.bands, each);
       });
     }

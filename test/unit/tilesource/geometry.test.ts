@@ -13,7 +13,7 @@ import {
   tileContent,
   tileGrid,
 } from '../../../src/tilesource/geometry.js';
-import { fitSize, parseUnits, planRegion, regionBox, wantedScale } from '../../../src/tilesource/region-plan.js';
+import { fitSize, parseUnits, planRegion, regionBox, requestedScale } from '../../../src/tilesource/region-plan.js';
 
 const shapes = fc
   .record({
@@ -264,7 +264,7 @@ describe('regions', () => {
     const image = shape(2000, 1000);
     expect(planRegion(image, [3], { magnification: 5 })?.output).toEqual({ width: 500, height: 250 });
     expect(planRegion(image, [3], { mmX: 0.001, mmY: 0.001 })?.output).toEqual({ width: 1000, height: 500 });
-    expect(wantedScale(image, { magnification: 10, mmX: 0.002 })).toEqual({ octaves: -1.5, exact: false });
+    expect(requestedScale(image, { magnification: 10, mmX: 0.002 })).toEqual({ octaves: -1.5, exact: false });
   });
 
   it('rounds halves to even', () => {

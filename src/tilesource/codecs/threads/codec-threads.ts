@@ -6,7 +6,7 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { CodecFunctions } from './thread.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
-/** Longest time of a task in milliseconds, a hundred times that of ordinary tiles. Longer ones come from hostile files. */
+/** Time limit of a task in milliseconds. An ordinary tile takes a hundredth of it; only hostile files take longer. */
 const timeoutMs = 30_000;
 /** Largest heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much. */
 const memoryMiB = 512;
@@ -14,12 +14,13 @@ const memoryMiB = 512;
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
 /** Copies the bytes to a separate buffer. Sending a view of a larger buffer to a thread would copy the whole buffer. */
-function ownBytes(bytes: Uint8Array): Uint8Array {
+function separateBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }
 
 /**
- * Decodes formats that libvips cannot decode, in threads, because decoding takes up to tenths of a second and cannot be interrupted. Threads
+ * Decodes formats that libvips cannot decode, in threads, because decoding takes up to tenths of a second and cannot be
+ * interrupted. Threads
  * are started when needed and ended when idle.
  */
 export class CodecThreads {
@@ -31,7 +32,7 @@ export class CodecThreads {
     memoryMiB,
   });
   /** A queue before the pool, which handles signals. A signal given to the pool would end a working thread for each canceled tile. */
-  readonly #waiting = new WorkQueue({ name: 'tiles', running: maxThreads });
+  readonly #queue = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**
    * Decodes bytes.
@@ -40,7 +41,7 @@ export class CodecThreads {
    * @throws TileSourceError if the bytes are corrupt or decoding takes longer than 30 s; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
-    return this.call('decode', { ...task, bytes: ownBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
+    return this.call('decode', { ...task, bytes: separateBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
   }
 
   /** Calls one of the functions of the threads. @throws TileSourceError as {@link CodecThreads.decode} does. */
@@ -63,7 +64,7 @@ export class CodecThreads {
         throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
       }
     };
-    return this.#waiting.run(work, { signal });
+    return this.#queue.run(work, { signal });
   }
 
   /** Decodes a picture. @throws TileSourceError as {@link CodecThreads.decode} does. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
-import { ordered, type SampleOrder } from '../sample-order.js';
+import { orderSamples, type SampleOrder } from '../sample-order.js';
 import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
@@ -52,7 +52,7 @@ interface JpegXrPicture {
 const maxFailures = 20;
 
 /** A library whose memory has grown beyond this many bytes is dropped after use, because memory of WebAssembly never shrinks. */
-const keptMemory = 2 ** 27;
+const maxKeptMemory = 2 ** 27;
 
 /**
  * Loads a library on first use. Reloads it after a trap, which may damage its memory, after many failures, or when it has grown too
@@ -81,7 +81,7 @@ class Library<T> {
       }
       throw error;
     } finally {
-      if (this.memoryBytes(library) > keptMemory) this.#loaded = null;
+      if (this.memoryBytes(library) > maxKeptMemory) this.#loaded = null;
     }
   }
 }
@@ -143,20 +143,20 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
     const parts: (Decoded & { components: readonly number[] })[] = [];
     for (const { components, file } of selections) parts.push({ components, ...(await decodeJpeg2000(file, reduced)) });
     const info = parts[0]!.info!;
-    const isAlike = parts.every(
+    const isUniform = parts.every(
       (part) =>
         part.info?.bitsPerSample === info.bitsPerSample &&
         part.data.length * parts[0]!.components.length === parts[0]!.data.length * part.components.length,
     );
-    if (!isAlike) throw new Error('components of different sizes or depths are not supported');
+    if (!isUniform) throw new Error('components of different sizes or depths are not supported');
     const componentCount = parts.reduce((sum, { components }) => sum + components.length, 0);
     decoded = { info: { ...info, componentCount }, data: joinComponents(parts, info.bitsPerSample > 8 ? 2 : 1) };
   }
-  return reduced === undefined ? decoded : centered(decoded, reduced);
+  return reduced === undefined ? decoded : centerReduced(decoded, reduced);
 }
 
 /** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
-function centered({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
+function centerReduced({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
     throw new Error(`not the ${width} by ${height} pixels expected`);
@@ -202,7 +202,7 @@ function jpegXr(bytes: Uint8Array): Promise<Decoded> {
     const order: SampleOrder = bgr && (channels === 3 || channels === 4) ? { blueFirst: { samples: channels, sampleBytes } } : {};
     const componentCount = order.blueFirst === undefined ? channels : 3;
     const info = { width, height, bitsPerSample: depth.bits, componentCount, isSigned: false, isFloat: depth.isFloat };
-    return { info, data: ordered(data, order) };
+    return { info, data: orderSamples(data, order) };
   });
 }
 
@@ -215,7 +215,7 @@ function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Deco
   return zstdLibrary.use(({ decompress }) => ({
     info: null,
     // The library copies the bytes out of its memory.
-    data: ordered(decompress(bytes, { defaultHeapSize: size }) as Uint8Array<ArrayBuffer>, order),
+    data: orderSamples(decompress(bytes, { defaultHeapSize: size }) as Uint8Array<ArrayBuffer>, order),
   }));
 }
 

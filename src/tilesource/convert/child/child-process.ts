@@ -139,15 +139,15 @@ export async function runInChild(
         else outcome = message;
       });
       child.once('error', reject);
-      child.once('close', (code, end) => {
+      child.once('close', (code, endSignal) => {
         if (signal?.aborted) return reject(signal.reason as Error);
         if (outcome?.kind === 'done') return resolve();
         if (outcome?.kind === 'failed') return reject(errorOf(outcome));
         const cause = new Error(errors.trim() || 'It reported no reason.');
-        const failure = new TileSourceError(`The conversion process ended unexpectedly (${end ?? `code ${code}`}).`, {
+        const failure = new TileSourceError(`The conversion process ended unexpectedly (${endSignal ?? `code ${code}`}).`, {
           cause,
         });
-        if (end === null || !stopSignals.has(end)) return reject(failure);
+        if (endSignal === null || !stopSignals.has(endSignal)) return reject(failure);
         // The signal went to all processes, and the child had not yet ignored it (see `child-signals.ts`). The parent stops as well and
         // aborts the work, which therefore did not fail.
         setTimeout(() => reject(failure), stopMs).unref();

@@ -48,7 +48,7 @@ function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<v
 }
 
 /** Returns a function that asks the parent for parts of the image that it has open. Requests may overlap; each has an id. */
-function asker(): (question: Question) => Promise<Answer> {
+function createAsker(): (question: Question) => Promise<Answer> {
   const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
     const question = waiting.get(message.id);
@@ -79,11 +79,11 @@ async function run(task: ChildTask): Promise<void> {
     progress,
     log: (text) => void send({ kind: 'log', text }),
     vipsPass: askForPass,
-    remote: (image) => remoteSource(image, asker()),
+    remote: (image) => remoteSource(image, createAsker()),
   });
 }
 
-function describe(error: unknown): ChildMessage {
+function failureMessage(error: unknown): ChildMessage {
   if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message: error.message };
   if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
   const { message = String(error), code } = error as Partial<Error> & { code?: string };
@@ -115,7 +115,7 @@ process.once('message', (task: ChildTask) => {
   }, memoryCheckMs).unref();
   run(task).then(
     () => end({ kind: 'done' }),
-    (error: unknown) => end(describe(error)),
+    (error: unknown) => end(failureMessage(error)),
   );
 });
 void send({ kind: 'ready' });

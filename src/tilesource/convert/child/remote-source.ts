@@ -63,7 +63,7 @@ export async function answer({ source }: OpenedSource, question: Question, signa
 
 /** A tile source whose image is read by another process. */
 export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
-  const expected = async <T extends Answer>(question: Question, is: (answer: Answer) => answer is T): Promise<T> => {
+  const askFor = async <T extends Answer>(question: Question, is: (answer: Answer) => answer is T): Promise<T> => {
     const reply = await ask(question);
     if (!is(reply)) throw new TileSourceError(`A ${question.method} could not be read.`);
     return reply;
@@ -72,12 +72,12 @@ export function remoteSource(image: RemoteImage, ask: (question: Question) => Pr
     metadata: image.metadata,
     populatedLevels: image.populatedLevels,
     associatedImages: image.associatedImages,
-    readTile: (address) => expected({ method: 'tile', address }, (reply) => reply !== null && 'data' in reply),
+    readTile: (address) => askFor({ method: 'tile', address }, (reply) => reply !== null && 'data' in reply),
     ...(image.hasStoredTiles && {
       readStoredTile: (address: TileAddress, { partial = false } = {}) =>
-        expected({ method: 'stored', address, partial }, (reply) => reply === null || 'encoding' in reply),
+        askFor({ method: 'stored', address, partial }, (reply) => reply === null || 'encoding' in reply),
     }),
-    readAssociatedImage: (name) => expected({ method: 'associated', name }, (reply) => reply === null || 'raster' in reply),
+    readAssociatedImage: (name) => askFor({ method: 'associated', name }, (reply) => reply === null || 'raster' in reply),
     internalMetadata: async () => image.internal,
     iccProfile: (frame) => image.profiles[frame] ?? null,
     close: async () => {},

@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
-import { ordered, type SampleOrder } from '../../codecs/sample-order.js';
+import { orderSamples, type SampleOrder } from '../../codecs/sample-order.js';
 import type { LossyCodec } from '../../tile-source.js';
 import { createRaster, sampleBytes, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
@@ -163,7 +163,7 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | nu
     case 0: {
       const skipped = Math.min(data.length, top * storedWidth * pixelBytes(type));
       const bytes = await read(data.offset + skipped, Math.min(data.length - skipped, decodedBytes));
-      return asRaster(ordered(bytes as Uint8Array<ArrayBuffer>, sampleOrder(type)), type, storedWidth, height);
+      return asRaster(orderSamples(bytes as Uint8Array<ArrayBuffer>, sampleOrder(type)), type, storedWidth, height);
     }
     case 1: {
       const expected = {
