@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../errors.js';
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import { vipsReason } from '../process/vips-reason.js';
 import type { Raster } from '../raster.js';
 
@@ -23,7 +23,7 @@ export async function decodeJpeg(
   try {
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: maxPixels, sequentialRead: true });
     const raw = picture.toColourspace(bands === 1 ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, maxPixels);
+    const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, maxPixels);
     if (info.channels !== bands)
       throw new TileSourceError(`Corrupt file: ${what} has ${info.channels} bands where ${bands} are expected.`);
     const samples = new Uint8Array(data.buffer, data.byteOffset, data.length);

@@ -14,8 +14,8 @@ import { requireProjections } from './projections.js';
 const tileSide = 256;
 const maxLevels = 28;
 /**
- * Side in pixels of the cells of a tile. Positions are projected at the corners of cells and interpolated between them. On levels whose
- * tiles show a half of the earth or more, positions change less evenly, so cells are smaller.
+ * Side in pixels of the cells of a tile. Positions are projected at the corners of cells and interpolated between them. On levels
+ * whose tiles show half of the earth or more, positions change less evenly, so cells are smaller.
  */
 const cellSide = (level: number) => (level < 2 ? 4 : 8);
 /** Largest width or height in source pixels that is read for one tile. */
@@ -58,7 +58,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   const levels = Math.min(maxLevels, Math.max(1, finer + 1));
   const side = tileSide * 2 ** (levels - 1);
   const resolution = (2 * halfWorld) / side;
-  const ownGeo: GeoReference = {
+  const projectedGeo: GeoReference = {
     transform: [-halfWorld, resolution, 0, halfWorld, 0, -resolution],
     projection: 'epsg:3857',
     proj4: 'EPSG:3857',
@@ -72,7 +72,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
     height: Math.max(1, Math.min(side, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
   };
   const shape = { sizeX: side, sizeY: side, tileWidth: tileSide, tileHeight: tileSide, levels };
-  return { source: new WebMercatorSource(source, { ...shape, geo: ownGeo }, position), extent, bounds };
+  return { source: new WebMercatorSource(source, { ...shape, geo: projectedGeo }, position), extent, bounds };
 }
 
 /** The position in the original image, in pixels, of each corner of the cells of a tile. */
@@ -84,7 +84,7 @@ interface Positions {
   at: Float64Array;
 }
 
-/** Sets the tile's pixel of this index to the samples at a position in the original image. */
+/** Sets the pixel with this index in the tile to the samples at a position in the original image. */
 type Sample = (pixel: number, x: number, y: number) => void;
 
 /** Projects tiles of another source. A pixel is interpolated between four pixels of the source, or averaged where it covers more. */
@@ -128,28 +128,29 @@ class WebMercatorSource implements TileSource {
     // Interpolation needs the four pixels around each position.
     const start = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
     const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
-    const read = { left: start(box.left), top: start(box.top), width: 1, height: 1 };
-    read.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - read.left);
-    read.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - read.top);
+    const readRect = { left: start(box.left), top: start(box.top), width: 1, height: 1 };
+    readRect.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - readRect.left);
+    readRect.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - readRect.top);
     const isPicked = nearest || metadata.indexed === true;
-    const own = corrupt && new CorruptTiles();
-    const where = { level: from, frame, box: read, corrupt: own, ...(isPicked && { nearest: true }) };
+    const holes = corrupt && new CorruptTiles();
+    const where = { level: from, frame, box: readRect, corrupt: holes, ...(isPicked && { nearest: true }) };
     const raster = await this.#reader.readBox(where, signal);
-    if (own)
-      corrupt.mergeOther(own, {
+    if (holes)
+      corrupt.mergeOther(holes, {
         box: partOfTile(this.metadata, { level, x, y }).box,
         toOther: this.#toOriginal({ level, x, y }),
       });
     const toRead =
       (sample: Sample): Sample =>
       (to, px, py) =>
-        sample(to, px / scale - read.left, py / scale - read.top);
+        sample(to, px / scale - readRect.left, py / scale - readRect.top);
     if (isPicked) {
       const out = this.#empty(tileSide);
       await this.#fill({ positions, side: tileSide, sample: toRead(this.#nearest(out, raster)) }, signal);
       return out;
     }
-    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice the size and averaged.
+    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice
+    // the size and averaged.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
     const out = this.#empty(side);
     await this.#fill({ positions, side, sample: toRead(this.#mixed(out, raster)) }, signal);
@@ -160,7 +161,7 @@ class WebMercatorSource implements TileSource {
     return this.original.metadata.nodata ?? null;
   }
 
-  /** A transparent square, without values where the samples can say so. Values around it are averaged without it. */
+  /** A transparent square of nodata samples, or of NaN or 0 if the image has no nodata value. Averaging leaves them out. */
   #empty(side: number): Raster {
     const { bandCount: bands, dtype } = this.metadata;
     const out = createRaster({ width: side, height: side, bands, dtype });
@@ -205,7 +206,8 @@ class WebMercatorSource implements TileSource {
   }
 
   /**
-   * The rectangle of the original that a tile may show, and the smallest number of its pixels along one pixel of the tile. `null`
+   * The rectangle of the original that a tile may show, and the smallest number of original pixels along one pixel of the tile.
+   * `null`
    * if the tile shows nothing.
    */
   #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
@@ -287,7 +289,10 @@ class WebMercatorSource implements TileSource {
     };
   }
 
-  /** Interpolates between the four pixels around a position. If one of them is transparent or has no value, the nearest is copied instead. */
+  /**
+   * Interpolates between the four pixels around a position. If one of them is transparent or has no value, the nearest pixel is
+   * copied instead.
+   */
   #mixed(out: Raster, raster: Raster): Sample {
     const pick = this.#nearest(out, raster);
     const { data, bands, dtype } = raster;

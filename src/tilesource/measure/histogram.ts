@@ -115,11 +115,11 @@ export async function histogramOf(
       for (const { count } of counters) count(samples, raster.bands);
     });
   }
-  return counters.map(({ counted }) => counted());
+  return counters.map(({ counted: result }) => result());
 }
 
-/** The first statistics of each band, with `min` and `max` widened to include all others. */
-export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
+/** The statistics in the first list, with `min` and `max` of each band widened to include those in the other lists. */
+export function widenStatistics([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((facts, band) => {
     const nonEmpty = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
     if (nonEmpty.length === 0) return facts;
@@ -158,7 +158,7 @@ function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, op
     }
     samples += inside;
   };
-  const counted = (): HistogramBand => ({
+  const result = (): HistogramBand => ({
     min: facts.min,
     max: facts.max,
     mean: facts.mean,
@@ -170,7 +170,7 @@ function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, op
     samples,
     density,
   });
-  return { count, counted };
+  return { count, counted: result };
 }
 
 const interpretations: Readonly<Record<number, readonly string[]>> = {

@@ -12,7 +12,7 @@ import { extremeBoxes, measuredBoxes, searchLevel, tileBoxes, type MeasuredSampl
 /** Number of tiles that are read at the same time. */
 const tilesAtOnce = 2;
 
-/** Samples for a rectangle of the finest level, picked and not mixed; colored if the appearance says so. */
+/** Samples of a rectangle of the finest level, picked and not mixed. They are colors if the appearance has a style. */
 export async function measureSamples(
   renderer: Renderer,
   { base, frame }: { base: Box; frame: number },
@@ -30,7 +30,7 @@ export async function measureSamples(
   try {
     coarse = await renderer.samples({ level, frame, box: boxAtLevel(metadata, base, level) }, asStored, signal);
   } catch (error) {
-    // The coarser level only serves to find more extremes.
+    // The coarser level is only used to find more extremes.
     if (error instanceof CorruptTileError) return { samples, extremes: [] };
     throw error;
   }
@@ -49,7 +49,7 @@ class FinestSamples {
 
   /** @throws CorruptTileError if all tiles are corrupt. */
   async read(boxes: readonly Box[]): Promise<Raster[]> {
-    const found = await mapConcurrently(boxes, tilesAtOnce, async (box) => {
+    const rasterLists = await mapConcurrently(boxes, tilesAtOnce, async (box) => {
       const raster = await this.#readBox(box);
       if (!(raster instanceof CorruptTileError)) return [raster];
       const tiles = await mapConcurrently(tileBoxes(this.renderer.metadata, box), tilesAtOnce, async (tile) => {
@@ -58,8 +58,8 @@ class FinestSamples {
       });
       return tiles.flat();
     });
-    const rasters = found.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
-    const failure = found.flat().find((each) => each instanceof CorruptTileError);
+    const rasters = rasterLists.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
+    const failure = rasterLists.flat().find((each) => each instanceof CorruptTileError);
     if (rasters.length === 0 && failure !== undefined) throw failure;
     return rasters;
   }

@@ -17,7 +17,7 @@ const measuredPixels = 2 ** 22;
 /** Maximum number of samples that are read for statistics, over all bands. */
 const measuredSamples = 2 ** 26;
 
-/** Smallest number of tiles by which a large rectangle is sampled, even if these have more pixels than the limit. */
+/** Minimum number of tiles read from a large rectangle, even if they have more pixels than the limit. */
 const minTiles = 4;
 
 /** Maximum number of pixels of a stored coarser level that are searched for the positions of the extremes. */
@@ -28,10 +28,11 @@ const picksAtOnce = 65_536;
 
 /** Maximum number of tiles that are read for the minimum and for the maximum of each band, and altogether. */
 const extremeTiles = 3;
-const mostExtremeTiles = 24;
+const maxExtremeTiles = 24;
 
 /**
- * Rectangles of the finest level by which a larger one is sampled: the rectangle itself if it is small enough, otherwise whole tiles,
+ * Rectangles of the finest level by which a larger one is sampled: the rectangle itself if it is small enough, otherwise whole
+ * tiles,
  * evenly spaced in it. Coarser levels cannot be used, because their pixels may be means of several samples.
  */
 export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base: Box): Box[] {
@@ -71,7 +72,7 @@ export function searchLevel(shape: PyramidShape, populated: readonly number[], b
 }
 
 /**
- * Tiles of the finest level that probably contain the smallest and largest samples: those where a coarser level has its extremes.
+ * Tiles of the finest level that probably contain the smallest and largest samples, because a coarser level has its extremes there.
  *
  * @param coarse the whole rectangle as read from the coarser level.
  * @param scale side of one of its pixels, in pixels of the finest level.
@@ -84,7 +85,7 @@ export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raste
   );
   const chosen = new Set<number>();
   const rowsAtOnce = Math.max(1, Math.floor(picksAtOnce / width));
-  for (let band = 0; band < bands && chosen.size < mostExtremeTiles; band += 1) {
+  for (let band = 0; band < bands && chosen.size < maxExtremeTiles; band += 1) {
     const lows = new Float64Array(columns * rows).fill(Infinity);
     const highs = new Float64Array(columns * rows).fill(-Infinity);
     await inRuns(height, rowsAtOnce, (from, until) => {
@@ -98,31 +99,31 @@ export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raste
         }
       }
     });
-    for (const tile of await leastOf(lows, 1)) chosen.add(tile);
-    for (const tile of await leastOf(highs, -1)) chosen.add(tile);
+    for (const tile of await indexesOfSmallest(lows, 1)) chosen.add(tile);
+    for (const tile of await indexesOfSmallest(highs, -1)) chosen.add(tile);
   }
   return [...chosen]
-    .slice(0, mostExtremeTiles)
+    .slice(0, maxExtremeTiles)
     .map((tile) => tileBox(shape, base, left + (tile % columns), top + Math.floor(tile / columns)));
 }
 
 /** Positions of the {@link extremeTiles} smallest values in ascending order; with sign -1 of the largest ones in descending order. */
-async function leastOf(values: Float64Array, sign: 1 | -1): Promise<number[]> {
-  const found: number[] = [];
-  /** A value must be below this to be one of them. */
+async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<number[]> {
+  const smallest: number[] = [];
+  /** A value must be below this to be among the smallest. */
   let limit = Infinity;
   await inRuns(values.length, picksAtOnce, (from, until) => {
     for (let at = from; at < until; at += 1) {
       const value = sign * values[at]!;
-      // Tiles without samples have the value Infinity (times the sign). Infinity and NaN are below no limit.
+      // Tiles without samples have the value Infinity (times the sign). Infinity and NaN are not below any limit.
       if (!(value < limit) || value === -Infinity) continue;
-      const position = found.findIndex((other) => value < sign * values[other]!);
-      found.splice(position < 0 ? found.length : position, 0, at);
-      if (found.length > extremeTiles) found.pop();
-      if (found.length === extremeTiles) limit = sign * values[found.at(-1)!]!;
+      const position = smallest.findIndex((other) => value < sign * values[other]!);
+      smallest.splice(position < 0 ? smallest.length : position, 0, at);
+      if (smallest.length > extremeTiles) smallest.pop();
+      if (smallest.length === extremeTiles) limit = sign * values[smallest.at(-1)!]!;
     }
   });
-  return found;
+  return smallest;
 }
 
 /** Columns and rows of the tiles of the finest level that a rectangle overlaps. */
@@ -147,7 +148,7 @@ function tileBox(shape: PyramidShape, base: Box, x: number, y: number): Box {
 }
 
 /**
- * Picks as many pixels, evenly, as an image of this size has; all of them if the size has more.
+ * Picks evenly spaced pixels, as many as an image of this size has; all pixels if the size has more.
  *
  * @param rasters of the {@link measuredBoxes} of a rectangle.
  */

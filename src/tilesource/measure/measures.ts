@@ -12,16 +12,16 @@ import { isShown } from '../render/pixels.js';
 import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
 import { measureSamples } from './measure-samples.js';
 import { pickSamples } from './measured-samples.js';
-import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
+import { bandInterpretations, bandStatistics, histogramOf, widenStatistics, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
 /** The histogram of a region: of its stored samples, or of its colors if a style is given. */
 export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
-  const found = await countedBands(renderer, request);
+  const bands = await countedBands(renderer, request);
   const { frame = pictureDefaults.frame, threshold, signal } = request;
-  if (threshold === undefined) return found;
+  if (threshold === undefined) return bands;
   const survey = await renderer.survey(frame, await renderer.appearanceOf(undefined), signal);
-  return found.map((band, index) => ({ ...band, thresholds: thresholdRange(survey, index, [threshold, threshold]) }));
+  return bands.map((band, index) => ({ ...band, thresholds: thresholdRange(survey, index, [threshold, threshold]) }));
 }
 
 function nullIfCorrupt(error: unknown): null {
@@ -43,7 +43,7 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
   const read = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
   const { style } = appearance;
   const measured = style ? { ...read, samples: await typedRasters(read.samples, style, renderer.metadata.dtype) } : read;
-  const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
+  const facts = widenStatistics([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
   return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
 }
 
@@ -55,10 +55,10 @@ export async function readBands(
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(undefined);
   const { sizeX, sizeY } = renderer.metadata;
-  const all = { left: 0, top: 0, width: sizeX, height: sizeY };
-  const { samples, extremes } = await measureSamples(renderer, { base: all, frame }, appearance, signal);
+  const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
+  const { samples, extremes } = await measureSamples(renderer, { base: wholeImage, frame }, appearance, signal);
   const names = bandInterpretations(renderer.metadata.bandCount);
-  const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
+  const facts = widenStatistics([await bandStatistics(samples), await bandStatistics(extremes)]);
   return Object.fromEntries(
     facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
       String(band + 1),

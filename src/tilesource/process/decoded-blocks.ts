@@ -9,7 +9,7 @@ import { SharedWork } from './shared-work.js';
  */
 const bytesPerEntry = 2048;
 
-/** A block, and the set of the keys of its file, from which its key is removed with it. */
+/** A block, and the set of all keys of its file. Evicting the block removes its key from the set. */
 interface CachedBlock {
   raster: Raster;
   keys: Set<string>;

@@ -7,18 +7,19 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
- * Tasks that may take long leave one thread to files and compression, which all quick work needs. A task spends part of its time
+ * Tasks that may take long leave one thread free for files and compression, which all quick work needs. A task spends part of its
+ * time
  * waiting for threads of libvips: one task more than there are processors keeps them busy, and more would only slow down each other
  * and the event loop.
  */
-const running = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
-const long = new WorkQueue({ name: 'pictures', running });
+const maxRunning = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
+const longTasks = new WorkQueue({ name: 'pictures', running: maxRunning });
 
 /**
- * Small tasks, which end in some milliseconds, can use that thread too: nothing waits long for it, and they are done a seventh
- * faster.
+ * Small tasks, which end in some milliseconds, can use that thread too: other work does not wait long for them, and they finish a
+ * seventh faster.
  */
-const any = new WorkQueue({ name: 'pictures', running: Math.min(threads, running + 1) });
+const allTasks = new WorkQueue({ name: 'pictures', running: Math.min(threads, maxRunning + 1) });
 const smallPixels = 2 ** 20;
 
 /**
@@ -27,12 +28,12 @@ const smallPixels = 2 ** 20;
  *
  * @param pixels maximum number of pixels of the task, if known
  */
-export function processed<R>(work: () => Promise<R>, signal?: AbortSignal, pixels = Infinity): Promise<R> {
-  const begin = () => any.run(work, { signal });
-  return pixels <= smallPixels ? begin() : long.run(begin, { signal });
+export function runProcessing<R>(work: () => Promise<R>, signal?: AbortSignal, pixels = Infinity): Promise<R> {
+  const begin = () => allTasks.run(work, { signal });
+  return pixels <= smallPixels ? begin() : longTasks.run(begin, { signal });
 }
 
-/** Runs a task that takes a thread for minutes, one at a time. The thread is one of those that decode, if there are several. */
-export function processedLong<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
-  return running > 1 ? processed(work, signal) : work();
+/** Runs a task that takes a thread for minutes, one at a time. If there are several decoding threads, it is one of them. */
+export function runLongProcessing<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
+  return maxRunning > 1 ? runProcessing(work, signal) : work();
 }

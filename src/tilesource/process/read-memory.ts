@@ -1,4 +1,4 @@
-/** Length and number of pieces. When all are lent, new memory is allocated. */
+/** Length in bytes, and number, of the pieces of memory. When all are lent, new memory is allocated. */
 const bytes = 2 ** 20;
 const pieces = 4;
 

@@ -5,7 +5,7 @@ import { hasAlpha } from '../render/pixels.js';
 
 /** Options for averaging samples. */
 export interface AverageOptions {
-  /** The part of the raster to reduce, in its pixels; default all of it. Parts beyond the raster do not count. */
+  /** The part of the raster to reduce, in pixels of the raster; default all of it. Parts beyond the raster do not count. */
   window?: Window;
   /** The no-data sample of the file, which does not count in means. */
   nodata?: number | null;
@@ -15,7 +15,7 @@ export interface AverageOptions {
 }
 
 /**
- * 32-bit floats of at least this, or at most its negative, mean no value: text often has only the first digits of the largest
+ * 32-bit floats of at least this, or at most its negative, mean no value: text often gives only the first digits of the largest
  * float.
  */
 export const largestFloat = 3.4e38;
@@ -23,7 +23,10 @@ export const largestFloat = 3.4e38;
 /** Number of samples that are added up before the time is checked. */
 const samplesAtOnce = 2 ** 18;
 
-/** The pixels along one axis that become one pixel of the result: those from `firsts` on, with `weights`, `taps` for each. */
+/**
+ * For each pixel of the result along one axis: the first pixel that it covers, the number of pixels, and their weights. Each
+ * pixel of the result has `taps` entries in `weights`.
+ */
 interface Spans {
   firsts: Int32Array;
   counts: Int32Array;
@@ -61,8 +64,9 @@ function spansOf(limit: number, start: number, length: number, output: number): 
 
 /**
  * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, weighted
- * by the covered area. Samples without a value are left out: no data, NaN, infinities, and the largest floats. A pixel that covers
- * no others keeps the first of them. With two or four bands of whole numbers the last is alpha, and colors are weighted by it.
+ * by the covered area. Samples without a value are left out: no data, NaN, infinities, and the largest floats. If all covered
+ * samples are without a value, the new pixel keeps the first of them. With two or four bands of whole numbers the last is alpha,
+ * and colors are weighted by it.
  * Means of whole numbers are rounded.
  *
  * Averaging in steps gives the same as averaging at once, apart from rounding, as long as the steps are whole numbers.
@@ -74,7 +78,7 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
   const out = createRaster({ ...raster, width: size.width, height: size.height });
   const down = spansOf(raster.height, window.top, window.height, size.height);
   const across = spansOf(raster.width, window.left, window.width, size.width);
-  const average = averager(raster, across, options);
+  const average = createAverager(raster, across, options);
   const rowLength = size.width * raster.bands;
   const rows = Math.max(1, Math.floor(samplesAtOnce / (down.taps * raster.width * raster.bands)));
   const sums = new Float64Array(rowLength);
@@ -94,18 +98,18 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
 }
 
 /** Averages some rows, from the first on, into a row of the result. */
-type RowAverager = (first: number, weights: Float64Array, made: Float64Array) => void;
+type RowAverager = (first: number, weights: Float64Array, averages: Float64Array) => void;
 
-function averager(raster: Raster, across: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
+function createAverager(raster: Raster, across: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
   const isFloat = raster.dtype.startsWith('float');
   const isTransparent = !isFloat && hasAlpha(raster) && !isOpaque(raster);
   if (isFloat || nodata !== null || bandNodata.some((each) => each !== null)) {
     const missing = Array.from({ length: raster.bands }, (_, band) =>
       [nodata, bandNodata[band] ?? null].map((each) => sampleOf(each, raster) ?? Number.NaN),
     );
-    return withoutMissing(raster, across, { missing, isTransparent });
+    return averageWithoutMissing(raster, across, { missing, isTransparent });
   }
-  return isTransparent ? byOpacity(raster, across) : ofAll(raster, across);
+  return isTransparent ? averageByOpacity(raster, across) : averageAll(raster, across);
 }
 
 /** The no-data value as a sample of this type. */
@@ -119,13 +123,13 @@ function isOpaque({ data, bands, dtype }: Raster): boolean {
   return true;
 }
 
-function ofAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans): RowAverager {
+function averageAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans): RowAverager {
   const { data, width, bands } = raster;
   const row = new Float64Array(width * bands);
   const sums = new Float64Array(width * bands);
   const packed = packedSums(raster);
   const isEvenAcross = columns.every((weight) => weight === 1 || weight === 0);
-  return (first, weights, made) => {
+  return (first, weights, averages) => {
     const isEven = packed !== null && weights.every((weight) => weight === 1);
     if (isEven) packed(first, weights.length, sums);
     const total = isEven ? weights.length : addRows(data, first, weights, row, sums);
@@ -136,7 +140,7 @@ function ofAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans
       for (let band = 0; band < bands; band += 1, to += 1) {
         let sum = 0;
         for (let at = start + band; at < end; at += bands) sum += sums[at]!;
-        made[to] = Math.floor(sum / divisor + 0.5);
+        averages[to] = Math.floor(sum / divisor + 0.5);
       }
     }
     for (let x = 0, to = 0; !isEvenAcross && x < firsts.length; x += 1) {
@@ -150,7 +154,7 @@ function ofAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans
           sum += sums[at]! * part;
           weight += part;
         }
-        made[to] = Math.floor(sum / (weight * total) + 0.5);
+        averages[to] = Math.floor(sum / (weight * total) + 0.5);
       }
     }
   };
@@ -168,7 +172,7 @@ function packedSums({ data, dtype, width, bands }: Raster): ((first: number, cou
   const stride = (width * bands * bytes) / 4;
   if (bytes > 2 || byteOffset % 4 !== 0 || !Number.isInteger(stride)) return null;
   const words = new Uint32Array(buffer, byteOffset, byteLength / 4);
-  // The sign bit is flipped, so that all numbers are positive: a sample of `least` becomes 0.
+  // The sign bit is flipped, so that all numbers are positive: a sample of `min` becomes 0.
   const flip = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
   const min = minValue(dtype);
   const add = bytes === 1 ? addBytes : addShorts;
@@ -219,7 +223,10 @@ function addShorts({ words, start, stride, count, flip }: PackedRows, sums: Floa
   }
 }
 
-/** Adds up rows with their weights. Rows are copied to doubles, because code that sees a single type of array is compiled to faster code. @returns the sum of the weights. */
+/**
+ * Adds up rows with their weights. Rows are copied to doubles, because code that sees a single type of array is compiled to
+ * faster code. @returns the sum of the weights.
+ */
 function addRows(data: Raster['data'], first: number, weights: Float64Array, row: Float64Array, sums: Float64Array): number {
   const stride = row.length;
   let total = 0;
@@ -235,14 +242,14 @@ function addRows(data: Raster['data'], first: number, weights: Float64Array, row
 }
 
 /** Multiplies colors by their alpha while they are added up. */
-function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
+function averageByOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
   const stride = width * bands;
   const min = minValue(dtype);
   const span = fullValue(dtype) - min;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
   const { firsts, counts, weights: columns, taps } = across;
-  return (first, weights, made) => {
+  return (first, weights, averages) => {
     sums.fill(0);
     let total = 0;
     for (let each = 0; each < weights.length; each += 1) {
@@ -262,28 +269,29 @@ function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAve
     }
     for (let x = 0, to = 0; x < firsts.length; x += 1, to += bands) {
       let weight = 0;
-      for (let band = 0; band < bands; band += 1) made[to + band] = 0;
+      for (let band = 0; band < bands; band += 1) averages[to + band] = 0;
       for (let tap = 0, at = firsts[x]! * bands; tap < counts[x]!; tap += 1, at += bands) {
         const part = columns[x * taps + tap]!;
         weight += part;
-        for (let band = 0; band < bands; band += 1) made[to + band]! += sums[at + band]! * part;
+        for (let band = 0; band < bands; band += 1) averages[to + band]! += sums[at + band]! * part;
       }
-      const alpha = made[to + bands - 1]!;
+      const alpha = averages[to + bands - 1]!;
       for (let band = 0; band < bands - 1; band += 1) {
-        made[to + band] = alpha > 0 ? Math.floor(made[to + band]! / alpha + 0.5) : min;
+        averages[to + band] = alpha > 0 ? Math.floor(averages[to + band]! / alpha + 0.5) : min;
       }
-      made[to + bands - 1] = Math.floor((alpha / (weight * total)) * span + min + 0.5);
+      averages[to + bands - 1] = Math.floor((alpha / (weight * total)) * span + min + 0.5);
     }
   };
 }
 
 /**
- * Leaves out samples without a value, of each band for itself.
+ * Leaves out samples without a value, separately for each band.
  *
- * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by which colors
+ * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by
+ * which colors
  *   count. It is never without a value.
  */
-function withoutMissing(
+function averageWithoutMissing(
   { data, width, bands, dtype }: Raster,
   { firsts, counts, weights: columns, taps }: Spans,
   { missing, isTransparent }: { missing: readonly (readonly number[])[]; isTransparent: boolean },
@@ -297,7 +305,7 @@ function withoutMissing(
   const valid = new Float64Array(stride);
   const colorBands = hasAlpha({ bands }) && !isFloat ? bands - 1 : bands;
   const opacity = new Float64Array(width).fill(1);
-  return (first, weights, made) => {
+  return (first, weights, averages) => {
     sums.fill(0);
     valid.fill(0);
     for (let each = 0; each < weights.length; each += 1) {
@@ -332,8 +340,8 @@ function withoutMissing(
           sum += sums[at]! * part;
           weight += valid[at]! * part;
         }
-        if (weight === 0) made[to] = data[first * stride + start + band]!;
-        else made[to] = isFloat ? withoutRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
+        if (weight === 0) averages[to] = data[first * stride + start + band]!;
+        else averages[to] = isFloat ? withoutRoundingError(sum / weight) : Math.floor(sum / weight + 0.5);
       }
     }
   };

@@ -101,9 +101,9 @@ export class PyramidWriter {
   }
 
   #level(level: number): Level {
-    const found = this.#levels[level];
-    if (!found) throw new RangeError(`No level ${level}`);
-    return found;
+    const size = this.#levels[level];
+    if (!size) throw new RangeError(`No level ${level}`);
+    return size;
   }
 
   async #writeTiles(level: Level, box: Box, block: Raster): Promise<void> {

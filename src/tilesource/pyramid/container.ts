@@ -106,8 +106,8 @@ export class TiffContainer {
 }
 
 function tableBytes(plan: DirectoryPlan): number {
-  const own = plan.chunks.offsets.length * 16 + 2048;
-  return own + (plan.sub ?? []).reduce((sum, sub) => sum + tableBytes(sub), 0);
+  const directoryBytes = plan.chunks.offsets.length * 16 + 2048;
+  return directoryBytes + (plan.sub ?? []).reduce((sum, sub) => sum + tableBytes(sub), 0);
 }
 
 function writeOffset(out: Buffer, value: number, at: number, big: boolean): void {
@@ -138,7 +138,7 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
   }
 }
 
-/** A rational of TIFF: numerator and denominator of 32 bits, as precise as both allow. */
+/** A number as a rational of TIFF: numerator and denominator of 32 bits each, as precise as they allow. */
 export function rational(value: number): Buffer {
   const max = 2 ** 32 - 1;
   const denominator = value > 0 ? Math.max(1, Math.min(max, Math.floor(Math.min(max / value, 1e6 / Math.min(1, value))))) : 1;

@@ -12,7 +12,7 @@ export interface Level extends Size {
 /** Maximum number of bytes of uncompressed tiles that wait to be encoded and written. */
 const waitingBytes = 2 ** 25;
 
-/** A level of this size, none of whose tiles is written yet. */
+/** A level of this size, before any of its tiles is written. */
 export function levelOf({ width, height }: Size, tileSide: number): Level {
   const columns = Math.ceil(width / tileSide);
   const tiles = columns * Math.ceil(height / tileSide);
@@ -27,7 +27,7 @@ export function halfSize({ width, height }: Size): Size {
 /**
  * A directory for each level, finest first, with the tags that all tiled TIFFs need.
  *
- * @param first how often the first level of the list has been halved.
+ * @param first number of halvings from full resolution to the first level of the list.
  */
 export function levelDirectories(levels: readonly Level[], tileSide: number, first = 0): DirectoryPlan[] {
   return levels.map(({ width, height, offsets, lengths }, index): DirectoryPlan => {

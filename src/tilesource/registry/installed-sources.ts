@@ -11,9 +11,9 @@ interface PluginDescription {
 }
 
 /**
- * Finds the tile sources of installed packages: of those in the `node_modules` folders at and above a path whose `plugin.json` says
- * `"extends": "express-large-image"` and names as `tileSources` a module that exports a list `tileSources`. One that cannot be
- * loaded is left out, and the reason is logged.
+ * Finds the tile sources of installed packages, in the `node_modules` folders at and above a path. The `plugin.json` of a package
+ * must say `"extends": "express-large-image"`, and name under `tileSources` a module that exports a list `tileSources`. A package
+ * that cannot be loaded is left out, and the reason is logged.
  *
  * @param from a folder, or `import.meta.url` of a module.
  */
@@ -49,7 +49,7 @@ async function descriptionOf(folder: string): Promise<PluginDescription | null> 
     const parsed: unknown = JSON.parse(await readFile(join(folder, 'plugin.json'), 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : null;
   } catch {
-    // Most packages have no `plugin.json`, and those of other systems are ignored.
+    // Most packages have no `plugin.json`, and the files of this name that belong to other systems are ignored.
     return null;
   }
 }

@@ -49,7 +49,7 @@ const defaultIgnoredNames = /(\.mrxs|\.vsi)$/i;
 
 /** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
 function isNamed(name: string, expression: string): boolean {
-  // This one is known to be harmless, and is the one of nearly every server.
+  // The default expression is known to be harmless, and nearly every server uses it.
   if (expression === defaultIgnoredNames.source) return defaultIgnoredNames.test(name);
   return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
 }
@@ -64,7 +64,7 @@ export class TileSourceRegistry {
     this.#options = options;
   }
 
-  /** A registry that also has these sources. A source replaces an existing one with the same name. */
+  /** Returns a registry that also has these sources. A source replaces an existing one with the same name. */
   register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
     return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
   }
@@ -139,8 +139,8 @@ export class TileSourceRegistry {
     const { sourceName, ...sourceOptions } = options;
     const chosen = sourceName === undefined ? undefined : this.get(sourceName);
     if (sourceName !== undefined && !chosen) {
-      const known = [...this.#definitions.keys()].join(', ') || 'none';
-      throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${known}.`);
+      const names = [...this.#definitions.keys()].join(', ') || 'none';
+      throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${names}.`);
     }
     const causes: TileSourceError[] = [];
     for (const definition of chosen ? [chosen] : this.candidates(input)) {
@@ -161,11 +161,11 @@ export class TileSourceRegistry {
       }
     }
     const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
-    const telling =
+    const clearest =
       causes.find((cause) => cause instanceof MissingPartsError) ??
       causes.find((cause) => !(cause instanceof OtherFormatError)) ??
       (chosen ? causes[0] : undefined);
-    const reason = telling?.reason ?? 'It is in none of the supported formats.';
+    const reason = clearest?.reason ?? 'It is in none of the supported formats.';
     const message = `${input.name} cannot be read. ${reason}`;
     const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
     throw missing.length > 0 ? new MissingPartsError(message, missing, details) : new TileSourceError(message, details);
@@ -185,7 +185,7 @@ export class TileSourceRegistry {
   }
 }
 
-/** An error which only means that the file cannot be read at the moment, even if a source has wrapped it. */
+/** The error, among an error and its causes, that only means that the file cannot be read at the moment; `null` if there is none. */
 function outageIn(error: unknown): LargeImageError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
     if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;

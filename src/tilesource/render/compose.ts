@@ -18,7 +18,7 @@ const maxMosaicBytes = 2 ** 26;
 /** Maximum number of stored tiles, or parts of them, in one picture. Reading this many takes a minute. */
 const maxStoredTiles = 2 ** 18;
 
-/** Minimum number of stored tiles that are worth decoding together, and maximum of their bytes. */
+/** Minimum number of stored tiles that are worth decoding together, and their maximum total size in bytes. */
 const minMosaic = 4;
 const maxEncodedBytes = 2 ** 28;
 /**
@@ -52,14 +52,14 @@ export interface LevelBox {
   box: Box;
   /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
-  /** Samples that mean no value to the picture, of each band: see {@link AverageOptions}. */
+  /** For each band, the sample that means no value in the picture: see {@link AverageOptions}. */
   bandNodata?: readonly (number | null)[];
-  /** Gets the corrupt tiles, which are left empty. Without it, reading fails with the first of them. */
+  /** Collects the corrupt tiles, which are left empty. Without it, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;
 }
 
-/** A tile as it is read: see {@link LevelBox}. */
-type WantedTile = TileAddress & Pick<LevelBox, 'nearest' | 'bandNodata' | 'corrupt'>;
+/** A tile to read, with the options of {@link LevelBox}. */
+type TileRequest = TileAddress & Pick<LevelBox, 'nearest' | 'bandNodata' | 'corrupt'>;
 
 /** Reads decoded tiles of every level, including those that the file does not contain, and rectangles of any level. */
 export class TileReader {
@@ -84,7 +84,7 @@ export class TileReader {
   }
 
   /** The content of a tile; partial pixels at the border count as whole ones. The address has been checked. */
-  async readTile(address: WantedTile, signal?: AbortSignal): Promise<Raster> {
+  async readTile(address: TileRequest, signal?: AbortSignal): Promise<Raster> {
     const { level, frame, x, y, nearest = false, bandNodata, corrupt } = address;
     if (this.#source.populatedLevels.includes(level)) {
       return this.#readStored({ level, frame, x, y }, { nearest, signal, corrupt });
@@ -95,7 +95,8 @@ export class TileReader {
     if (cached) return cached;
     const before = corrupt?.encounters;
     const tile = await this.#compose(address, signal);
-    // Other callers may not want holes. While this tile was made, another tile of the picture may have found them.
+    // Other callers may not want holes. The count also grows if another tile of the picture found a corrupt tile while this one
+    // was made.
     if (before === corrupt?.encounters) this.#cache.set(key, tile);
     return tile;
   }
@@ -135,9 +136,9 @@ export class TileReader {
     return isShown ? openMosaic(mosaic, offset) : null;
   }
 
-  /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
+  /** The tiles that a box overlaps, row by row, and the position of the box in their mosaic. */
   #tilesOf({ level, frame, box, nearest, bandNodata, corrupt }: LevelBox): {
-    tiles: WantedTile[];
+    tiles: TileRequest[];
     columns: number;
     offset: Box;
   } {
@@ -148,7 +149,7 @@ export class TileReader {
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
     this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
-    const tiles: WantedTile[] = [];
+    const tiles: TileRequest[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
       for (let x = first.x; x <= last.x; x += 1)
         tiles.push({ level, frame, x, y, corrupt, ...(nearest && { nearest }), ...(bandNodata && { bandNodata }) });
@@ -171,7 +172,7 @@ export class TileReader {
     );
   }
 
-  /** Decodes stored tiles together if the file has them as JPEG; `missing` are the others. */
+  /** Decodes the tiles that the file stores as JPEG together; `missing` are the other tiles. */
   async #readMosaic(
     where: LevelBox,
     signal: AbortSignal | undefined,
@@ -195,7 +196,7 @@ export class TileReader {
     }
   }
 
-  /** The JPEG tiles of a box, undecoded; `null` if the first of them is not one. */
+  /** The JPEG tiles of a box, undecoded; `null` if the first tile is not a JPEG. */
   async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
     const { metadata, populatedLevels } = this.#source;
     const isBytes = metadata.dtype === 'uint8' && metadata.white === undefined;
@@ -228,7 +229,7 @@ export class TileReader {
   ): Promise<Raster> {
     const { metadata } = this.#source;
     const content = tileContent(metadata, address);
-    // Other tiles of the picture may be read meanwhile.
+    // Other tiles of the picture may be read at the same time, so this tile collects its corrupt parts separately.
     const parts = corrupt && new CorruptTiles();
     const options = { ...(signal && { signal }), ...(nearest && { nearest }), ...(parts && { corrupt: parts }) };
     const read = () => this.#source.readTile(address, options);
@@ -259,7 +260,7 @@ export class TileReader {
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
-  async #compose(address: WantedTile, signal?: AbortSignal): Promise<Raster> {
+  async #compose(address: TileRequest, signal?: AbortSignal): Promise<Raster> {
     const { metadata } = this.#source;
     this.#checkCount({ columns: 1, rows: 1 }, address.level);
     const content = tileContent(metadata, address);
@@ -268,12 +269,12 @@ export class TileReader {
     const factor = 2 ** (level - address.level);
     const { frame, bandNodata, corrupt } = address;
     const mosaic = await this.readBox({ level, frame, box, corrupt, ...(bandNodata && { bandNodata }) }, signal);
-    // Partial pixels at the border are means of those that there are.
+    // Partial pixels at the border are means of the pixels inside the image.
     const window = { left: 0, top: 0, width: content.width * factor, height: content.height * factor };
     return averageSamples(mosaic, content, { window, nodata: metadata.nodata ?? null, bandNodata, signal });
   }
 
-  /** The level and the pixels of it from which a tile is made in one step. */
+  /** The finer level, and the rectangle of it, from which a tile is made in one step. */
   #mosaicOf(address: TileAddress): { level: number; box: Box } {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
@@ -293,8 +294,8 @@ export class TileReader {
     }
   }
 
-  /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that those of large steps need little memory. */
-  async #picked(address: WantedTile, content: Size, signal?: AbortSignal): Promise<Raster> {
+  /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that large steps need little memory. */
+  async #picked(address: TileRequest, content: Size, signal?: AbortSignal): Promise<Raster> {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
     const level = finerLevel(populatedLevels, address.level);

@@ -20,8 +20,8 @@ export function compositeOf({ frames = [], channels, bandCount }: ImageMetadata)
       Object.entries(axes).every(([axis, at]) => at === (axis === 'C' ? channel : 0)),
     );
     const { color, channel: name = channels?.[channel] } = frames[framedelta] ?? {};
-    const own = color !== undefined && tryParseColor(color) !== null ? color : null;
-    const palette = own ?? (name === undefined ? null : usualColor(name)) ?? channelColors[channel];
+    const fileColor = color !== undefined && tryParseColor(color) !== null ? color : null;
+    const palette = fileColor ?? (name === undefined ? null : usualColor(name)) ?? channelColors[channel];
     return { framedelta, palette, min: `min:${automaticShare}`, max: `max:${automaticShare}` };
   });
   // Files may leave out channels.

@@ -8,7 +8,7 @@ import type { Picture } from './pixels.js';
 /** A part of an image, in pixels of full resolution. */
 interface Part {
   box: Window;
-  /** Whether a point of the box is in the part; default: all of them are. */
+  /** Whether a point of the box is in the part. Default: every point is. */
   holds?: (x: number, y: number) => boolean;
 }
 
@@ -68,7 +68,9 @@ export class CorruptTiles {
   /**
    * Adds the corrupt tiles of another image that was drawn into a part of this one.
    *
-   * @param drawn `box`: the part of this image; `toOther`: maps its points to those of the other image; `name`: the other image's name.
+   * @param drawn `box`: the part of this image; `toOther`: maps points of this image to points of the other image; `name`: the
+   * other image's
+   * name.
    */
   mergeOther(
     other: CorruptTiles,
@@ -160,18 +162,19 @@ function visibleIn(
   toOther: (x: number, y: number) => readonly (readonly [number, number])[],
 ): Window[] {
   const steps = 8;
-  const found: { xs: number[]; ys: number[] }[] = [];
+  const ranges: { xs: number[]; ys: number[] }[] = [];
   for (let at = 0; at < (steps + 1) ** 2; at += 1) {
     const [column, row] = [at % (steps + 1), Math.floor(at / (steps + 1))];
     for (const [place, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-      const each = (found[place] ??= { xs: [], ys: [] });
+      const each = (ranges[place] ??= { xs: [], ys: [] });
       each.xs.push(x);
       each.ys.push(y);
     }
   }
-  // `toOther` returns its points in the same order each time. Those outside the other image are not finite, so an entry can be missing.
-  return found
+  // `toOther` returns its points in the same order each time. Those outside the other image are not finite, so an entry can be
+  // missing.
+  return ranges
     .filter((each) => each !== undefined)
     .map((each) => {
       const [x, y] = [Math.min(...each.xs), Math.min(...each.ys)];
@@ -179,7 +182,7 @@ function visibleIn(
     });
 }
 
-/** Whether rectangles have a common area. Less than a hundredth of a pixel comes from rounding. */
+/** Whether rectangles have a common area. An overlap of less than a hundredth of a pixel comes from rounding. */
 function overlap(a: Window, b: Window): boolean {
   const side = (from: number, length: number, other: number, otherLength: number) =>
     Math.min(from + length, other + otherLength) - Math.max(from, other) > 0.01;
@@ -225,8 +228,10 @@ export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
 }
 
 /**
- * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the error as it is,
- * because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`, because it may succeed when the server is less busy.
+ * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the
+ * error as it is,
+ * because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`, because it may succeed
+ * when the server is less busy.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
   if (!(error instanceof TileSourceError)) return error;

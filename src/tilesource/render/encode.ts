@@ -3,7 +3,7 @@ import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
 import { sameSize, type Size } from '../geometry.js';
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import { rational } from '../pyramid/container.js';
 import { hasAlpha, type Picture } from './pixels.js';
 import { pictureDefaults } from '../picture-parameters.js';
@@ -39,7 +39,7 @@ const longestSides: Partial<Record<Encoding, number>> = {
 };
 
 /** Encodings that keep an alpha band. */
-const keepAlpha: ReadonlySet<Encoding> = new Set(['PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'TGA']);
+const encodingsWithAlpha: ReadonlySet<Encoding> = new Set(['PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'TGA']);
 
 /** Compressions of TIFF, by every name that requests can use. */
 const compressionNames = {
@@ -98,16 +98,16 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
     quality: Math.min(100, Math.max(1, Math.round(jpegQuality))),
     subsampling: Math.min(2, Math.max(0, Math.round(jpegSubsampling))),
     compression: parseCompression(request.tiffCompression, encoding),
-    alpha: keepAlpha.has(encoding),
+    alpha: encodingsWithAlpha.has(encoding),
   };
 }
 
 function parseCompression(name: string | undefined, encoding: Encoding): TiffCompression {
   if (name === undefined || name === '') return encoding === 'TILED' ? 'lzw' : 'none';
-  const found = Object.entries(compressionNames).find(([alias]) => alias === name);
+  const match = Object.entries(compressionNames).find(([alias]) => alias === name);
   // Other encodings ignore the compression, but a wrong one is still wrong.
   const onlyTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
-  if (found && (encoding === 'TILED' || !onlyTiled(found[0]))) return found[1];
+  if (match && (encoding === 'TILED' || !onlyTiled(match[0]))) return match[1];
   const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !onlyTiled(alias));
   throw new BadValueError(`Invalid tiffCompression '${name}'. Allowed values: ${allowed.join(', ')}.`);
 }
@@ -185,7 +185,7 @@ export async function encodePicture(
   let image = 'image' in picture ? picture.image : openPicture(picture);
   const { resize, extend } = steps;
   checkFormat(extend ?? resize ?? picture, options);
-  if (resize && !sameSize(resize, picture)) image = scaled(image, resize);
+  if (resize && !sameSize(resize, picture)) image = addScaling(image, resize);
   const flatten = hasAlpha(picture) && !options.alpha;
   if (flatten) {
     image = image.flatten({ background: colorOf(steps.background ?? white) });
@@ -204,7 +204,7 @@ export async function encodePicture(
   const sizes = [picture, resize ?? picture, extend ?? picture].map(({ width, height }) => width * height);
   // The remaining operations of an opened picture are unknown.
   const pixels = 'image' in picture ? Infinity : Math.max(...sizes);
-  return processed(() => write(image, options, steps), steps.signal, pixels);
+  return runProcessing(() => encodeImage(image, options, steps), steps.signal, pixels);
 }
 
 /** Re-encodes a stored picture, decoding and encoding in one pass of libvips. */
@@ -217,7 +217,7 @@ export async function transcodePicture(
   let image = sharp(bytes, { limitInputPixels: false, failOn: 'error', ignoreIcc: true });
   if (bands === 2 || bands === 4) image = options.alpha ? image : image.flatten({ background: '#fff' });
   if (bands <= 2) image = image.toColourspace('b-w');
-  return processed(() => write(image, options, {}), signal);
+  return runProcessing(() => encodeImage(image, options, {}), signal);
 }
 
 /** A picture as input of libvips, without copying. */
@@ -229,11 +229,11 @@ export function openPicture(picture: Picture): Sharp {
 }
 
 /** Adds scaling to exactly a size. */
-function scaled(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel }): Sharp {
+function addScaling(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel }): Sharp {
   return image.resize(width, height, { fit: 'fill', kernel });
 }
 
-/** The best method for scaling if the request does not say: Lanczos to shrink, bicubic to enlarge. */
+/** The method for scaling if the request names none: Lanczos to shrink, bicubic to enlarge. */
 export function defaultKernel(from: Size, to: Size): Kernel {
   return to.width > from.width || to.height > from.height ? 'cubic' : 'lanczos3';
 }
@@ -241,11 +241,11 @@ export function defaultKernel(from: Size, to: Size): Kernel {
 /** Scales a picture with libvips, for the cases that libvips does well; keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
   if (sameSize(size, picture)) return picture;
-  let image = scaled(openPicture(picture), size);
+  let image = addScaling(openPicture(picture), size);
   // libvips returns gray as one band only on request, and gray with alpha as four.
   if (picture.bands === 1) image = image.toColourspace('b-w');
   const resized = image.raw();
-  const { data, info } = await processed(() => resized.toBuffer({ resolveWithObject: true }), signal);
+  const { data, info } = await runProcessing(() => resized.toBuffer({ resolveWithObject: true }), signal);
   const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
   return info.channels === picture.bands ? out : { ...out, data: await grayAndAlpha(data) };
 }
@@ -261,7 +261,7 @@ async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   return out;
 }
 
-async function write(
+async function encodeImage(
   image: Sharp,
   options: EncodingOptions,
   { pixelsPerMm, background = white }: EncodingSteps,
@@ -270,7 +270,7 @@ async function write(
   switch (options.encoding) {
     case 'JPEG':
     case 'JFIF':
-      // Tables of codes made for each picture would take two thirds more time for a fifth fewer bytes.
+      // Optimized Huffman tables would take two thirds more time and save only a fifth of the bytes.
       return image.jpeg({ quality, chromaSubsampling: subsampling === 0 ? '4:4:4' : '4:2:0', optimiseCoding: false }).toBuffer();
     case 'PNG':
       return image.png({ compressionLevel: 2 }).toBuffer();
@@ -304,7 +304,7 @@ async function write(
 const [xResolution, yResolution, resolutionUnit] = [282, 283, 296];
 const resolutionTags: ReadonlySet<number> = new Set([xResolution, yResolution, resolutionUnit]);
 
-/** Start and end of the entries of the first directory of a TIFF that libvips wrote; `null` for one that it writes differently. */
+/** Start and end of the entries of the first directory of a TIFF that libvips wrote; `null` if it is not a classic little-endian TIFF. */
 function entriesOf(tiff: Buffer): { start: number; end: number } | null {
   if (tiff.toString('latin1', 0, 4) !== 'II*\0') return null;
   const start = tiff.readUInt32LE(4) + 2;

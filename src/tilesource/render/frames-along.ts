@@ -4,16 +4,19 @@ import type { ImageMetadata } from '../tile-source.js';
 /** Number of examined frames between two checks of the time. */
 const runLength = 16_384;
 
-/** The frames that differ from a frame at most in one axis, in their order, with their place on it. They include the frame itself. */
+/**
+ * The frames that differ from a frame at most in one axis, including the frame itself, in ascending order, each with its position
+ * on the axis.
+ */
 export async function framesAlong(
   { frames = [] }: ImageMetadata,
   frame: number,
   axis: string,
   signal?: AbortSignal,
-): Promise<{ frame: number; place: number }[]> {
+): Promise<{ frame: number; position: number }[]> {
   const { [axis]: _place, ...others } = frames[frame]?.axes ?? {};
   const names = Object.keys(others);
-  const positions: { frame: number; place: number }[] = [];
+  const positions: { frame: number; position: number }[] = [];
   await inRuns(
     frames.length,
     runLength,
@@ -22,7 +25,7 @@ export async function framesAlong(
         const { axes } = frames[number]!;
         const isSame = names.every((name) => axes[name] === others[name]);
         if (isSame && Object.keys(axes).every((name) => name === axis || others[name] !== undefined)) {
-          positions.push({ frame: number, place: axes[axis] ?? 0 });
+          positions.push({ frame: number, position: axes[axis] ?? 0 });
         }
       }
     },

@@ -1,13 +1,16 @@
 import { bufferOf } from '../../core/buffer-of.js';
 import sharp from 'sharp';
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
-/** Maximum number of entries of a profile that are read, and of bytes of a name. Profiles have some twenty entries, and a line. */
+/**
+ * Maximum number of entries of a profile that are read, and of bytes of a name. Ordinary profiles have some twenty entries, and a
+ * name of one line.
+ */
 const maxTags = 1000;
 const maxNameBytes = 4096;
 
-/** Name of a color profile according to itself; `null` if it has none. */
+/** The name that a color profile contains; `null` if it has none. */
 export function profileDescription(profile: Uint8Array): string | null {
   const view = bufferOf(profile);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
@@ -69,7 +72,7 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   // Raw output of gray with alpha loses the alpha, which needs no conversion anyway.
   if (picture.bands === 2) image = image.removeAlpha();
   const converted = image.raw();
-  const { data, info } = await processed(() => converted.toBuffer({ resolveWithObject: true }));
+  const { data, info } = await runProcessing(() => converted.toBuffer({ resolveWithObject: true }));
   if (picture.bands === 2 && info.channels === 1) {
     const out = picture.data.slice();
     for (let pixel = 0; pixel < data.length; pixel += 1) out[pixel * 2] = data[pixel] ?? 0;

@@ -21,7 +21,7 @@ export interface IiifPlan {
   output: Size;
   transform: Transform;
   encoding: string;
-  /** The tile of the pyramid that this is, if it is one. */
+  /** The tile of the pyramid that shows exactly this picture; `null` if there is none. */
   tile: { level: number; x: number; y: number } | null;
   /** The end of the canonical address of this picture: `region/size/rotation/quality.format`. */
   canonical: string;
@@ -46,7 +46,7 @@ const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GI
 /** Formats that level 2 does not require. */
 const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
-/** Maximum side of a picture in pixels, which is that of JPEG, because level 2 requires JPEG. */
+/** Maximum side of a picture in pixels: the limit of JPEG, because level 2 requires JPEG. */
 const maxPixels = sideLimit('jpg');
 
 function sideLimit(format: Format): number {
@@ -56,16 +56,16 @@ function sideLimit(format: Format): number {
 /** Properties of an image for info.json. */
 export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
-  const every = Array.from({ length: levels }, (_, level) => level);
-  const max = largest({ width: sizeX, height: sizeY }, maxArea, false);
+  const allLevels = Array.from({ length: levels }, (_, level) => level);
+  const max = largestSize({ width: sizeX, height: sizeY }, maxArea, false);
   return {
     width: sizeX,
     height: sizeY,
     maxWidth: maxPixels,
     maxHeight: maxPixels,
     maxArea,
-    sizes: every.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
-    tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: every.map((level) => 2 ** level) }],
+    sizes: allLevels.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
+    tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: allLevels.map((level) => 2 ** level) }],
     extraQualities: [...(isColored(metadata) ? ['color'] : []), 'gray', 'bitonal'],
     extraFormats: extraFormats.filter((format) => Math.max(max.width, max.height) <= sideLimit(format)),
   };
@@ -125,7 +125,7 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
   const isPercent = region.startsWith('pct:');
   const parts = (isPercent ? region.slice(4) : region).split(',');
   if (parts.length !== 4 || !parts.every((part) => (isPercent ? decimal : wholeNumber).test(part))) {
-    throw new BadParameterError(`Invalid region "${shown(region)}". It must be full, square, x,y,w,h or pct:x,y,w,h.`);
+    throw new BadParameterError(`Invalid region "${shorten(region)}". It must be full, square, x,y,w,h or pct:x,y,w,h.`);
   }
   const [x, y, width, height] = parts.map(Number) as [number, number, number, number];
   const [left, right] = side(x, width, sizeX, isPercent);
@@ -134,7 +134,10 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
   throw new BadParameterError(`The region "${region}" has no pixel inside the image, which is ${sizeX} x ${sizeY}.`);
 }
 
-/** First pixel of a region and the one after its last, within the image; equal if it is outside or empty. */
+/**
+ * The first pixel of a region along one axis, and the pixel after its last, within the image. They are equal if the region is
+ * outside or empty.
+ */
 function side(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
   const unit = isPercent ? size / 100 : 1;
   const start = Math.round(from * unit);
@@ -145,13 +148,13 @@ function side(from: number, length: number, size: number, isPercent: boolean): [
 const sizePattern = /^(\^?)(?:(max)|pct:([\d.]+)|(!?)(\d*),(\d*))$/;
 
 function parseSize(size: string, region: Size, maxArea: number): Size {
-  const [, caret = '', max, percent, bang = '', wide = '', high = ''] = sizePattern.exec(size) ?? [];
+  const [, caret = '', max, percent, bang = '', widthDigits = '', heightDigits = ''] = sizePattern.exec(size) ?? [];
   const enlarges = caret === '^';
-  if (max !== undefined) return largest(region, maxArea, enlarges);
-  const output = scaledSize(region, { percent, isConfined: bang === '!', wide, high, enlarges });
+  if (max !== undefined) return largestSize(region, maxArea, enlarges);
+  const output = scaledSize(region, { percent, isConfined: bang === '!', wide: widthDigits, high: heightDigits, enlarges });
   if (output === null) {
     throw new BadParameterError(
-      `Invalid size "${shown(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it to enlarge the region.`,
+      `Invalid size "${shorten(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it to enlarge the region.`,
     );
   }
   if (output.width < 1 || output.height < 1) throw new BadParameterError(`The size "${size}" leaves no pixel.`);
@@ -166,7 +169,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   );
 }
 
-interface WantedSize {
+interface SizeParts {
   percent: string | undefined;
   isConfined: boolean;
   /** Digits, or empty. */
@@ -176,7 +179,7 @@ interface WantedSize {
 }
 
 /** `null` for an invalid size. */
-function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }: WantedSize): Size | null {
+function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }: SizeParts): Size | null {
   if (percent !== undefined) {
     if (!decimal.test(percent)) return null;
     return {
@@ -202,7 +205,7 @@ function atLeastOne(product: number, divisor: number): number {
 }
 
 /** The largest allowed size with the aspect of a region. */
-function largest({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
+function largestSize({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
   const scale = Math.min(maxPixels / width, maxPixels / height, Math.sqrt(maxArea / (width * height)));
   if (!enlarges && scale >= 1) return { width, height };
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
@@ -214,7 +217,7 @@ function parseRotation(rotation: string): { mirror: boolean; degrees: Transform[
   const degrees = decimal.test(number) ? Number(number) % 360 : NaN;
   if (Number(number) <= 360 && (degrees === 0 || degrees === 90 || degrees === 180 || degrees === 270))
     return { mirror, degrees };
-  throw new BadParameterError(`Invalid rotation "${shown(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`);
+  throw new BadParameterError(`Invalid rotation "${shorten(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`);
 }
 
 type Quality = 'default' | 'gray' | 'bitonal';
@@ -224,17 +227,17 @@ function parseFile(file: string, hasColor: boolean): { quality: Quality; format:
   const dot = file.indexOf('.');
   const [quality, format] = dot < 0 ? [file, ''] : [file.slice(0, dot), file.slice(dot + 1)];
   if (!Object.hasOwn(encodings, format)) {
-    throw new BadParameterError(`Invalid format "${shown(format)}". It must be ${Object.keys(encodings).join(', ')}.`);
+    throw new BadParameterError(`Invalid format "${shorten(format)}". It must be ${Object.keys(encodings).join(', ')}.`);
   }
   if (quality !== 'default' && quality !== 'color' && quality !== 'gray' && quality !== 'bitonal') {
-    throw new BadParameterError(`Invalid quality "${shown(quality)}". It must be default, color, gray or bitonal.`);
+    throw new BadParameterError(`Invalid quality "${shorten(quality)}". It must be default, color, gray or bitonal.`);
   }
   const isDefault = quality === 'color' || (quality === 'gray' && !hasColor);
   return { quality: isDefault ? 'default' : quality, format: format as Format };
 }
 
 /** Text of a request, as shown in a message. */
-function shown(text: string): string {
+function shorten(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
@@ -245,10 +248,10 @@ function canonicalRegion(box: Box, { sizeX, sizeY }: PyramidShape): string {
 
 function canonicalSize(box: Box, output: Size, maxArea: number): string {
   const is = (size: Size) => size.width === output.width && size.height === output.height;
-  if (is(largest(box, maxArea, false))) return 'max';
+  if (is(largestSize(box, maxArea, false))) return 'max';
   const isEnlarged = output.width > box.width || output.height > box.height;
   if (!isEnlarged) return `${output.width},${output.height}`;
-  return is(largest(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
+  return is(largestSize(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
 }
 
 /**

@@ -33,8 +33,8 @@ export function planeOrder({ frames: allFrames = [] }: ImageMetadata, writtenFra
   const values = (axis: string) => [...new Set(axes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
   const [c, z, t] = [values('C'), values('Z'), values('T')];
   const others = Object.keys(Object.assign({}, ...axes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
-  const places = new Set(axes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
-  const isGrid = places.size === writtenFrames.length && c.length * z.length * t.length === writtenFrames.length;
+  const positions = new Set(axes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
+  const isGrid = positions.size === writtenFrames.length && c.length * z.length * t.length === writtenFrames.length;
   if (!isGrid || others.some((name) => values(name).length > 1)) {
     return { frames: [...writtenFrames], lengths: { c: writtenFrames.length, z: 1, t: 1 } };
   }
@@ -58,7 +58,7 @@ export function describeRegion(
   const channels = Array.from({ length: lengths.c }, (_, index) => {
     const frame = frames[index]!;
     const { Channel: name, ChannelColor: color }: Record<string, unknown> = wire.frames?.[frame] ?? {};
-    // Frames that are no grid are told apart by their axes.
+    // Frames that do not form a grid are named after their positions on the axes.
     const place = Object.entries(axes[frame]?.axes ?? {}).map(([axis, value]) => `${axis}${value}`);
     const text = typeof name === 'string' ? name : lengths.c === 1 ? '' : place.join(' ');
     const attributes = (text && ` Name="${escapeXml(text)}"`) + (typeof color === 'string' ? omeColor(color) : '');
@@ -82,6 +82,6 @@ export function describeRegion(
 
 /** A color as OME-XML has it: red, green, blue and alpha in a signed number of 32 bits. */
 function omeColor(color: string): string {
-  const found = /^#([0-9a-f]{6})$/i.exec(color);
-  return found ? ` Color="${(Number.parseInt(`${found[1]}ff`, 16) | 0).toString()}"` : '';
+  const match = /^#([0-9a-f]{6})$/i.exec(color);
+  return match ? ` Color="${(Number.parseInt(`${match[1]}ff`, 16) | 0).toString()}"` : '';
 }

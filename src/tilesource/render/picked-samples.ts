@@ -15,13 +15,13 @@ export interface Drawing {
   scaling: Scaling;
 }
 
-/** The rectangle that is read for a drawing. */
-export function placed({ level, frame, scaling: { box, kernel } }: Omit<Drawing, 'appearance'>): LevelBox {
+/** The rectangle to read for a drawing. */
+export function boxToRead({ level, frame, scaling: { box, kernel } }: Omit<Drawing, 'appearance'>): LevelBox {
   return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
 }
 
 /** How a block of a scaled region is read and scaled. */
-export function blockOf(metadata: ImageMetadata, { level, scaling }: Pick<Drawing, 'level' | 'scaling'>, block: Box): Scaling {
+export function scalingOfBlock(metadata: ImageMetadata, { level, scaling }: Pick<Drawing, 'level' | 'scaling'>, block: Box): Scaling {
   const { box, window, output, kernel } = scaling;
   const [x, y] = [window.width / output.width, window.height / output.height];
   const part: Window = {
@@ -35,7 +35,7 @@ export function blockOf(metadata: ImageMetadata, { level, scaling }: Pick<Drawin
 
 /** A block of a region with the samples of the source, each pixel the nearest one. */
 export async function pickedSamples(renderer: Renderer, drawing: Drawing, block: Box, signal?: AbortSignal): Promise<Raster> {
-  const scaling = blockOf(renderer.metadata, drawing, block);
-  const samples = await renderer.samples(placed({ ...drawing, scaling }), drawing.appearance, signal);
+  const scaling = scalingOfBlock(renderer.metadata, drawing, block);
+  const samples = await renderer.samples(boxToRead({ ...drawing, scaling }), drawing.appearance, signal);
   return sameSize(samples, block) ? samples : resizeNearest(samples, block, scaling.window);
 }

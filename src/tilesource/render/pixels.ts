@@ -16,7 +16,7 @@ export function isPicture(raster: Raster): raster is Picture {
   return isShown(raster);
 }
 
-/** Whether samples of this kind are those of a {@link Picture}. */
+/** Whether samples of this kind can be shown unchanged, as in a {@link Picture}. */
 export function isShown({ dtype, bands, white }: Pick<Raster, 'dtype' | 'bands'> & { white?: number }): boolean {
   return dtype === 'uint8' && bands >= 1 && bands <= 4 && white === undefined;
 }

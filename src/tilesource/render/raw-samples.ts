@@ -14,7 +14,7 @@ import type { Renderer } from './renderer.js';
 import { planScaling, windowAtLevel } from './scale.js';
 import { blockSide, streamTiff, tileSide } from './tiled-tiff.js';
 
-/** Maximum number of bytes of the samples of one request, and of frames. */
+/** Maximum number of bytes of samples, and of frames, in one request. */
 const maxBytes = 2 ** 32;
 const maxFrames = 16_384;
 
@@ -25,7 +25,8 @@ const pickedPixels = 2 ** 24;
 export const rawEncoding = 'OMETIFF';
 
 /**
- * The samples of a region as stored in the file, without colors, color correction and holes: an OME-TIFF with a directory for each frame.
+ * The samples of a region as stored in the file, without colors, color correction and holes: an OME-TIFF with a directory for
+ * each frame.
  * If the region is scaled, each pixel is the nearest one.
  *
  * @throws BadValueError for requests that would change samples, or that are too large; CorruptTileError for a corrupt tile.
@@ -85,11 +86,11 @@ export async function rawRegion(
       return { ...each, tags: [...each.tags, ...described, ...resolution] };
     });
     const profile = renderer.profileFor(number, { style: null, correct: true });
-    const own = [
+    const frameTags = [
       ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
       ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region: base, output }))] : []),
     ];
-    return { ...levels[0]!, tags: [...levels[0]!.tags, ...own], sub: levels.slice(1) };
+    return { ...levels[0]!, tags: [...levels[0]!.tags, ...frameTags], sub: levels.slice(1) };
   };
   return streamTiff(
     async (container) => {

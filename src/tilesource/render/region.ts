@@ -26,7 +26,7 @@ import {
   type StreamedPicture,
   type ThumbnailRequest,
 } from '../requests.js';
-import { blockOf, pickedSamples, placed, type Drawing } from './picked-samples.js';
+import { scalingOfBlock, pickedSamples, boxToRead, type Drawing } from './picked-samples.js';
 import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
@@ -37,7 +37,7 @@ const pickedPixels = 2 ** 24;
 /** Default side of the box of a thumbnail, in pixels. */
 const thumbnailSide = 256;
 
-/** Parses `resample`; `null` leaves the choice to the direction of scaling. @throws BadValueError */
+/** Parses `resample`; `null` means that the kernel depends on whether the region is enlarged or reduced. @throws BadValueError */
 function parseResample(value: number | boolean | undefined): Kernel | null {
   if (value === undefined || value === true) return null;
   const kernel = kernels[value === false ? 0 : value];
@@ -87,7 +87,7 @@ export class RegionMaker {
     return this.#encode(
       { ...prepared, appearance: { ...appearance, opaque: !encoding.alpha } },
       encoding,
-      { ...steps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), background: fill?.color ?? backgroundOf(appearance) },
+      { ...paddingSteps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), background: fill?.color ?? backgroundOf(appearance) },
       request.signal,
     );
   }
@@ -155,10 +155,10 @@ export class RegionMaker {
       encoding !== undefined &&
       sameSize(canvas, plan.output) &&
       appearance.style === null &&
-      holdsSamples(encoding) &&
+      canKeepSamples(encoding) &&
       !isShown({ ...metadata, bands: metadata.bandCount });
     const method = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
-    // Picked values are those of full resolution, if that is not too large to read, because a coarser level may contain others.
+    // Values are picked at full resolution if it is not too large to read, because a coarser level may contain other values.
     const isFinest = method === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
@@ -167,7 +167,7 @@ export class RegionMaker {
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
   }
 
-  /** How a region is scaled when the request does not say. */
+  /** How a region is scaled if the request names no method. */
   #usualScale(window: Size, output: Size, appearance: Appearance, frame: number): Scale {
     const isReduced = output.width <= window.width && output.height <= window.height && !sameSize(window, output);
     return isReduced && this.#renderer.mayMissValues(appearance, frame) ? 'average' : defaultKernel(window, output);
@@ -177,7 +177,7 @@ export class RegionMaker {
   async #scaled(drawing: Drawing, corrupt: CorruptTiles | undefined, signal: AbortSignal | undefined): Promise<Picture> {
     const { appearance, scaling } = drawing;
     const { kernel, output, window } = scaling;
-    const where = { ...placed(drawing), corrupt };
+    const where = { ...boxToRead(drawing), corrupt };
     if (kernel === 'average') return this.#renderer.reduced(where, { size: output, window }, appearance, signal);
     return scalePicture(await this.#renderer.box(where, appearance, signal), scaling, signal);
   }
@@ -246,14 +246,14 @@ export class RegionMaker {
     signal?: AbortSignal,
   ): Promise<EncodedPicture> {
     const { appearance, scaling } = drawing;
-    const where = placed(drawing);
+    const where = boxToRead(drawing);
     const isPainted = further.extend !== undefined && !isGray(further.extend.color);
     const isDirect = isForLibvips(scaling);
     const opened = isPainted || !isDirect ? null : await this.#renderer.open(where, appearance, signal);
     signal?.throwIfAborted();
-    const steps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
+    const paddingSteps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
     // If this fails, drawing tile by tile tells which tile is corrupt, or succeeds without this pass.
-    const bytes = opened && (await encodePicture(opened, encoding, steps).catch(() => null));
+    const bytes = opened && (await encodePicture(opened, encoding, paddingSteps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
     const corrupt = new CorruptTiles();
@@ -266,7 +266,7 @@ export class RegionMaker {
     corrupt.check();
     const picture = await this.#withHoles(scaled, drawing, corrupt);
     const painted = isPainted ? await withColor(picture) : picture;
-    const rest = isUnscaled ? steps : { ...further, signal };
+    const rest = isUnscaled ? paddingSteps : { ...further, signal };
     return { kind: 'bytes', bytes: await encodePicture(painted, encoding, rest), type: encoding.type, ...withCorrupt(corrupt) };
   }
 
@@ -277,7 +277,7 @@ export class RegionMaker {
     const scale = pixelsPerMm && { pixelsPerMm };
     const streaming = { encoding, ...this.#streaming(signal) };
     const { left, top } = scaling.box;
-    const corner = { ...placed(prepared), box: { left, top, width: 1, height: 1 } };
+    const corner = { ...boxToRead(prepared), box: { left, top, width: 1, height: 1 } };
     if (keepsSamples) {
       const { bands, dtype } = await this.#renderer.samples(corner, appearance, signal);
       const read = (box: Box) => pickedSamples(this.#renderer, prepared, box, signal);
@@ -311,7 +311,7 @@ export class RegionMaker {
     return corrupt === undefined ? streamed : { ...streamed, ...withCorrupt(corrupt) };
   }
 
-  /** Scale of the picture of a region, if that of the image is known. */
+  /** Pixels per millimeter of the picture of a region, if the scale of the image is known. */
   #pixelsPerMm({ plan: { base, output } }: PreparedRegion): { x: number; y: number } | undefined {
     const { mmX, mmY } = this.#renderer.metadata;
     if (!mmX) return undefined;
@@ -325,11 +325,11 @@ export class RegionMaker {
     corrupt: CorruptTiles | undefined,
     signal?: AbortSignal,
   ): Promise<Picture> {
-    const drawing = { ...prepared, scaling: blockOf(this.#renderer.metadata, prepared, block) };
+    const drawing = { ...prepared, scaling: scalingOfBlock(this.#renderer.metadata, prepared, block) };
     if (corrupt === undefined) return this.#scaled(drawing, undefined, signal);
-    const own = new CorruptTiles();
-    const picture = await this.#drawn(drawing, own, signal);
-    corrupt.merge(own);
+    const blockHoles = new CorruptTiles();
+    const picture = await this.#drawn(drawing, blockHoles, signal);
+    corrupt.merge(blockHoles);
     return picture;
   }
 }
@@ -340,7 +340,7 @@ export function withCorrupt({ count }: CorruptTiles): { corruptTiles?: number } 
 }
 
 /** Whether an encoding can contain samples of more than a byte. */
-function holdsSamples({ encoding, compression }: EncodingOptions): boolean {
+function canKeepSamples({ encoding, compression }: EncodingOptions): boolean {
   return encoding === 'TILED' && compression !== 'jpeg' && compression !== 'webp';
 }
 
@@ -360,7 +360,7 @@ function positionOf({ fill, canvas, plan: { output } }: PreparedRegion): { left:
   return { left: Math.floor((canvas.width - output.width) / 2), top: Math.floor((canvas.height - output.height) / 2) };
 }
 
-function steps(prepared: PreparedRegion): EncodingSteps {
+function paddingSteps(prepared: PreparedRegion): EncodingSteps {
   const { canvas, fill, plan } = prepared;
   if (!fill || sameSize(canvas, plan.output)) return {};
   return { extend: { ...canvas, ...positionOf(prepared), color: fill.color } };

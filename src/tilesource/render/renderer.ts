@@ -29,7 +29,8 @@ const mixedPixels = 2 ** 25;
 const minRows = 16;
 
 /**
- * Cache limits for each image: number and bytes of parsed styles, bytes that a color counts, and number of frames with surveys.
+ * Cache limits for each image: number and bytes of parsed styles, bytes counted for each color of a style, and number of frames
+ * with surveys.
  */
 const keptStyles = 16;
 const keptStyleBytes = 2 ** 23;
@@ -51,16 +52,16 @@ export class Renderer {
       2 * text.length + colorBytes * (style?.bands ?? []).reduce((sum, { palette }) => sum + palette.length, 1),
   });
   readonly #surveys = new Map<string, FrameSurvey>();
-  readonly #surveying = new SharedWork<FrameSurvey>();
+  readonly #runningSurveys = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
   readonly #defaultStyles = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
-  readonly #measured: Renderer | undefined;
+  readonly #measuredImage: Renderer | undefined;
   #warned = false;
 
   /** @param measured the image whose ranges are measured, if this one shows its samples in other positions. */
   constructor(source: TileSource, options: LargeImageOptions, measured?: Renderer) {
     this.#source = source;
-    this.#measured = measured;
+    this.#measuredImage = measured;
     this.metadata = source.metadata;
     this.populatedLevels = source.populatedLevels;
     this.#icc = options.icc ?? true;
@@ -119,16 +120,16 @@ export class Renderer {
     return this.appearanceOf(bands === null ? style : withOpacity(bands, this.metadata));
   }
 
-  /** The default bands of a frame, so that another image of the same samples can show them the same way. */
+  /** The bands of the default style of a frame. An image with the same samples in other positions uses the same bands. */
   async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
-    if (this.#measured) return this.#measured.defaultBands(frame, signal);
+    if (this.#measuredImage) return this.#measuredImage.defaultBands(frame, signal);
     const cached = this.#defaultStyles.get(frame);
     if (cached !== undefined) return cached;
-    const all = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
-    const found = await defaultStyle(this.metadata, await measureSamples(this, { base: all, frame }, asStored, signal));
+    const wholeImage = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
+    const bands = await defaultStyle(this.metadata, await measureSamples(this, { base: wholeImage, frame }, asStored, signal));
     if (this.#defaultStyles.size >= keptSurveys) this.#defaultStyles.clear();
-    this.#defaultStyles.set(frame, found);
-    return found;
+    this.#defaultStyles.set(frame, bands);
+    return bands;
   }
 
   /** The profile to apply to a frame for this appearance; `null` if there is none or it changes nothing. */
@@ -158,7 +159,10 @@ export class Renderer {
     return this.#show(read, tile.frame, appearance, signal);
   }
 
-  /** The samples that mean no value to a style, where they are not those that the image states. Colors that a profile changes have none. */
+  /**
+   * The samples that mean no value in a style, if they differ from the nodata value of the image. Colors that a profile changes
+   * have none.
+   */
   #missing(appearance: Appearance, frame: number, shown: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
     const { bandCount, nodata } = this.metadata;
@@ -167,7 +171,7 @@ export class Renderer {
     return bandNodata.every((each) => each === null || each === nodata) ? {} : { bandNodata };
   }
 
-  /** Whether samples may be without a value, so that pictures are scaled by {@link Renderer.reduced}. */
+  /** Whether some samples may have no value. Pictures are then scaled by {@link Renderer.reduced}. */
   mayMissValues(appearance: Appearance, frame: number): boolean {
     if (isPicked(appearance.style)) return false;
     const { nodata, dtype } = this.metadata;
@@ -177,7 +181,7 @@ export class Renderer {
     );
   }
 
-  /** A rectangle of a level, averaged to a size before it gets its colors, so that samples without a value count in no mean. */
+  /** A rectangle of a level, averaged to a size before it gets its colors, so that samples without a value do not count in the means. */
   async reduced(
     where: LevelBox,
     { size, window }: { size: Size; window: Window },
@@ -222,14 +226,14 @@ export class Renderer {
 
   /** Many frames are mixed strip by strip, so that they are not all in memory. */
   async #inStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
-    let whole: Picture | null = null;
+    let picture: Picture | null = null;
     for (let top = 0; top < box.height; top += rows) {
       const strip = await read({ ...box, top: box.top + top, height: Math.min(rows, box.height - top) });
-      whole ??= { ...strip, height: box.height, data: new Uint8Array(box.width * box.height * strip.bands) };
-      whole.data.set(strip.data, top * box.width * strip.bands);
+      picture ??= { ...strip, height: box.height, data: new Uint8Array(box.width * box.height * strip.bands) };
+      picture.data.set(strip.data, top * box.width * strip.bands);
     }
-    if (whole === null) throw new RangeError('No rows');
-    return whole;
+    if (picture === null) throw new RangeError('No rows');
+    return picture;
   }
 
   /** A box with the margin that the functions of its style need. */
@@ -293,13 +297,13 @@ export class Renderer {
     const name = `${frame}/${appearance.correct}`;
     const cached = this.#surveys.get(name);
     if (cached) return cached;
-    const survey = await this.#surveying.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
+    const survey = await this.#runningSurveys.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
     this.#surveys.set(name, survey);
     return survey;
   }
 
-  /** Inputs of a style that reads these rasters. */
+  /** Reads the rasters of all frames that a style needs, by frame. */
   async #styleRasters(style: Style, frame: number, read: (frame: number) => Promise<Raster>): Promise<Map<number, Raster>> {
     const rasters = new Map<number, Raster>();
     for (const each of styleFrames(style, frame)) {
@@ -356,8 +360,8 @@ export class Renderer {
 
   async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY, nodata = null } = this.metadata;
-    const all = { left: 0, top: 0, width: sizeX, height: sizeY };
-    const measured = await measureSamples(this, { base: all, frame }, { style: null, correct: appearance.correct }, signal);
+    const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
+    const measured = await measureSamples(this, { base: wholeImage, frame }, { style: null, correct: appearance.correct }, signal);
     return surveySamples(measured, nodata);
   }
 }

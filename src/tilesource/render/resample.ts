@@ -34,7 +34,7 @@ const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => num
   lanczos3: (x) => (x < 3 ? sinc(x) * sinc(x / 3) : 0),
 };
 
-/** How far beyond a window pixels are needed, in pixels of the source, when this many of them become one. */
+/** How far beyond a window pixels are needed, in pixels of the source. `ratio`: number of source pixels per pixel of the result. */
 export function reach(kernel: Scale, ratio: number): number {
   return kernel === 'nearest' || kernel === 'average' ? 0 : supports[kernel] * Math.max(1, ratio);
 }
@@ -48,7 +48,7 @@ interface Mixtures {
   taps: number;
 }
 
-function mixtures(
+function mixturesAlong(
   axis: { source: number; start: number; length: number; output: number },
   kernel: ResampleTask['kernel'],
   from: number,
@@ -97,9 +97,9 @@ export function resampleCost({ width, bands, window, output, kernel }: Omit<Resa
 export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const { width, height, bands, window, output, kernel, from, to } = task;
   const hasAlpha = bands === 2 || bands === 4;
-  const source = hasAlpha ? multiplied(task.data, bands) : task.data;
-  const down = mixtures({ source: height, start: window.top, length: window.height, output: output.height }, kernel, from, to);
-  const across = mixtures(
+  const source = hasAlpha ? multiplyByAlpha(task.data, bands) : task.data;
+  const down = mixturesAlong({ source: height, start: window.top, length: window.height, output: output.height }, kernel, from, to);
+  const across = mixturesAlong(
     { source: width, start: window.left, length: window.width, output: output.width },
     kernel,
     0,
@@ -115,7 +115,7 @@ export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
     for (let tap = 0; tap < down.counts[y]!; tap += 1)
       addRow(row, source, (first + tap) * rowLength, down.weights[y * down.taps + tap]!);
     mixRow(row, mixed, across, bands);
-    if (hasAlpha) divide(mixed, bands);
+    if (hasAlpha) divideByAlpha(mixed, bands);
     out.set(mixed, y * output.width * bands);
   }
   return new Uint8Array(out.buffer);
@@ -155,7 +155,7 @@ function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weight
 }
 
 /** Colors multiplied by alpha, and alpha. */
-function multiplied(data: Uint8Array, bands: number): Float32Array {
+function multiplyByAlpha(data: Uint8Array, bands: number): Float32Array {
   const out = Float32Array.from(data);
   for (let at = 0; at < out.length; at += bands) {
     const alpha = out[at + bands - 1]! / 255;
@@ -164,7 +164,7 @@ function multiplied(data: Uint8Array, bands: number): Float32Array {
   return out;
 }
 
-function divide(row: Float32Array, bands: number): void {
+function divideByAlpha(row: Float32Array, bands: number): void {
   for (let at = 0; at < row.length; at += bands) {
     const alpha = row[at + bands - 1]! / 255;
     for (let band = 0; band < bands - 1; band += 1) row[at + band] = alpha > 0 ? row[at + band]! / alpha : 0;

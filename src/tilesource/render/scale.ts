@@ -24,11 +24,11 @@ export interface Scaling {
   window: Window;
   output: Size;
   kernel: Scale;
-  /** Whether the window is the box, as nearly as can be seen. */
+  /** Whether the window is the whole box, apart from an error that cannot be seen. */
   isWhole: boolean;
 }
 
-/** A rectangle of base-layer pixels, in those of a level. */
+/** Converts a rectangle of base-layer pixels to pixels of a level. */
 export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Window {
   const scale = levelScale(shape, level);
   return { left: base.left / scale, top: base.top / scale, width: base.width / scale, height: base.height / scale };
@@ -72,7 +72,8 @@ function side(start: number, length: number, limit: number, output: number, kern
 }
 
 /**
- * Whether libvips scales it correctly: whole pixels that are not enlarged. It would shift enlarged pixels by half a pixel, and pick
+ * Whether libvips scales the picture correctly: only if it has whole pixels and is not enlarged. It would shift enlarged pixels
+ * by half a pixel, and pick
  * pixels at the corners of their areas.
  */
 export function isForLibvips(scaling: Scaling): scaling is Scaling & { kernel: Kernel } {

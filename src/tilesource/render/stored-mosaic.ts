@@ -2,7 +2,7 @@ import { bufferOf } from '../../core/buffer-of.js';
 import sharp from 'sharp';
 import type { OpenedPicture } from './encode.js';
 import type { Box, Size } from '../geometry.js';
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import type { Raster } from '../raster.js';
 
 /** The properties that JPEG pictures must share to be tiles of one TIFF. */
@@ -84,12 +84,12 @@ export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null
   return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
 }
 
-/** The pixels of such a rectangle. @throws Error of libvips if a tile is corrupt. */
+/** Decodes a rectangle of a mosaic; `null` if the tiles do not fit into one TIFF. @throws Error of libvips if a tile is corrupt. */
 export async function decodeMosaic(mosaic: StoredMosaic, box: Box, signal?: AbortSignal): Promise<Raster | null> {
   const opened = openMosaic(mosaic, box);
   if (opened === null) return null;
   const raw = opened.image.raw();
-  const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+  const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal);
   if (info.channels !== mosaic.bands) return null;
   return { data, width: info.width, height: info.height, bands: info.channels, dtype: 'uint8' };
 }

@@ -74,13 +74,13 @@ export async function tileFrames(
   const empty = prepared.appearance.style ? 0 : displayByte(renderer.metadata.dtype, renderer.metadata.white)(0);
   let sprite: Picture | undefined;
   let holes = 0;
-  const places = new Map<number, number[]>();
+  const positionsOfFrames = new Map<number, number[]>();
   for (const [position, frame] of frames.entries()) {
-    const existing = places.get(frame);
-    if (existing === undefined) places.set(frame, [position]);
+    const existing = positionsOfFrames.get(frame);
+    if (existing === undefined) positionsOfFrames.set(frame, [position]);
     else existing.push(position);
   }
-  await mapConcurrently([...places], frameConcurrency, async ([frame, positions]) => {
+  await mapConcurrently([...positionsOfFrames], frameConcurrency, async ([frame, positions]) => {
     const corrupt = new CorruptTiles();
     let picture = await regions.picture({ ...prepared, frame }, corrupt, request.signal);
     corrupt.check();
@@ -99,14 +99,14 @@ export async function tileFrames(
     }
   });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-  const found = holes > 0 ? { corruptTiles: holes } : {};
-  if (encoding.encoding === 'TILED') return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...found };
+  const holeCount = holes > 0 ? { corruptTiles: holes } : {};
+  if (encoding.encoding === 'TILED') return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...holeCount };
   const background = fill?.color ?? backgroundOf(prepared.appearance);
   const bytes = await encodePicture(sprite, encoding, { signal: request.signal, background });
-  return { kind: 'bytes', bytes, type: encoding.type, ...found };
+  return { kind: 'bytes', bytes, type: encoding.type, ...holeCount };
 }
 
-/** Frames of one image have the same bands. If a file breaks this rule, the others are converted to those of the first. */
+/** Frames of one image have the same bands. If a file breaks this rule, the other frames are converted to the bands of the first. */
 async function likeBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
   let out = picture;
   if (bands >= 3) out = await withColor(out);

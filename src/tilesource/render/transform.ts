@@ -1,4 +1,4 @@
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import { openPicture } from './encode.js';
 import { hasAlpha, type Picture, type Transform } from './pixels.js';
 
@@ -23,7 +23,7 @@ export async function transformPicture(
   if (degrees !== 0) image = image.rotate(degrees);
   if (bands <= 2) image = image.toColourspace('b-w');
   const transformed = image.raw();
-  const { data, info } = await processed(() => transformed.toBuffer({ resolveWithObject: true }), signal);
+  const { data, info } = await runProcessing(() => transformed.toBuffer({ resolveWithObject: true }), signal);
   return { data, width: info.width, height: info.height, bands: bandsOf(info.channels), dtype: 'uint8' };
 }
 

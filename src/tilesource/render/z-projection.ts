@@ -19,7 +19,7 @@ const maxProjectedPlanes = 256;
 
 /** Planes of a stack that are read at the same time. */
 const planesAtOnce = 4;
-/** Number of projections of an image that are remembered, and of stacks of each. */
+/** Number of projections that are kept for an image, and of stacks that are kept for each projection. */
 const keptProjections = 8;
 const keptStacks = 64;
 /** Number of processed samples between two checks of the time. */
@@ -27,7 +27,7 @@ const runLength = 16_384;
 
 const methods = ['max', 'mean', 'min'] as const;
 
-/** How the planes of a stack are combined: the value that is taken of each sample, and the range of planes. */
+/** How the planes of a stack are combined: the function that is applied to each sample, and the range of planes. */
 export interface ZProjection {
   method: (typeof methods)[number];
   from: number;
@@ -67,19 +67,19 @@ export function zProjections<Made>(
   cache: RasterCache | undefined,
   make: (projected: TileSource, cache: RasterCache) => Made,
 ): (projection: ZProjection) => Made {
-  const known = new LRUCache<string, { made: Made }>({ max: keptProjections });
+  const images = new LRUCache<string, { image: Made }>({ max: keptProjections });
   let shared = cache;
   return (projection) => {
     const name = `${projection.method}/${projection.from}-${projection.to}`;
-    const cached = known.get(name);
-    if (cached !== undefined) return cached.made;
+    const cached = images.get(name);
+    if (cached !== undefined) return cached.image;
     const rasters = (shared ??= createRasterCache());
-    const own: RasterCache = {
+    const cacheOfProjection: RasterCache = {
       get: (key) => rasters.get(`${name}/${key}`),
       set: (key, raster) => rasters.set(`${name}/${key}`, raster),
     };
-    const created = make(new ProjectedStacks(source, renderer, projection, own), own);
-    known.set(name, { made: created });
+    const created = make(new ProjectedStacks(source, renderer, projection, cacheOfProjection), cacheOfProjection);
+    images.set(name, { image: created });
     return created;
   };
 }
@@ -143,17 +143,17 @@ class ProjectedStacks implements TileSource {
     return raster;
   }
 
-  /** The frames that a frame stands for, by their z. */
+  /** The frames that are combined for a frame, ordered by z. */
   async #stackOf(frame: number, signal: AbortSignal | undefined): Promise<readonly number[]> {
     const existing = this.#stacks.get(frame);
     if (existing !== undefined) return existing;
     const { from, to } = this.#projection;
-    const all = await framesAlong(this.metadata, frame, 'Z', signal);
-    const found = all.filter(({ place }) => place >= from && place <= to);
-    if (found.length === 0) {
+    const framesAlongZ = await framesAlong(this.metadata, frame, 'Z', signal);
+    const chosenFrames = framesAlongZ.filter(({ position: place }) => place >= from && place <= to);
+    if (chosenFrames.length === 0) {
       throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: frame ${frame} has no planes there.`);
     }
-    const stack = found.toSorted((one, other) => one.place - other.place).map((each) => each.frame);
+    const stack = chosenFrames.toSorted((a, b) => a.position - b.position).map((each) => each.frame);
     this.#stacks.set(frame, stack);
     return stack;
   }
@@ -173,7 +173,7 @@ class StackSum {
   /** The largest or smallest samples so far, or the result of a mean. */
   readonly #raster: Raster;
   readonly #sums: Int32Array | Float64Array | null = null;
-  /** How many rasters have a value, if that may differ between samples. */
+  /** For each sample, the number of rasters in which it has a value. `null` if every raster has all values. */
   readonly #counts: Uint16Array | null = null;
   #added = 0;
 
@@ -241,9 +241,9 @@ class StackSum {
       const best = Float64Array.from(data.subarray(first, first + samples.length));
       for (let at = 0; at < samples.length; at += 1) {
         const sample = samples[at]!;
-        const former = best[at]!;
+        const bestSample = best[at]!;
         if (Number.isNaN(sample) || sample === nodata) continue;
-        if (sample * sign > former * sign || Number.isNaN(former) || former === nodata) best[at] = sample;
+        if (sample * sign > bestSample * sign || Number.isNaN(bestSample) || bestSample === nodata) best[at] = sample;
       }
       data.set(best, first);
     });

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
-import { processed } from '../process/processing.js';
+import { runProcessing } from '../process/processing.js';
 import { fitBorder, hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 
@@ -125,7 +125,7 @@ async function sharpened(
   const raw = { width: wide.width, height: wide.height, channels: bands };
   // Bands that libvips does not treat as colors stay unchanged.
   const image = sharp(wide.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
-  const filtered = await processed(
+  const filtered = await runProcessing(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
     signal,
   );

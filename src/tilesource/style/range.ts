@@ -1,6 +1,6 @@
 import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { processAsDoubles } from '../doubles.js';
-import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
+import { bandStatistics, widenStatistics, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 import { sortByDigits } from './sort-by-digits.js';
 import { largestFloat } from '../pyramid/average.js';
@@ -135,7 +135,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
       if (isSliceOver()) await nextSlice();
     }
   }
-  return { statistics: widened([counted, await bandStatistics(extremes)]), spreads };
+  return { statistics: widenStatistics([counted, await bandStatistics(extremes)]), spreads };
 }
 
 interface CountedBand {

@@ -22,24 +22,24 @@ export interface Attachment {
  * image can still be read.
  */
 export async function readAttachments(file: CziBytes, position: number): Promise<Map<string, Attachment>> {
-  const found = new Map<string, Attachment>();
-  if (position === 0) return found;
+  const attachments = new Map<string, Attachment>();
+  if (position === 0) return attachments;
   try {
     const segment = await file.segment(position, 'ZISRAWATTDIR');
     const count = (await file.exactly(segment.start, 4, 'the directory of attachments')).getInt32(0, true);
-    if (count < 1) return found;
+    if (count < 1) return attachments;
     const length = Math.min(count, maxAttachments) * entryBytes;
     const view = await file.exactly(segment.start + headerBytes, length, 'the directory of attachments');
     for (let at = 0; at < length; at += entryBytes) {
       const type = textAt(view, at + 40, 8);
       const name = associatedNames[textAt(view, at + 48, 80)];
-      if (name === undefined || found.has(name) || !['CZI', 'JPG'].includes(type)) continue;
-      found.set(name, { type, position: positionAt(view, at + 12, 'the position of an attachment') });
+      if (name === undefined || attachments.has(name) || !['CZI', 'JPG'].includes(type)) continue;
+      attachments.set(name, { type, position: positionAt(view, at + 12, 'the position of an attachment') });
     }
   } catch (error) {
     if (!(error instanceof TileSourceError)) throw error;
   }
-  return found;
+  return attachments;
 }
 
 /** Position and length of the bytes of an attachment. @throws TileSourceError if they exceed the file. */

@@ -15,7 +15,7 @@ import {
 } from '../../tile-source.js';
 import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import { withReadMemory } from '../../process/read-memory.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
@@ -47,7 +47,7 @@ async function formatOf(
 ): Promise<TileFormat> {
   try {
     const limitInputPixels = (tileSize + 2 * overlap) ** 2;
-    const { channels, icc, depth, space } = await processed(() => sharp(bytes, { limitInputPixels }).metadata(), signal);
+    const { channels, icc, depth, space } = await runProcessing(() => sharp(bytes, { limitInputPixels }).metadata(), signal);
     if (depth !== 'uchar' || space === 'cmyk' || channels > 4) {
       throw new TileSourceError(
         `The Deep Zoom image has tiles of ${channels} bands of ${depth} (${space}), which is not supported.`,
@@ -151,7 +151,7 @@ class DeepZoomTileSource implements TileSource {
       const colored = picture.toColourspace(bands <= 2 ? 'b-w' : 'srgb');
       const shaped = bands % 2 === 0 ? colored.ensureAlpha() : colored.removeAlpha();
       const raw = shaped.raw({ depth: 'uchar' });
-      const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, limitInputPixels);
+      const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, limitInputPixels);
       if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
         const found = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
         throw new TileSourceError(

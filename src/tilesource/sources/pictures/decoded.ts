@@ -3,7 +3,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { PictureTask } from '../../codecs/whole-pictures.js';
 import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../tile-source.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import { sharpSource } from '../sharp/sharp-source.js';
 
 /** Maximum number of bytes of a file that is decoded as a whole. */
@@ -59,7 +59,7 @@ export async function pngOf(
 ): Promise<Uint8Array> {
   const image = sharp(data, { raw: { width, height, channels: 4 }, limitInputPixels: false });
   const shown = (hasAlpha ? image : image.removeAlpha()).png({ compressionLevel: 1 });
-  return processed(() => shown.toBuffer(), signal);
+  return runProcessing(() => shown.toBuffer(), signal);
 }
 
 /** The source of a decoded picture. A small picture is one tile; of a large one a temporary pyramid is made. */

@@ -3,7 +3,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import { maxPixels, openDecoded, wholeFile } from './decoded.js';
 
 const what = 'the picture (JPEG XR)';
@@ -32,7 +32,7 @@ export const jpegXrSource: TileSourceDefinition = {
     const gray = bits === 16 ? 'grey16' : 'b-w';
     const color = bits === 16 ? 'rgb16' : 'srgb';
     const image = sharp(pixels, { raw, limitInputPixels: false }).toColourspace(bands === 1 ? gray : color);
-    const png = await processed(() => image.png({ compressionLevel: 1 }).toBuffer(), options.signal);
+    const png = await runProcessing(() => image.png({ compressionLevel: 1 }).toBuffer(), options.signal);
     return openDecoded('jpegxr', { png, icc: null, facts: { width, height, bits, bands } }, options);
   },
 };

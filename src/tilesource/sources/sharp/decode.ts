@@ -2,7 +2,7 @@ import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
 import { defaultMaxDecodedPixels, type SourceOptions } from '../../tile-source.js';
 import { readExif } from './exif.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import type { FileFormat } from './format.js';
@@ -99,7 +99,7 @@ export async function decode(
   // For raw output libvips drops the alpha of gray pictures, so these are decoded as RGB with alpha.
   const image = upright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
   const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
-  const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+  const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal);
   const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
   const raster: Raster = { data: samples, width: info.width, height: info.height, bands: info.channels, dtype: form.dtype };
   return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);

@@ -5,7 +5,7 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { lossyCodecOf } from './format.js';
 import type { ImageMetadata, LossyCodec, SourceOptions, TileSource } from '../../tile-source.js';
 import { levelCount } from '../../geometry.js';
-import { processedLong } from '../../process/processing.js';
+import { runLongProcessing } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { tiffSource } from '../tiff/tiff-source.js';
 import { describeFacts, sampleForm, tileSide, upright } from './decode.js';
@@ -33,7 +33,7 @@ export async function openPyramid(
   try {
     await conversions.run(
       () =>
-        processedLong(async () => {
+        runLongProcessing(async () => {
           await upright(material, settings, form, 0)
             .timeout({ seconds: conversionSeconds })
             .tiff({

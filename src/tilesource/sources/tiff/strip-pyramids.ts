@@ -5,7 +5,7 @@ import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { partOfTile, type CorruptTiles } from '../../render/corrupt-tiles.js';
 import type { TileAddress, TileOptions, TileSource } from '../../tile-source.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import { TiffContainer, tagOf } from '../../pyramid/container.js';
 import { RowPyramidWriter } from './strip-rows.js';
 import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js';
@@ -190,7 +190,7 @@ export class StripPyramids {
       const writer = new RowPyramidWriter(
         container,
         { width, height, bands, dtype, levels: this.#file.levels, nodata: this.#file.nodata },
-        { tileSide: stripTileSide, encode: (tile) => processed(() => packTile(tile, packing), signal) },
+        { tileSide: stripTileSide, encode: (tile) => runProcessing(() => packTile(tile, packing), signal) },
       );
       try {
         const step = rowsAtOnce(layout);

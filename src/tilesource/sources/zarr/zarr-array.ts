@@ -3,7 +3,7 @@ import type { FileTree, ReadOptions } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { zarrInflation } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
-import { processed } from '../../process/processing.js';
+import { runProcessing } from '../../process/processing.js';
 import { withReadMemory } from '../../process/read-memory.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
@@ -63,7 +63,7 @@ export class ZarrArray {
       const packed = await this.#packed(position, signal, into);
       if (packed === null) return null;
       try {
-        return await processed(() => inflate(packed), signal);
+        return await runProcessing(() => inflate(packed), signal);
       } catch (cause) {
         signal?.throwIfAborted();
         const reason = cause instanceof Error ? cause.message : String(cause);

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../../errors.js';
-import { processed } from '../../../process/processing.js';
+import { runProcessing } from '../../../process/processing.js';
 import type { Raster, Samples } from '../../../raster.js';
 import { vipsReason } from '../../../process/vips-reason.js';
 import { cmykToRgb, type Pixels } from './cmyk.js';
@@ -31,7 +31,7 @@ async function decodePicture(
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
     if (inks) picture.pipelineColourspace('cmyk');
     const raw = picture.toColourspace(inks ? 'cmyk' : gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, pixels);
+    const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, pixels);
     return {
       data: new Uint8Array(data.buffer, data.byteOffset, data.length),
       width: info.width,

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../../errors.js';
 import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
-import { processed } from '../../../process/processing.js';
+import { runProcessing } from '../../../process/processing.js';
 import { vipsReason } from '../../../process/vips-reason.js';
 import type { Raster } from '../../../raster.js';
 import type { Jpeg2000Tile } from './jpeg2000.js';
@@ -21,7 +21,7 @@ export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows,
   try {
     const picture = sharp(png, { failOn: 'error', limitInputPixels: width * rows });
     const raw = picture.toColourspace(bands <= 2 ? gray : color).raw({ depth: isWide ? 'ushort' : 'uchar' });
-    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+    const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal);
     if (info.channels !== bands) {
       throw new TileSourceError(`Corrupt TIFF: a JPEG XL tile has ${info.channels} samples where ${bands} are declared.`);
     }
