@@ -33,9 +33,10 @@ function word<const Words extends readonly string[]>(
   option: string,
 ): Words[number] | undefined {
   if (value === undefined) return undefined;
-  const found = words.find((each) => each === String(value));
-  if (found === undefined) throw new CommandError(`--${option} is ${String(value)}; it must be one of ${words.join(', ')}.`);
-  return found;
+  const allowedWord = words.find((each) => each === String(value));
+  if (allowedWord === undefined)
+    throw new CommandError(`--${option} is ${String(value)}; it must be one of ${words.join(', ')}.`);
+  return allowedWord;
 }
 
 /** Checks that an option is a whole number. @throws CommandError */

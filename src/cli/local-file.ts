@@ -62,27 +62,27 @@ function localInput(path: string, registry: TileSourceRegistry, chain: readonly 
 
 function localFolder(folder: string, registry: TileSourceRegistry, chain: readonly string[]): SourceFolder {
   const below = (path: string): string | null => {
-    const found = resolve(folder, path);
-    return found === folder || found.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? found : null;
+    const absolute = resolve(folder, path);
+    return absolute === folder || absolute.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolute : null;
   };
   return {
     async file(path) {
-      const found = below(path);
-      return found === null || !(await isKind(found, 'isFile')) ? null : folderFile(found, registry, chain);
+      const absolute = below(path);
+      return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, chain);
     },
     async files(path) {
-      const found = below(path);
-      if (found === null || !(await isKind(found, 'isDirectory'))) return null;
-      return (await filesIn(found)).map((name) => relative(folder, join(found, name)).replaceAll(sep, '/'));
+      const absolute = below(path);
+      if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
+      return (await filesIn(absolute)).map((name) => relative(folder, join(absolute, name)).replaceAll(sep, '/'));
     },
     async tree(path) {
-      const found = below(path);
-      if (found === null || !(await isKind(found, 'isDirectory'))) return null;
+      const absolute = below(path);
+      if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       const opened: ByteReader[] = [];
       return {
         async file(each) {
-          const inside = resolve(found, each);
-          if (!inside.startsWith(found + sep) || !(await isKind(inside, 'isFile'))) return null;
+          const inside = resolve(absolute, each);
+          if (!inside.startsWith(absolute + sep) || !(await isKind(inside, 'isFile'))) return null;
           const reader = await openFileReader(inside);
           opened.push(reader);
           return reader;

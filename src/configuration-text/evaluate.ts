@@ -10,7 +10,10 @@ export interface EvaluatedConfig {
   options: OptionsBySection;
   /** The value of each option without interpolation. Options whose text is a literal only after interpolation are missing. */
   literals: ReadonlyMap<ConfigOption, Literal>;
-  /** For options whose text contains `%`: the interpolated value in each section that reads the option. Other options need no interpolation. */
+  /**
+   * For options whose text contains `%`: the interpolated value in each section that reads the option. Other options need no
+   * interpolation.
+   */
   interpolated: ReadonlyMap<ConfigOption, ReadonlyMap<string, PythonValue>>;
   /** The first problem, or `null`. The other members are complete only if it is `null`. */
   problem: ConfigProblem | null;
@@ -78,8 +81,8 @@ function readInSections(
 }
 
 /**
- * The sections that read an option: its own. An option of `DEFAULT` is read by every section without an option of that name, or by
- * `DEFAULT` itself if there is no such section.
+ * The sections that read an option: usually only the section that contains it. An option of `DEFAULT` is read by every section
+ * without an option of that name, or by `DEFAULT` itself if there is no such section.
  */
 function* sectionsReading(option: ConfigOption, options: OptionsBySection): Iterable<string> {
   if (option.section !== defaultSection) {

@@ -11,9 +11,9 @@ import { wrapValue } from './wrap.js';
 const wrapFrom = 79;
 
 /**
- * Formats a configuration text: `key = value`, values as Python's `repr` prints them, long values wrapped, comments kept, a blank line
- * after each section. Formatting keeps every value, and formatting the result again changes nothing. A text that is invalid, or for which
- * this cannot be achieved, is returned unchanged.
+ * Formats a configuration text: `key = value`, values as Python's `repr` prints them, long values wrapped, comments kept, a blank
+ * line after each section. Formatting keeps every value, and formatting the result again changes nothing. A text that is invalid,
+ * or for which this cannot be achieved, is returned unchanged.
  */
 export function formatConfig(text: string): string {
   const config = evaluateConfig(text);
@@ -39,17 +39,17 @@ function formatEvaluated(config: EvaluatedConfig): { text: string; config: Evalu
 
 /** Options that contain a `%`, and options to which these refer. */
 function interpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
-  const found = new Set<ConfigOption>();
+  const options = new Set<ConfigOption>();
   for (const [option, values] of config.interpolated) {
-    found.add(option);
+    options.add(option);
     for (const name of new Set(referencedNames(optionText(option)))) {
       for (const section of values.keys()) {
         const referenced = findOption(config.options, section, name);
-        if (referenced !== undefined) found.add(referenced);
+        if (referenced !== undefined) options.add(referenced);
       }
     }
   }
-  return found;
+  return options;
 }
 
 function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
@@ -138,7 +138,7 @@ function countPercents(text: string): number {
   return count;
 }
 
-/** Whether the `repr` of a value is a literal of the same value. That of `inf`, `Ellipsis` and `(1-2j)` is not. */
+/** Whether the `repr` of a value is a literal of the same value. The `repr` of `inf`, `Ellipsis` and `(1-2j)` is not. */
 function hasStableRepr(value: PythonValue): boolean {
   switch (value.type) {
     case 'ellipsis':

@@ -91,7 +91,7 @@ function readSimple(text: string): PythonValue | null {
  * are read from the original text, so replacements inside strings do no harm.
  */
 function closeNumbers(code: string): string {
-  return code.replace(/\d\.\d?/g, (found) => (found.length === 3 ? found : `${found.charAt(0)}_`));
+  return code.replace(/\d\.\d?/g, (decimal) => (decimal.length === 3 ? decimal : `${decimal.charAt(0)}_`));
 }
 
 const unbracketed = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
@@ -101,7 +101,7 @@ function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
   if (!/\\\n\s*\n/.test(code) || !unbracketed.has(cursor.name)) return false;
   let end = cursor.from;
   let isBroken = false;
-  for (let found = cursor.firstChild(); found && !isBroken; found = cursor.nextSibling()) {
+  for (let node = cursor.firstChild(); node && !isBroken; node = cursor.nextSibling()) {
     isBroken =
       code.slice(end, cursor.from).replaceAll('\\\n', '').includes('\n') || hasBrokenContinuation(cursor.node.cursor(), code);
     end = cursor.to;
@@ -149,7 +149,7 @@ function firstStatement(tree: Tree) {
 function brokenStatementStart(tree: Tree, code: string, errorAt: number): number {
   let start = errorAt;
   const cursor = tree.cursor();
-  for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+  for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
     if (cursor.type.isError || cursor.name === 'Comment') continue;
     // The statement has the error if it is incomplete, or if the error is on its last line. Some statements of the tree include their line
     // break, others do not.
@@ -254,7 +254,7 @@ class LiteralReader {
     if (brackets >= maxBrackets) return null;
     const items: PythonValue[] = [];
     let isValid = true;
-    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+    for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
       if (isValid && !'()[]{},:'.includes(cursor.name) && cursor.name !== 'Comment') {
         const value = this.read(cursor, depth + 1, brackets + 1);
         if (value === null) isValid = false;
@@ -287,7 +287,7 @@ class LiteralReader {
     let isValid = true;
     let isOpaque = false;
     const parts: string[] = [];
-    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+    for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
       if (cursor.name === 'Comment') continue;
       const part = cursor.name === 'String' ? readString(this.#text(cursor)) : null;
       const partType = part?.type === 'opaque' ? 'str' : part?.type;
@@ -309,7 +309,7 @@ class LiteralReader {
     let operator: string | null = null;
     let isValid = true;
     const isUnary = cursor.name === 'UnaryExpression';
-    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+    for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
       if (!isValid || cursor.name === 'Comment') continue;
       if (cursor.name === 'ArithOp') {
         operator = this.#text(cursor);

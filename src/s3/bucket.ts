@@ -29,7 +29,7 @@ const maxParts = 10_000;
 const pageLength = 1000;
 /** If a store sends nothing for this time in milliseconds, its response counts as lost. */
 const silenceMs = 30_000;
-/** The same for requests that send a part or complete a multipart upload. */
+/** Timeout in milliseconds of requests that send a part or complete a multipart upload. */
 const sendingMs = 10 * 60_000;
 /** How often an interrupted read is resumed if no byte arrives in between. */
 const maxResumptions = 3;
@@ -75,16 +75,19 @@ export class Bucket {
 
   /** The state of an object. @throws the error of the SDK. */
   async state(key: string, signal?: AbortSignal): Promise<ObjectState> {
-    const found = await this.#send((o) => this.client.send(new HeadObjectCommand(this.#at(key)), o), signal);
+    const object = await this.#send((o) => this.client.send(new HeadObjectCommand(this.#at(key)), o), signal);
     return {
-      size: found.ContentLength ?? 0,
-      etag: found.ETag ?? '',
-      ...(found.LastModified && { modified: found.LastModified }),
-      ...(found.Metadata?.[ownerName] !== undefined && { owner: found.Metadata[ownerName] }),
+      size: object.ContentLength ?? 0,
+      etag: object.ETag ?? '',
+      ...(object.LastModified && { modified: object.LastModified }),
+      ...(object.Metadata?.[ownerName] !== undefined && { owner: object.Metadata[ownerName] }),
     };
   }
 
-  /** Lists the objects whose keys begin with `prefix`, in order of their keys. One page is in memory at a time. @throws the error of the SDK. */
+  /**
+   * Lists the objects whose keys begin with `prefix`, in order of their keys. One page is in memory at a time. @throws the error
+   * of the SDK.
+   */
   async *list(
     prefix: string,
     { signal, perPage = pageLength }: { signal?: AbortSignal | undefined; perPage?: number } = {},
@@ -337,8 +340,8 @@ async function* partsOf(
   let received = 0;
   let chunks: Uint8Array[] = [];
   let heldBytes = 0;
-  const wrong = (found: string) =>
-    new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${found}.`, 'size');
+  const wrong = (actual: string) =>
+    new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${actual}.`, 'size');
   for await (const chunk of content as AsyncIterable<Uint8Array>) {
     received += chunk.length;
     if (received > size) throw wrong('more');

@@ -1,6 +1,6 @@
 type Run = () => Promise<void> | void;
 
-/** The functions of a test runner that the suites use. Those of vitest, jest and node:test (as `beforeAll: before`) fit. */
+/** The functions of a test runner that the suites use. The functions of vitest, jest and node:test (as `beforeAll: before`) fit. */
 export interface TestFunctions {
   describe: (name: string, define: () => void) => unknown;
   it: (name: string, run: Run) => unknown;

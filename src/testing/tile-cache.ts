@@ -14,9 +14,9 @@ function keyOf(parts: { tile: number; style?: string; encoding?: string }): stri
 }
 
 async function readAll(cache: TileCache, count: number): Promise<number> {
-  let found = 0;
-  for (let tile = 0; tile < count; tile++) if ((await cache.get(keyOf({ tile }))) !== undefined) found++;
-  return found;
+  let cachedCount = 0;
+  for (let tile = 0; tile < count; tile++) if ((await cache.get(keyOf({ tile }))) !== undefined) cachedCount++;
+  return cachedCount;
 }
 
 const mebibyte = 1024 * 1024;
@@ -66,9 +66,9 @@ function testTiles(each: TestEach): void {
     const tiles = [tileOf(5000, 1), tileOf(1, 2, 'image/png'), tileOf(0, 3, 'application/octet-stream')];
     for (const [tile, value] of tiles.entries()) await cache.set(keyOf({ tile }), value);
     for (const [tile, value] of tiles.entries()) {
-      const found = await cache.get(keyOf({ tile }));
-      assert.equal(found?.type, value.type);
-      assert.deepEqual(Uint8Array.from(found?.bytes ?? []), value.bytes);
+      const cached = await cache.get(keyOf({ tile }));
+      assert.equal(cached?.type, value.type);
+      assert.deepEqual(Uint8Array.from(cached?.bytes ?? []), value.bytes);
     }
     assert.equal(await cache.get(keyOf({ tile: 3 })), undefined);
     assert.equal(await cache.get(''), undefined);
@@ -104,8 +104,8 @@ function testTiles(each: TestEach): void {
     const work = Array.from({ length: 200 }, async (_, i) => {
       const key = keyOf({ tile: i % 20 });
       await cache.set(key, tileOf(1000, i % 20));
-      const found = await cache.get(key);
-      if (found !== undefined) assert.deepEqual(Uint8Array.from(found.bytes), tileOf(1000, i % 20).bytes);
+      const cached = await cache.get(key);
+      if (cached !== undefined) assert.deepEqual(Uint8Array.from(cached.bytes), tileOf(1000, i % 20).bytes);
     });
     await Promise.all(work);
     assert.equal((await cache.report()).items ?? 20, 20);

@@ -50,7 +50,7 @@ class WatchedInput implements SourceInput {
     return {
       size: reader.size,
       read: async (offset, length, options) => {
-        // Requesting more bytes than exist is allowed; the reader then returns those that exist.
+        // Requesting more bytes than exist is allowed; the reader then returns the bytes that exist.
         const isRange = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
         assert.ok(isRange && offset <= reader.size, `read of ${length} bytes at ${offset} leaves the file`);
         return reader.read(offset, length, options);
