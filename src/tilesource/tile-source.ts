@@ -295,8 +295,7 @@ export interface TileSource {
   readonly metadata: ImageMetadata;
   /**
    * Levels that the file contains, ascending; `levels - 1` is always among them. Tiles of the other levels are made from the next
-   * finer level of this
-   * list.
+   * finer level of this list.
    */
   readonly populatedLevels: readonly number[];
   /** The number of parts of the file that make up a tile, if it is more than one: chunks or frames that are smaller than tiles. */
@@ -374,8 +373,7 @@ export interface TileSourceDefinition {
   readonly readsConversions?: boolean;
   /**
    * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate
-   * items. `null`
-   * where it belongs to none.
+   * items. `null` where it belongs to none.
    *
    * @param metadata as {@link TileSource.internalMetadata} gives it.
    */

@@ -43,10 +43,8 @@ export interface Reduced {
 
 /**
  * Moves the samples of a reduced resolution of JPEG 2000 to the centers of their pixels, in place. The wavelets put the sample of
- * a reduced
- * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to
- * half a
- * pixel to the lower right.
+ * a reduced pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by
+ * up to half a pixel to the lower right.
  */
 export function centerSamples(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
   const weights = weightsAt((1 - 2 ** -reduce) / 2);

@@ -1,7 +1,6 @@
 /**
  * Decodes LZ4 in the form of Zarr: the decoded size in four bytes, then one block. A library in WebAssembly is not used, because
- * a corrupt
- * block would damage its memory, and with it the next image.
+ * a corrupt block would damage its memory, and with it the next image.
  *
  * @throws Error if the block is corrupt.
  */

@@ -48,8 +48,7 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
 
 /**
  * Copies the JPEG tiles of a level. Tiles of a different form are decoded and encoded in the form of the other tiles, because one
- * directory describes
- * them all. Returns `null` if no tile that was tried can be copied.
+ * directory describes them all. Returns `null` if no tile that was tried can be copied.
  */
 export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   const form = await formOf(copying);

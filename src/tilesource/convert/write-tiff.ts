@@ -38,12 +38,10 @@ export interface Writing {
 
 /**
  * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each
- * frame is a
- * directory with its reduced levels as SubIFDs.
+ * frame is a directory with its reduced levels as SubIFDs.
  *
  * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which
- * opens a
- * source of that frame alone.
+ * opens a source of that frame alone.
  */
 export async function writeTiff(input: TileSource | readonly (() => Promise<TileSource>)[], writing: Writing): Promise<void> {
   const { task, report, lossy, openingShare = 0 } = writing;

@@ -16,8 +16,8 @@ interface StyleBand {
 }
 
 /**
- * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced measurements,
- * such as elevations. Reducing them to bytes as usual would show little.
+ * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced
+ * measurements, such as elevations. Reducing them to bytes as usual would show little.
  */
 export function hasDefaultStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';

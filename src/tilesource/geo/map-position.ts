@@ -12,9 +12,9 @@ export interface MapPosition {
   /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
   metersPerPixel: number | null;
   /**
-   * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees,
-   * a position has a longitude for each revolution around the earth: the longitude chosen for the middle is the nearest to the
-   * image, and the longitudes chosen for other positions are the nearest to the middle.
+   * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are
+   * degrees, a position has a longitude for each revolution around the earth: the longitude chosen for the middle is the nearest
+   * to the image, and the longitudes chosen for other positions are the nearest to the middle.
    */
   pixelsAround: (middle: Point) => Transformer;
   /**

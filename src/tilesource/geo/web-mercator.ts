@@ -207,8 +207,7 @@ class WebMercatorSource implements TileSource {
 
   /**
    * The rectangle of the original that a tile may show, and the smallest number of original pixels along one pixel of the tile.
-   * `null`
-   * if the tile shows nothing.
+   * `null` if the tile shows nothing.
    */
   #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;

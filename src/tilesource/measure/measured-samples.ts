@@ -32,8 +32,7 @@ const maxExtremeTiles = 24;
 
 /**
  * Rectangles of the finest level by which a larger one is sampled: the rectangle itself if it is small enough, otherwise whole
- * tiles,
- * evenly spaced in it. Coarser levels cannot be used, because their pixels may be means of several samples.
+ * tiles, evenly spaced in it. Coarser levels cannot be used, because their pixels may be means of several samples.
  */
 export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base: Box): Box[] {
   const limit = Math.min(measuredPixels, Math.floor(measuredSamples / shape.bandCount));

@@ -8,9 +8,8 @@ const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
  * Tasks that may take long leave one thread free for files and compression, which all quick work needs. A task spends part of its
- * time
- * waiting for threads of libvips: one task more than there are processors keeps them busy, and more would only slow down each other
- * and the event loop.
+ * time waiting for threads of libvips: one task more than there are processors keeps them busy, and more would only slow down
+ * each other and the event loop.
  */
 const maxRunning = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
 const longTasks = new WorkQueue({ name: 'pictures', running: maxRunning });

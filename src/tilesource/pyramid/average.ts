@@ -66,8 +66,7 @@ function spansOf(limit: number, start: number, length: number, output: number): 
  * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, weighted
  * by the covered area. Samples without a value are left out: no data, NaN, infinities, and the largest floats. If all covered
  * samples are without a value, the new pixel keeps the first of them. With two or four bands of whole numbers the last is alpha,
- * and colors are weighted by it.
- * Means of whole numbers are rounded.
+ * and colors are weighted by it. Means of whole numbers are rounded.
  *
  * Averaging in steps gives the same as averaging at once, apart from rounding, as long as the steps are whole numbers.
  *

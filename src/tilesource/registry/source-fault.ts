@@ -12,7 +12,8 @@ export function sourceFault(source: unknown): string | null {
   const subject = `The tile source ${name}`;
   if (typeof open !== 'function') return `${subject} has no function open(input, options).`;
   if (version !== undefined && typeof version !== 'string') return `${subject}: version must be a text, not ${typeof version}.`;
-  if (ignoredNames !== undefined && !(ignoredNames instanceof RegExp)) return `${subject}: ignoredNames must be a regular expression.`;
+  if (ignoredNames !== undefined && !(ignoredNames instanceof RegExp))
+    return `${subject}: ignoredNames must be a regular expression.`;
   if (readsFolder !== undefined && readsFolder !== 'files' && readsFolder !== 'images')
     return `${subject}: readsFolder must be 'files' or 'images', not ${JSON.stringify(readsFolder)}.`;
   if (mayHold !== undefined && typeof mayHold !== 'function') return `${subject}: mayHold must be a function.`;
@@ -28,7 +29,8 @@ function tableFault(table: unknown, name: 'extensions' | 'mimeTypes' | 'fileName
   if (typeof table !== 'object' || table === null) return `${name} is missing: an object of priorities.`;
   if (name !== 'fileNames' && !Object.hasOwn(table, 'default')) return `${name} lacks "default", the priority for all others.`;
   for (const [key, priority] of Object.entries(table)) {
-    if (!knownPriorities.has(priority)) return `${name}.${key} is ${String(priority)}, which is not one of the priorities (0 to 12).`;
+    if (!knownPriorities.has(priority))
+      return `${name}.${key} is ${String(priority)}, which is not one of the priorities (0 to 12).`;
     if (name === 'extensions' && !/^[^.A-Z]+$/.test(key))
       return `${name} has "${key}"; extensions must be in lower case, without a dot.`;
   }

@@ -69,8 +69,7 @@ export class CorruptTiles {
    * Adds the corrupt tiles of another image that was drawn into a part of this one.
    *
    * @param drawn `box`: the part of this image; `toOther`: maps points of this image to points of the other image; `name`: the
-   * other image's
-   * name.
+   * other image's name.
    */
   mergeOther(
     other: CorruptTiles,
@@ -229,9 +228,8 @@ export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
 
 /**
  * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the
- * error as it is,
- * because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`, because it may succeed
- * when the server is less busy.
+ * error as it is, because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`,
+ * because it may succeed when the server is less busy.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
   if (!(error instanceof TileSourceError)) return error;

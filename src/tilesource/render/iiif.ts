@@ -217,7 +217,9 @@ function parseRotation(rotation: string): { mirror: boolean; degrees: Transform[
   const degrees = decimal.test(number) ? Number(number) % 360 : NaN;
   if (Number(number) <= 360 && (degrees === 0 || degrees === 90 || degrees === 180 || degrees === 270))
     return { mirror, degrees };
-  throw new BadParameterError(`Invalid rotation "${shorten(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`);
+  throw new BadParameterError(
+    `Invalid rotation "${shorten(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`,
+  );
 }
 
 type Quality = 'default' | 'gray' | 'bitonal';

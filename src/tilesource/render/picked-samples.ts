@@ -21,7 +21,11 @@ export function boxToRead({ level, frame, scaling: { box, kernel } }: Omit<Drawi
 }
 
 /** How a block of a scaled region is read and scaled. */
-export function scalingOfBlock(metadata: ImageMetadata, { level, scaling }: Pick<Drawing, 'level' | 'scaling'>, block: Box): Scaling {
+export function scalingOfBlock(
+  metadata: ImageMetadata,
+  { level, scaling }: Pick<Drawing, 'level' | 'scaling'>,
+  block: Box,
+): Scaling {
   const { box, window, output, kernel } = scaling;
   const [x, y] = [window.width / output.width, window.height / output.height];
   const part: Window = {

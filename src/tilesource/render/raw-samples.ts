@@ -26,8 +26,7 @@ export const rawEncoding = 'OMETIFF';
 
 /**
  * The samples of a region as stored in the file, without colors, color correction and holes: an OME-TIFF with a directory for
- * each frame.
- * If the region is scaled, each pixel is the nearest one.
+ * each frame. If the region is scaled, each pixel is the nearest one.
  *
  * @throws BadValueError for requests that would change samples, or that are too large; CorruptTileError for a corrupt tile.
  */

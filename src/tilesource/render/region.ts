@@ -87,7 +87,11 @@ export class RegionMaker {
     return this.#encode(
       { ...prepared, appearance: { ...appearance, opaque: !encoding.alpha } },
       encoding,
-      { ...paddingSteps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), background: fill?.color ?? backgroundOf(appearance) },
+      {
+        ...paddingSteps(prepared),
+        pixelsPerMm: this.#pixelsPerMm(prepared),
+        background: fill?.color ?? backgroundOf(appearance),
+      },
       request.signal,
     );
   }

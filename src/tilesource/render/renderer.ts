@@ -297,7 +297,11 @@ export class Renderer {
     const name = `${frame}/${appearance.correct}`;
     const cached = this.#surveys.get(name);
     if (cached) return cached;
-    const survey = await this.#runningSurveys.join(name, (sharedSignal) => this.#measure(frame, appearance, sharedSignal), signal);
+    const survey = await this.#runningSurveys.join(
+      name,
+      (sharedSignal) => this.#measure(frame, appearance, sharedSignal),
+      signal,
+    );
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
     this.#surveys.set(name, survey);
     return survey;
@@ -361,7 +365,12 @@ export class Renderer {
   async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY, nodata = null } = this.metadata;
     const wholeImage = { left: 0, top: 0, width: sizeX, height: sizeY };
-    const measured = await measureSamples(this, { base: wholeImage, frame }, { style: null, correct: appearance.correct }, signal);
+    const measured = await measureSamples(
+      this,
+      { base: wholeImage, frame },
+      { style: null, correct: appearance.correct },
+      signal,
+    );
     return surveySamples(measured, nodata);
   }
 }

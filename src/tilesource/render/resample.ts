@@ -98,7 +98,12 @@ export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const { width, height, bands, window, output, kernel, from, to } = task;
   const hasAlpha = bands === 2 || bands === 4;
   const source = hasAlpha ? multiplyByAlpha(task.data, bands) : task.data;
-  const down = mixturesAlong({ source: height, start: window.top, length: window.height, output: output.height }, kernel, from, to);
+  const down = mixturesAlong(
+    { source: height, start: window.top, length: window.height, output: output.height },
+    kernel,
+    from,
+    to,
+  );
   const across = mixturesAlong(
     { source: width, start: window.left, length: window.width, output: output.width },
     kernel,

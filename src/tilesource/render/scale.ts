@@ -73,8 +73,7 @@ function side(start: number, length: number, limit: number, output: number, kern
 
 /**
  * Whether libvips scales the picture correctly: only if it has whole pixels and is not enlarged. It would shift enlarged pixels
- * by half a pixel, and pick
- * pixels at the corners of their areas.
+ * by half a pixel, and pick pixels at the corners of their areas.
  */
 export function isForLibvips(scaling: Scaling): scaling is Scaling & { kernel: Kernel } {
   const { isWhole, window, output, kernel } = scaling;

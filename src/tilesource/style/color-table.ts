@@ -74,7 +74,7 @@ export interface ColorTable {
   highs: readonly number[];
 }
 
-/** Types with so few samples that all of them can be colored in advance. */
+/** Sample types with few enough values that all of them can be colored in advance. */
 const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: number }>> = {
   uint8: { offset: 0, size: 256 },
   int8: { offset: -128, size: 256 },
@@ -114,7 +114,7 @@ export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTab
   };
 }
 
-/** Bytes of color tables that are cached for one image: some of 16 bits, or thousands of 8. */
+/** Bytes of color tables that are cached for one image: enough for some tables of 16 bits, or thousands of 8 bits. */
 const keptTableBytes = 2 ** 23;
 
 /** Number of pairs of bands, of 256 KiB each, that are cached for one image. */

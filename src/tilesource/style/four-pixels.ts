@@ -1,7 +1,7 @@
 import type { Samples } from '../raster.js';
 import type { ColorTable, StyleMemo } from './color-table.js';
 
-/** Colors the pixels from one multiple of four to another. */
+/** Colors the pixels from `first` to `end`, which are both multiples of four. */
 type FourPixelPass = (first: number, end: number) => void;
 
 /** Number of pairs of two bytes. */

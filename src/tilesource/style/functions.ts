@@ -137,11 +137,11 @@ async function sharpened(
     pixelsAtOnce,
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
-        const there = pixel + Math.floor(pixel / width) * (wide.width - width);
+        const wideAt = pixel + Math.floor(pixel / width) * (wide.width - width);
         for (let band = 0; band < colors; band += 1) {
           const at = pixel * bands + band;
           const sample = data[at]!;
-          out[at] = sample + (sample - filtered[there * step + band]!) * weight;
+          out[at] = sample + (sample - filtered[wideAt * step + band]!) * weight;
         }
       }
     },

@@ -26,7 +26,7 @@ const spacedColors: Readonly<Record<string, readonly string[]>> = {
   winter: ['#0000ff', '#00ff80'],
 };
 
-/** Lists of distinct colors by their names in matplotlib, if they differ from those in the library. */
+/** Lists of distinct colors by their names in matplotlib, where the library has other names. */
 const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
 
 /**
@@ -64,8 +64,8 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
 const parsedPalettes = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
 function textPalette(text: string): readonly Rgba[] | null {
-  const found = parsedPalettes.get(text);
-  if (found) return found;
+  const cached = parsedPalettes.get(text);
+  if (cached) return cached;
   const color = tryParseColor(text);
   const colors = color ? [color] : namedPalette(text);
   if (colors && colors.length > 0) parsedPalettes.set(text, colors);

@@ -9,7 +9,7 @@ import { parsePalette } from './palette.js';
 export type StyleBound =
   | { kind: 'number'; value: number }
   | { kind: 'auto' | 'min' | 'max' | 'full' }
-  /** Leaves out at most this fraction of the samples. */
+  /** The largest fraction of the samples that may be outside the range at this end. */
   | { kind: 'threshold'; fraction: number };
 
 /** How to color and add one band. */
@@ -181,8 +181,8 @@ function integer(value: unknown, name: string): number {
 }
 
 function oneOf<const V extends string>(value: unknown, allowed: readonly V[], name: string): V {
-  const found = allowed.find((word) => word === value);
-  if (found !== undefined) return found;
+  const match = allowed.find((word) => word === value);
+  if (match !== undefined) return match;
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
 }
 

@@ -77,7 +77,7 @@ export async function resolveRange(
   return [await resolve(band.min, true), await resolve(band.max, false)];
 }
 
-/** The range of a band outside which at most these fractions of its samples are. */
+/** The smallest range of a band that leaves out at most these fractions of its samples, below and above. */
 export function thresholdRange({ statistics, spreads }: FrameSurvey, index: number, [below, above]: SampleRange): SampleRange {
   const facts = statistics[index] ?? { min: 0, max: 255 };
   const spread = spreads[index];
@@ -87,7 +87,7 @@ export function thresholdRange({ statistics, spreads }: FrameSurvey, index: numb
   if (min !== max) return [min, max];
   // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
   if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
-  // Nearly all samples are 0, as around a few spots or labels, so the others determine the range.
+  // Nearly all samples are 0, as around a few spots or labels, so the other samples determine the range.
   const others = withoutZeros(spread);
   if (others.counts.length === 0) return [0, 0];
   return [Math.min(0, quantile(others, below, true)), Math.max(0, quantile(others, above, false))];
@@ -152,7 +152,7 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
 async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
   const step = Math.max(1, Math.ceil(pixels / maxSorted));
-  const found = new Float64Array(Math.ceil(pixels / step));
+  const samples = new Float64Array(Math.ceil(pixels / step));
   const limit = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
   let count = 0;
   let next = 0;
@@ -162,12 +162,12 @@ async function samplesOf(rasters: readonly Raster[], band: number, nodata: numbe
     await inRuns(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
       for (let at = (first + from * step) * bands + band, end = (first + to * step) * bands; at < end; at += step * bands) {
         const sample = data[at]!;
-        if (sample < limit && sample > -limit && sample !== nodata) found[count++] = sample;
+        if (sample < limit && sample > -limit && sample !== nodata) samples[count++] = sample;
       }
     });
     next = (((first - length) % step) + step) % step;
   }
-  return found.subarray(0, count);
+  return samples.subarray(0, count);
 }
 
 async function spreadOfSorted(sorted: Float64Array): Promise<SampleSpread> {

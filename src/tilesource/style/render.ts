@@ -35,7 +35,7 @@ export interface StyleInputs {
   survey(frame: number): Promise<FrameSurvey>;
   /** The sample that is shown as white, if it is not the largest of its type. */
   white?: number | undefined;
-  /** For one image only, because frames of another have other ranges. */
+  /** For one image only, because frames of other images have other ranges. */
   memo: StyleMemo;
 }
 
@@ -45,8 +45,8 @@ export function styleFrames(style: Pick<Style, 'bands'>, frame: number): number[
 }
 
 /**
- * The samples of each band of a frame that mean no value to a style; empty where there are none. Where it shows a band several times,
- * its entries must agree.
+ * For each band of a frame, the sample that means no value in a style, or `null`. If the style shows a band several times, all
+ * its entries for the band must agree.
  *
  * @param frame the requested frame; `shown` is the one that is read.
  */
@@ -54,11 +54,11 @@ export function styleNodata(
   style: Style,
   { frame, shown, bandCount }: { frame: number; shown: number; bandCount: number },
 ): (number | null)[] {
-  const found = Array.from({ length: bandCount }, (_, index): number | null => {
+  const nodataOfBands = Array.from({ length: bandCount }, (_, index): number | null => {
     const uses = style.bands.filter((band) => frameOf(band, frame) === shown && chooseBand(band.band, bandCount) === index);
     return uses.every(({ nodata }) => nodata === uses[0]?.nodata) ? (uses[0]?.nodata ?? null) : null;
   });
-  return found.some((each) => each !== null) ? found : [];
+  return nodataOfBands.some((each) => each !== null) ? nodataOfBands : [];
 }
 
 function frameOf(band: BandStyle, frame: number): number {
@@ -259,10 +259,10 @@ function blendComputed({ channel, colors }: Layer, { first, count }: Span, plane
     if (!colors.write(sample, color, 0)) continue;
     for (let part = 0; part < 4; part += 1) {
       const out = outs[part]!;
-      const former = out[pixel]!;
+      const previous = out[pixel]!;
       const added = color[part]!;
-      if (colors.multiply) out[pixel] = (former * added) / 255;
-      else if (added > former) out[pixel] = added;
+      if (colors.multiply) out[pixel] = (previous * added) / 255;
+      else if (added > previous) out[pixel] = added;
     }
   }
 }

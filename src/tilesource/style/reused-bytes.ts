@@ -14,14 +14,15 @@ const lent = new WeakSet<ArrayBuffer>();
  * of the time of coloring it.
  */
 export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
-  const found = free.get(length)?.pop();
-  const bytes = found ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+  const buffer = free.get(length)?.pop();
+  const bytes = buffer ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
   lent.add(bytes.buffer);
   return bytes;
 }
 
 /**
- * Returns the bytes of a picture that is no longer used. Bytes that were not borrowed here, or are a part of such, are ignored.
+ * Returns the bytes of a picture that is no longer used. Bytes that were not borrowed here, and parts of borrowed bytes, are
+ * ignored.
  */
 export function returnBytes({ buffer, byteLength }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)

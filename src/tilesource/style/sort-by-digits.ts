@@ -8,7 +8,8 @@ const digitBits = 11;
 const lastDigit = 2 ** digitBits - 1;
 
 /**
- * Sorts numbers in ascending order, in slices. None may be NaN. Sorting by digits takes half the time of comparing, and can be interrupted.
+ * Sorts numbers in ascending order, in slices. None may be NaN. Sorting by digits takes half the time of comparing, and can be
+ * interrupted.
  *
  * @param values is overwritten.
  */
@@ -51,9 +52,9 @@ interface Digit {
 }
 
 /**
- * Makes bits sortable. The bits of positive doubles are in the order of their values, those of negative ones in the opposite order
- * and behind them. So the highest bit of all, and all other bits of negative ones, are flipped before sorting, and flipped back
- * afterwards.
+ * Makes bits sortable. As unsigned numbers, the bits of positive doubles have the order of their values, while the bits of
+ * negative doubles have the opposite order and come after them. So the highest bit of every double, and all other bits of
+ * negative doubles, are flipped before sorting, and flipped back afterwards.
  */
 function flip({ from, first, end }: Words, isSortable: boolean): void {
   for (let at = first; at < end; at += 2) {

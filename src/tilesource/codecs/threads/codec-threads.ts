@@ -20,8 +20,7 @@ function separateBytes(bytes: Uint8Array): Uint8Array {
 
 /**
  * Decodes formats that libvips cannot decode, in threads, because decoding takes up to tenths of a second and cannot be
- * interrupted. Threads
- * are started when needed and ended when idle.
+ * interrupted. Threads are started when needed and ended when idle.
  */
 export class CodecThreads {
   readonly #threads = new ThreadPool<CodecFunctions>({

@@ -89,7 +89,7 @@ function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number
 }
 
 /** Crops a decoded picture to the size in the directory entry, or pads it with zeros. */
-function fitted(raster: Raster, block: SubBlock, type: PixelType): Raster {
+function fitToEntry(raster: Raster, block: SubBlock, type: PixelType): Raster {
   if (raster.dtype !== type.dtype || raster.bands !== type.bands) {
     throw new TileSourceError(
       `Corrupt CZI: a sub-block of type ${type.name} holds a picture of ${raster.bands} ${raster.dtype} samples.`,
@@ -171,10 +171,10 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | nu
         what: 'a sub-block',
         maxPixels: Math.min(maxStoredPixels(block), Math.floor(maxDecodedBytes / type.bands)),
       };
-      return fitted(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
+      return fitToEntry(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
     }
     case 4:
-      return fitted(await decodeJpegXr(await read(data.offset, data.length), block, type, signal), block, type);
+      return fitToEntry(await decodeJpegXr(await read(data.offset, data.length), block, type, signal), block, type);
     case 5:
     case 6:
       return decodeZstd(await read(data.offset, data.length), block, type, signal);

@@ -88,7 +88,7 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
   }
   const rank = (axis: string): number => (axisOrder.includes(axis) ? axisOrder.indexOf(axis) : axisOrder.length);
   const sorted = [...values].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  return new Map(sorted.map(([axis, found]) => [axis, [...found].toSorted((a, b) => a - b)]));
+  return new Map(sorted.map(([axis, groups]) => [axis, [...groups].toSorted((a, b) => a - b)]));
 }
 
 /** Whether sub-blocks of full resolution of two scenes overlap in the same plane. */
@@ -112,14 +112,14 @@ async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
 }
 
 function groups<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K): Map<K, SubBlock[]> {
-  const found = new Map<K, SubBlock[]>();
+  const blocksByKey = new Map<K, SubBlock[]>();
   for (const block of blocks) {
     const key = keyOf(block);
-    const group = found.get(key);
-    if (group === undefined) found.set(key, [block]);
+    const group = blocksByKey.get(key);
+    if (group === undefined) blocksByKey.set(key, [block]);
     else group.push(block);
   }
-  return found;
+  return blocksByKey;
 }
 
 /** The sub-blocks of one scene by their reduction (pixels of full resolution per stored pixel). */
@@ -218,11 +218,11 @@ export async function layOut(subBlocks: SubBlocks): Promise<CziLayout> {
 }
 
 function positionOf(used: readonly [string, readonly number[]][], frame: number): Record<string, number> {
-  let rest = frame;
+  let remainder = frame;
   const position: Record<string, number> = {};
   for (const [axis, { length }] of used) {
-    position[axis] = rest % length;
-    rest = Math.floor(rest / length);
+    position[axis] = remainder % length;
+    remainder = Math.floor(remainder / length);
   }
   return position;
 }

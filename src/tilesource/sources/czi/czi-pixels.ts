@@ -50,11 +50,14 @@ export class CziPixels {
   ): Promise<Raster | null> {
     const { left, top, width, height } = box;
     const imageBox = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
-    const [block, ...others] = blocks.filter((each) => meet(this.#boxOf(each), imageBox));
+    const [block, ...others] = blocks.filter((each) => overlap(this.#boxOf(each), imageBox));
     if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
-    const own = this.#boxOf(block);
+    const blockBox = this.#boxOf(block);
     const isThere =
-      own.left === imageBox.left && own.top === imageBox.top && block.storedWidth >= width && block.storedHeight >= height;
+      blockBox.left === imageBox.left &&
+      blockBox.top === imageBox.top &&
+      block.storedWidth >= width &&
+      block.storedHeight >= height;
     if (!isThere) return null;
     // A sub-block that is one tile is not needed by any other tile.
     const isTile = block.storedWidth === width && block.storedHeight === height;
@@ -77,8 +80,8 @@ export class CziPixels {
       width: box.width * scale,
       height: box.height * scale,
     };
-    if (!meet(group.box, imageBox)) return;
-    const overlapping = group.blocks.filter((block) => meet(this.#boxOf(block), imageBox));
+    if (!overlap(group.box, imageBox)) return;
+    const overlapping = group.blocks.filter((block) => overlap(this.#boxOf(block), imageBox));
     if (overlapping.length > maxBlocks) {
       throw new TileSourceError(
         `${overlapping.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`,
@@ -122,6 +125,6 @@ export class CziPixels {
   }
 }
 
-function meet(a: Box, b: Box): boolean {
+function overlap(a: Box, b: Box): boolean {
   return a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height;
 }

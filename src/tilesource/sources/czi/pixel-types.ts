@@ -29,8 +29,8 @@ const widths: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', '
 
 /** The pixel type for its number in the file. @throws TileSourceError for complex numbers and unknown types. */
 export function pixelTypeOf(number: number): PixelType {
-  const found = pixelTypes[number];
-  if (found !== undefined) return found;
+  const type = pixelTypes[number];
+  if (type !== undefined) return type;
   const name = { 10: 'Gray64ComplexFloat', 11: 'Bgr192ComplexFloat' }[number] ?? `number ${number}`;
   throw new TileSourceError(`The CZI has pixels of type ${name}, which is not supported.`);
 }

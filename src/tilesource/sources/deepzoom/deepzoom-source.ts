@@ -153,9 +153,9 @@ class DeepZoomTileSource implements TileSource {
       const raw = shaped.raw({ depth: 'uchar' });
       const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, limitInputPixels);
       if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
-        const found = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
+        const decodedShape = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
         throw new TileSourceError(
-          `Corrupt Deep Zoom image: ${path} has ${found}, not ${size.width} by ${size.height} of ${bands}.`,
+          `Corrupt Deep Zoom image: ${path} has ${decodedShape}, not ${size.width} by ${size.height} of ${bands}.`,
         );
       }
       const raster: Raster = { data: new Uint8Array(data.buffer, data.byteOffset, data.length), ...size, bands, dtype: 'uint8' };

@@ -26,14 +26,15 @@ function integer(text: string | undefined, min: number, max: number, what: strin
 
 /** Finds the description among the files, and reads it. @throws TileSourceError if there is none, or it contradicts itself. */
 export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
-  let found: string | null = null;
+  let descriptionPath: string | null = null;
   for (const path of tree.paths()) {
-    const isShorter = found === null || path.split('/').length < found.split('/').length;
-    if (/\.dzi$/i.test(path) && isShorter) found = path;
+    const isShorter = descriptionPath === null || path.split('/').length < descriptionPath.split('/').length;
+    if (/\.dzi$/i.test(path) && isShorter) descriptionPath = path;
   }
-  const file = found === null ? null : await tree.file(found);
-  if (file === null || found === null) throw new TileSourceError('The ZIP file contains no Deep Zoom description (.dzi).');
-  return readDescription(file, `${found.slice(0, -4)}_files/`, signal);
+  const file = descriptionPath === null ? null : await tree.file(descriptionPath);
+  if (file === null || descriptionPath === null)
+    throw new TileSourceError('The ZIP file contains no Deep Zoom description (.dzi).');
+  return readDescription(file, `${descriptionPath.slice(0, -4)}_files/`, signal);
 }
 
 /** Parses a description. @throws TileSourceError if it contradicts itself. */

@@ -30,7 +30,7 @@ export interface DicomFacts {
   /** Number of the first frame of this file among those of all files of one image. */
   frameOffset: number;
   /**
-   * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if these follow from the order
+   * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if they follow from the order
    * of frames.
    */
   positions: Int32Array | null;
@@ -109,7 +109,7 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
   const isSparse = text(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
   if (!isSparse) return null;
   const heights = new Map<number, number>();
-  const found = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
+  const result = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
   const zOf: number[] = [];
   for (const [index, item] of perFrame.slice(0, frames).entries()) {
     const [plane] = items(item, 'x0048021a');
@@ -117,13 +117,13 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
     const z = number(plane, 'x0040074a') ?? 0;
     heights.set(z, 0);
     zOf.push(z);
-    found[index * 4] = (plane?.int32('x0048021e') ?? 1) - 1;
-    found[index * 4 + 1] = (plane?.int32('x0048021f') ?? 1) - 1;
-    found[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(text(path, 'x00480106')));
+    result[index * 4] = (plane?.int32('x0048021e') ?? 1) - 1;
+    result[index * 4 + 1] = (plane?.int32('x0048021f') ?? 1) - 1;
+    result[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(text(path, 'x00480106')));
   }
   const planes = new Map([...heights.keys()].toSorted((a, b) => a - b).map((z, i) => [z, i]));
-  for (const [index, z] of zOf.entries()) found[index * 4 + 3] = planes.get(z) ?? 0;
-  return found;
+  for (const [index, z] of zOf.entries()) result[index * 4 + 3] = planes.get(z) ?? 0;
+  return result;
 }
 
 function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: boolean }): DicomFacts['palette'] {
@@ -145,28 +145,28 @@ function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: bo
 }
 
 function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
-  const found: DicomFacts['attributes'] = {};
+  const result: DicomFacts['attributes'] = {};
   for (const [tag, keyword] of Object.entries(shownTags)) {
     const element = dataSet.elements[tag];
     if (element === undefined || element.length < 1 || element.length > 4096) continue;
     const value = shortTags.has(tag) ? dataSet.uint16(tag) : longTags.has(tag) ? dataSet.uint32(tag) : undefined;
-    if (value !== undefined) found[keyword] = value;
+    if (value !== undefined) result[keyword] = value;
     else {
       const values = text(dataSet, tag).replaceAll('\0', '').split('\\');
-      found[keyword] = values.length === 1 ? (values[0] ?? '') : values;
+      result[keyword] = values.length === 1 ? (values[0] ?? '') : values;
     }
   }
-  return found;
+  return result;
 }
 
 /** The library does not know the type OV of extended offset tables; OW is encoded the same way. */
 function withKnownTypes(bytes: Uint8Array): Uint8Array {
   let changed = bytes;
   for (const number of [1, 2]) {
-    const found = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
-    if (found < 0) continue;
+    const result = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
+    if (result < 0) continue;
     if (changed === bytes) changed = bytes.slice();
-    changed[found + 5] = 0x57;
+    changed[result + 5] = 0x57;
   }
   return changed;
 }

@@ -71,7 +71,7 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const found: (FramePosition & { left: number; top: number })[] = [];
+      const frames: (FramePosition & { left: number; top: number })[] = [];
       const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
       const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
       const [firstX, firstY] = [Math.floor(box.left / tileWidth), Math.floor(box.top / tileHeight)];
@@ -79,10 +79,10 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
       for (let y = firstY; y <= lastY; y++) {
         for (let x = firstX; x <= lastX; x++) {
           const position = positionOf((plane * down + y) * across + x);
-          if (position !== undefined) found.push({ ...position, left: x * tileWidth, top: y * tileHeight });
+          if (position !== undefined) frames.push({ ...position, left: x * tileWidth, top: y * tileHeight });
         }
       }
-      return found;
+      return frames;
     },
   };
 }
@@ -117,16 +117,16 @@ async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number)
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const found: (FramePosition & { left: number; top: number })[] = [];
+      const frames: (FramePosition & { left: number; top: number })[] = [];
       requireFewFrames(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
           const cell = cells.get(`${plane}/${x}/${y}`) ?? [];
-          requireFewFrames(found.length + cell.length);
-          found.push(...cell);
+          requireFewFrames(frames.length + cell.length);
+          frames.push(...cell);
         }
       }
-      return found.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
+      return frames.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
     },
   };
 }

@@ -101,7 +101,7 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
   if (samples !== 1 && samples !== 3)
     throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
   if (codec === 'jpeg' && bitsStored > 8)
-    throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only those of 8 bits are supported.`);
+    throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only frames of 8 bits are supported.`);
   if (samples === 3 && !isKnownColor(facts, codec))
     throw new TileSourceError(
       `The DICOM file has colors in the color space ${photometric || '(not stated)'}, which is not supported.`,
@@ -118,9 +118,10 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
 function samplesOf(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   const length = count * constructor.BYTES_PER_ELEMENT;
-  const own = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
-  if (own.length < length) throw new TileSourceError(`Corrupt DICOM: ${own.length} bytes of samples where ${length} are needed.`);
-  return new constructor(own.buffer as ArrayBuffer, own.byteOffset, count);
+  const aligned = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
+  if (aligned.length < length)
+    throw new TileSourceError(`Corrupt DICOM: ${aligned.length} bytes of samples where ${length} are needed.`);
+  return new constructor(aligned.buffer as ArrayBuffer, aligned.byteOffset, count);
 }
 
 /** PackBits segments, one for each byte of each sample, most significant first (PS3.5, annex G). */
@@ -191,19 +192,19 @@ function toRgb(data: Samples, { photometric, bitsStored, samples }: DicomFacts):
 }
 
 /** Replaces the bits above the stored ones, which are not part of the sample, by the sign. */
-function masked(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStored: number): void {
+function extendSign(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStored: number): void {
   if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
   for (let i = 0; i < data.length; i++) data[i] = isSigned ? (data[i]! << shift) >> shift : (data[i]! << shift) >>> shift;
 }
 
 /** Inverts samples of MONOCHROME1, in which 0 is white. */
-function inverted(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
+function invertSamples(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
   const max = isSigned ? -1 : 2 ** bitsStored - 1;
   for (let i = 0; i < data.length; i++) data[i] = max - data[i]!;
 }
 
-function colored(data: Samples, palette: NonNullable<DicomFacts['palette']>): Uint8Array {
+function applyPalette(data: Samples, palette: NonNullable<DicomFacts['palette']>): Uint8Array {
   const last = palette.colors.length / 3 - 1;
   const out = new Uint8Array(data.length * 3);
   for (let i = 0; i < data.length; i++) {
@@ -255,15 +256,15 @@ async function decodePicture(
   const stored = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
   const count = rows * columns * samples;
   const found = samplesOf(data, stored, count);
-  const out = typed(found, integerType(facts), count);
+  const out = convertType(found, integerType(facts), count);
   // Writers of signed samples often pass unsigned ones with the same bits to the codec. Their sign is the highest bit that the
   // codec knows.
-  masked(out, facts, Math.min(bitsStored, info.bitsPerSample));
+  extendSign(out, facts, Math.min(bitsStored, info.bitsPerSample));
   return out;
 }
 
 /** Whole numbers as another integer type. Samples of the same size keep their bits. */
-function typed(data: Samples, dtype: SampleType, count: number): Samples {
+function convertType(data: Samples, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   if (data instanceof constructor) return data;
   if (data.BYTES_PER_ELEMENT === constructor.BYTES_PER_ELEMENT)
@@ -283,8 +284,8 @@ async function readJpeg(bytes: Uint8Array, facts: DicomFacts, signal?: AbortSign
   const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
   const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
   if (picture.width === columns && picture.height === rows) {
-    const data = typed(picture.data, integerType(facts), rows * columns * samples);
-    masked(data, facts, 8);
+    const data = convertType(picture.data, integerType(facts), rows * columns * samples);
+    extendSign(data, facts, 8);
     return data;
   }
   throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
@@ -315,14 +316,14 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     const raw = codec === 'rle' ? decodeRle(bytes, facts) : isShared ? withOwnColors(bytes, facts) : bytes;
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
     data = samplesOf(raw, facts.isFloat ? shape.dtype : integerType(facts), count);
-    if (!facts.isFloat) masked(data, facts, bitsStored);
+    if (!facts.isFloat) extendSign(data, facts, bitsStored);
     if (samples === 3 && facts.isPlanar && codec === 'native' && !isShared) data = interleaved(data);
     toRgb(data, facts);
   } else {
     data = await decodePicture(codec, await instance.frame(frame, { signal }), facts, signal);
     toRgb(data, facts);
   }
-  if (photometric === 'MONOCHROME1' && !facts.isFloat) inverted(data, facts);
-  if (facts.palette !== null) data = colored(data, facts.palette);
+  if (photometric === 'MONOCHROME1' && !facts.isFloat) invertSamples(data, facts);
+  if (facts.palette !== null) data = applyPalette(data, facts.palette);
   return result(data);
 }

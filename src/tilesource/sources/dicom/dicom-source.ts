@@ -124,9 +124,9 @@ class DicomTileSource implements TileSource {
   }
 
   #levelOf({ level }: TileAddress): DicomLevel {
-    const found = this.#layout.levels.get(this.metadata.levels - 1 - level);
-    if (found === undefined) throw new TileOutsideError(`The DICOM image does not contain level ${level}.`);
-    return found;
+    const storedLevel = this.#layout.levels.get(this.metadata.levels - 1 - level);
+    if (storedLevel === undefined) throw new TileOutsideError(`The DICOM image does not contain level ${level}.`);
+    return storedLevel;
   }
 
   #frame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
@@ -227,8 +227,10 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
 
 /** The instances in other files of the item that belong to the same series. Files that are not DICOM are ignored. */
 async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
-  const all = (await input.companions?.()) ?? [];
-  const likely = all.filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom').slice(0, maxCompanions);
+  const companions = (await input.companions?.()) ?? [];
+  const likely = companions
+    .filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom')
+    .slice(0, maxCompanions);
   const instances: DicomInstance[] = [opened];
   try {
     await mapConcurrently(likely, concurrency, async (companion) => {

@@ -76,14 +76,14 @@ function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: n
 
 /** The boxes in bytes that have been read. */
 function boxesIn(bytes: Buffer): { type: string; content: Buffer }[] {
-  const found: { type: string; content: Buffer }[] = [];
-  for (let at = 0; at < bytes.length && found.length < maxBoxes;) {
+  const boxes: { type: string; content: Buffer }[] = [];
+  for (let at = 0; at < bytes.length && boxes.length < maxBoxes;) {
     const box = boxAt(bytes.subarray(at, at + 16), at, bytes.length);
     if (box === null) break;
-    found.push({ type: box.type, content: bytes.subarray(box.offset, box.offset + box.length) });
+    boxes.push({ type: box.type, content: bytes.subarray(box.offset, box.offset + box.length) });
     at = box.next;
   }
-  return found;
+  return boxes;
 }
 
 function readPalette(content: Buffer): Palette | null {

@@ -66,8 +66,8 @@ export class CodeStream {
       throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} can be.`);
     }
     const fewest = decompositions(segments, size.components.length);
-    const rest = { offset: end, length: stream.offset + stream.length - end };
-    const parts = (await listedParts(reader, segments, rest, signal)) ?? (await walkedParts(reader, rest, signal));
+    const remainder = { offset: end, length: stream.offset + stream.length - end };
+    const parts = (await listedParts(reader, segments, remainder, signal)) ?? (await findParts(reader, remainder, signal));
     const byTile = new Map<number, Stretch[]>();
     for (const { tile, ...stretch } of parts) {
       if (tile >= columns * rows)
@@ -79,8 +79,8 @@ export class CodeStream {
     }
     // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
     const omitted: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
-    const kept = segments.filter(({ marker }) => !omitted.includes(marker));
-    return new CodeStream(reader, size, fewest, kept, byTile);
+    const keptSegments = segments.filter(({ marker }) => !omitted.includes(marker));
+    return new CodeStream(reader, size, fewest, keptSegments, byTile);
   }
 
   /** Whether the wavelet is the reversible one, which loses nothing. */
@@ -190,7 +190,7 @@ async function listedParts(
 }
 
 /** Finds the tile-parts by reading the header of each. Those that a truncated file has lost are missing in the result. */
-async function walkedParts(reader: ByteReader, { offset, length }: Stretch, signal?: AbortSignal): Promise<TilePart[]> {
+async function findParts(reader: ByteReader, { offset, length }: Stretch, signal?: AbortSignal): Promise<TilePart[]> {
   const end = offset + length;
   const parts: TilePart[] = [];
   for (let at = offset; at + sotBytes + 2 <= end;) {

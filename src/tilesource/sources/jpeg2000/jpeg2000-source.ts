@@ -43,9 +43,9 @@ interface Parts {
 /**
  * The side of our tiles for the side of tiles of the file: the same, a multiple of it if it is small, or a default if it is large.
  */
-function tileSide(own: number): number {
-  if (own > largestTile) return defaultTile;
-  return own < defaultTile / 2 ? own * Math.ceil(defaultTile / 2 / own) : own;
+function tileSide(storedSide: number): number {
+  if (storedSide > largestTile) return defaultTile;
+  return storedSide < defaultTile / 2 ? storedSide * Math.ceil(defaultTile / 2 / storedSide) : storedSide;
 }
 
 function describe({ streams, facts, shape }: Parts): ImageMetadata {
@@ -70,7 +70,10 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
   };
 }
 
-/** The levels that are read from the file: those that decoding at reduced resolution gives, with few enough tiles of the file for each tile. */
+/**
+ * The levels that are read from the file, by decoding at reduced resolution. A level is left out if one of its tiles would need
+ * too many tiles of the file.
+ */
 function storedLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
   const { size } = stream;
   return Array.from({ length: levels }, (_, level) => level).filter((level) => {

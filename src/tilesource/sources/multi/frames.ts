@@ -138,9 +138,9 @@ class FrameTable {
       );
     }
     const name = key.join();
-    const there = this.#byAxes.get(name) ?? { key, parts: [] };
-    there.parts.push(part);
-    this.#byAxes.set(name, there);
+    const entryOfFrame = this.#byAxes.get(name) ?? { key, parts: [] };
+    entryOfFrame.parts.push(part);
+    this.#byAxes.set(name, entryOfFrame);
     const samePosition = this.#byFrame.get(frame);
     if (samePosition === undefined) this.#byFrame.set(frame, [part]);
     else samePosition.push(part);
@@ -162,10 +162,10 @@ class FrameTable {
     const parts: (readonly FramePart[])[] = [];
     const frames: FrameMetadata[] = [];
     const addOne = (frame: number) => {
-      let rest = frame;
+      let remainder = frame;
       const key = counts.map((count) => {
-        const value = rest % count;
-        rest = Math.floor(rest / count);
+        const value = remainder % count;
+        remainder = Math.floor(remainder / count);
         return value;
       });
       const used = this.#axes.flatMap((axis, i) => (counts[i]! > 1 ? [[axis.toUpperCase(), key[i]!] as const] : []));

@@ -36,9 +36,9 @@ class Profiles {
   same(profile: Uint8Array | null): Uint8Array | null {
     if (profile === null) return null;
     const name = createHash('sha256').update(profile).digest('base64');
-    const found = this.#known.get(name) ?? Uint8Array.from(profile);
-    this.#known.set(name, found);
-    return found;
+    const shared = this.#known.get(name) ?? Uint8Array.from(profile);
+    this.#known.set(name, shared);
+    return shared;
   }
 }
 
@@ -96,18 +96,18 @@ export async function memberFacts(
       failures.push({ path: member.file.name, reason: member.isItem ? noneOfItem : error.message });
     }
   };
-  const all = [...distinct];
-  await mapConcurrently(all.slice(0, 2), concurrency, inspect);
+  const distinctMembers = [...distinct];
+  await mapConcurrently(distinctMembers.slice(0, 2), concurrency, inspect);
   const [first, second] = [...cache.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
   if (!isUniform) {
-    if (all.length > maxOpened) {
+    if (distinctMembers.length > maxOpened) {
       throw new TileSourceError(
-        `The image consists of ${all.length} files; at most ${maxOpened} are opened, unless the description says uniformSources: true.`,
+        `The image consists of ${distinctMembers.length} files; at most ${maxOpened} are opened, unless the description says uniformSources: true.`,
       );
     }
-    await mapConcurrently(all.slice(2), concurrency, inspect);
+    await mapConcurrently(distinctMembers.slice(2), concurrency, inspect);
   }
-  if (failures.length > 0) throw refusal(failures, all.length);
+  if (failures.length > 0) throw refusal(failures, distinctMembers.length);
   return members.map((member) => cache.get(imageOf(member)) ?? first!);
 }

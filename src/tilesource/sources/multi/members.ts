@@ -43,8 +43,8 @@ function plainPath(...parts: string[]): string {
 }
 
 /**
- * Converts the matches of the named groups of a pattern to members of an entry: positions on axes, and the name of the channel. Groups whose name
- * ends in 1 count from 1.
+ * Converts the matches of the named groups of a pattern to members of an entry: positions on axes, and the name of the channel.
+ * Groups whose name ends in 1 count from 1.
  */
 function groupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
   const places = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
@@ -59,18 +59,18 @@ function groupValues(groups: Readonly<Record<string, string | null>>, axes: read
 }
 
 /** The entry for one of the files that match a pattern. `index` is its number among them, by which the members `…Step` are multiplied. */
-function written(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
+function entryOfFile(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
   const { pathPattern: _pattern, ...rest } = entry;
-  const own: SourceEntry = { ...rest, ...groups, path: entry.path };
+  const merged: SourceEntry = { ...rest, ...groups, path: entry.path };
   for (const axis of axes) {
     const step = entry[`${axis}Step`];
     if (typeof step !== 'number') continue;
-    const values = own[`${axis}Values`];
+    const values = merged[`${axis}Values`];
     if (Array.isArray(values) && entry[axis] === undefined) {
-      own[`${axis}Values`] = (values as number[]).map((value) => value + index * step);
-    } else own[axis] = (typeof own[axis] === 'number' ? own[axis] : 0) + index * step;
+      merged[`${axis}Values`] = (values as number[]).map((value) => value + index * step);
+    } else merged[axis] = (typeof merged[axis] === 'number' ? merged[axis] : 0) + index * step;
   }
-  return own;
+  return merged;
 }
 
 /** A file that matches a pattern. */
@@ -87,24 +87,24 @@ async function matchingFiles(
 ): Promise<Map<SourceEntry, MatchingFile[]>> {
   const entries = sources.filter(({ pathPattern }) => pathPattern !== undefined);
   if (entries.length === 0) return new Map();
-  const wheres = entries.map(({ path }) => plainPath(basePath, path));
-  const searched = [...new Set(wheres)];
+  const folders = entries.map(({ path }) => plainPath(basePath, path));
+  const searched = [...new Set(folders)];
   const paths = await mapConcurrently(searched, concurrency, async (where) => (await folder.files(where)) ?? []);
   const search = {
-    folders: paths.map((all) => all.map((path) => path.slice(path.lastIndexOf('/') + 1))),
-    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(wheres[i]!) })),
+    folders: paths.map((names) => names.map((path) => path.slice(path.lastIndexOf('/') + 1))),
+    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(folders[i]!) })),
   };
-  const fit = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
-  if ('refused' in fit) throw new TileSourceError(fit.refused);
+  const matches = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
+  if ('refused' in matches) throw new TileSourceError(matches.refused);
   const fitting = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
-    const where = wheres[i]!;
-    const all = paths[search.patterns[i]!.folder]!;
+    const where = folders[i]!;
+    const fileNames = paths[search.patterns[i]!.folder]!;
     fitting.set(
       entry,
-      fit.names[i]!.map(({ name, groups }) => ({ path: all[name]!, groups: groupValues(groups, axes) })),
+      matches.names[i]!.map(({ name, groups }) => ({ path: fileNames[name]!, groups: groupValues(groups, axes) })),
     );
-    if (fit.names[i]!.length > 0) continue;
+    if (matches.names[i]!.length > 0) continue;
     const place = where === '' ? 'the folder' : where;
     throw new MissingPartsError(`No file of ${place} matches the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
@@ -141,7 +141,7 @@ export async function findMembers(
   const entries = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];
-    return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: written(entry, at, groups, axes) }));
+    return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: entryOfFile(entry, at, groups, axes) }));
   });
   if (entries.length > maxSources)
     throw new TileSourceError(`The image has ${entries.length} sources; at most ${maxSources} are supported.`);
@@ -152,7 +152,7 @@ export async function findMembers(
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files of the image are missing', missing);
-  // A file that matched a pattern may have been removed meanwhile.
+  // A file that matched a pattern may have been removed since then.
   return entries.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;
     return file === null ? [] : [{ entry, file, isItem: itemPath.test(path) }];

@@ -122,13 +122,13 @@ class MultiTileSource implements TileSource {
     const scale = levelScale(this.metadata, level);
     const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
-    const found: (FramePart & { member: MultiMember })[] = [];
+    const match: (FramePart & { member: MultiMember })[] = [];
     for (const part of this.#frames.parts[frame] ?? []) {
       const member = this.#members[part.source]!;
       const { box } = member.placement;
-      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) found.push({ ...part, member });
+      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) match.push({ ...part, member });
     }
-    return found;
+    return match;
   }
 
   async readTile(address: TileAddress, { signal, corrupt }: TileOptions = {}): Promise<Raster> {
@@ -147,11 +147,11 @@ class MultiTileSource implements TileSource {
       const read = await mapConcurrently(some, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
         const memberPart = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
-        const own = corrupt && new CorruptTiles();
-        const options = { ...(signal && { signal }), ...(own && { corrupt: own }) };
+        const holes = corrupt && new CorruptTiles();
+        const options = { ...(signal && { signal }), ...(holes && { corrupt: holes }) };
         const part = await this.#named(member, () => readPart(target, window, memberPart, options));
-        if (own) {
-          corrupt.mergeOther(own, {
+        if (holes) {
+          corrupt.mergeOther(holes, {
             box: partOfTile(this.metadata, address).box,
             toOther: (pointX, pointY) => [member.placement.toSource([pointX, pointY])],
             name: member.file.name,
@@ -228,10 +228,10 @@ class MultiTileSource implements TileSource {
   }
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
-    const found = this.#associated.get(name);
-    if (found === undefined) return null;
-    const { member, name: own } = found;
-    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(own, signal && { signal })) ?? null, {
+    const match = this.#associated.get(name);
+    if (match === undefined) return null;
+    const { member, name: holes } = match;
+    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(holes, signal && { signal })) ?? null, {
       signal,
     });
   }
@@ -307,11 +307,11 @@ export const multiSource: TileSourceDefinition = {
     const folder = input.folder?.();
     if (folder === undefined)
       throw new TileSourceError('The description refers to other files, but there is no folder to find them in.');
-    const found = await findMembers(read.description, folder, signal);
-    const facts = await memberFacts(found, read.description, signal);
+    const match = await findMembers(read.description, folder, signal);
+    const facts = await memberFacts(match, read.description, signal);
     const members: MultiMember[] = [];
     const placeSome = (from: number, to: number) => {
-      for (const [i, member] of found.slice(from, to).entries()) {
+      for (const [i, member] of match.slice(from, to).entries()) {
         const its = facts[from + i]!;
         members.push({
           ...member,
@@ -320,7 +320,7 @@ export const multiSource: TileSourceDefinition = {
         });
       }
     };
-    await inRuns(found.length, placedPerSlice, placeSome, signal);
+    await inRuns(match.length, placedPerSlice, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
   },

@@ -37,7 +37,7 @@ const samplesOfShrunk = 3;
 const tolerance = 1e-9;
 
 /** The points of a grid over a part of the tile, including its edges, in pixels of full resolution. */
-function around({ scale, left, top }: Window, within: Edges): Point[] {
+function gridPoints({ scale, left, top }: Window, within: Edges): Point[] {
   const steps = 16;
   const points: Point[] = [];
   for (let i = 0; i <= steps; i++) {
@@ -67,7 +67,7 @@ function density({ member: { placement } }: MemberPart, window: Window, within: 
 }
 
 /** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
-function covered({ member: { placement } }: MemberPart, window: Window, { width, height }: Raster): Edges {
+function coveredPart({ member: { placement } }: MemberPart, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
   const slack = placement.affine === null ? margin : 0;
   return {
@@ -104,9 +104,9 @@ export async function readPart(
 ): Promise<Drawing | null> {
   const { member, frame, corrected } = part;
   const { facts, placement, entry, file } = member;
-  const within = covered(part, window, target);
+  const within = coveredPart(part, window, target);
   if (within.right <= within.left || within.bottom <= within.top) return null;
-  const points = around(window, within).map(placement.toSource);
+  const points = gridPoints(window, within).map(placement.toSource);
   const visible = {
     left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
     top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
@@ -145,8 +145,8 @@ export async function readPart(
 /** The end of the pixels to draw. A pixel that the edge of the crop divides is drawn if the crop covers at least half of it, not counting what is outside the image. */
 function lastShown(edge: number, end: number): number {
   const whole = Math.floor(edge);
-  const covered = edge - whole;
-  return covered > 0 && covered * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
+  const coveredPart = edge - whole;
+  return coveredPart > 0 && coveredPart * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
 }
 
 function changesNothing({ divisor, offset }: SampleChange): boolean {

@@ -27,7 +27,7 @@ export function matchingNames({ folders, patterns }: PatternSearch): MatchingNam
   return patterns.map(({ pattern, folder }) => {
     const compiled = compile(pattern);
     const groups = Object.keys(compiled.namedGroups());
-    const found: MatchingName[] = [];
+    const names: MatchingName[] = [];
     for (const [name, text] of folders[folder]!.entries()) {
       const matcher = compiled.matcher(text);
       if (!matcher.find()) continue;
@@ -37,9 +37,9 @@ export function matchingNames({ folders, patterns }: PatternSearch): MatchingNam
           `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
         );
       }
-      found.push({ name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
+      names.push({ name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
     }
-    return found;
+    return names;
   });
 }
 

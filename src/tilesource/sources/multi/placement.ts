@@ -91,20 +91,20 @@ function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]
     );
   }
   const pick = (entries: [string, Point][]): Point[] => {
-    const known = new Map(entries);
-    return names.map((name) => known.get(name)!);
+    const pointsByName = new Map(entries);
+    return names.map((name) => pointsByName.get(name)!);
   };
   return { from: pick(from), to: pick(to) };
 }
 
 /** Points along the edges. */
 function perimeter({ left, top, right, bottom }: Edges): Point[] {
-  const all: Point[] = [];
+  const points: Point[] = [];
   for (let i = 0; i <= perimeterPoints; i++) {
     const [x, y] = [left + ((right - left) * i) / perimeterPoints, top + ((bottom - top) * i) / perimeterPoints];
-    all.push([x, top], [x, bottom], [left, y], [right, y]);
+    points.push([x, top], [x, bottom], [left, y], [right, y]);
   }
-  return all;
+  return points;
 }
 
 /**

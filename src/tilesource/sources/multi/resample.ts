@@ -84,13 +84,13 @@ export function sampleChange(
 }
 
 /** An approximation of a slow mapping. It is computed at the corners of a mesh over the target, and interpolated between them. */
-function meshed(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
+function meshMapping(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
   const cache = new Map<string, Point>();
   const node = (column: number, row: number): Point => {
     const name = `${column},${row}`;
-    const found = cache.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
-    cache.set(name, found);
-    return found;
+    const cached = cache.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
+    cache.set(name, cached);
+    return cached;
   };
   return ([x, y]) => {
     const [u, v] = [(x - left) / scale / meshStep, (y - top) / scale / meshStep];
@@ -211,7 +211,7 @@ export async function draw(target: Raster, drawing: Drawing, isBent: boolean, si
   const { within } = drawing;
   const width = within.right - within.left;
   if (width <= 0 || within.bottom <= within.top) return;
-  const brush = new Brush(target, drawing, isBent ? meshed(drawing.toSource, drawing) : drawing.toSource);
+  const brush = new Brush(target, drawing, isBent ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
   const run = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samples ** 2)));
   await inRuns(
     within.bottom - within.top,

@@ -41,15 +41,17 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
 }
 
 /**
- * Maximum number of extra pixels that are read before a tile, and how close to a whole number its start in full resolution must be.
+ * Maximum number of extra pixels that are read before a tile, and the largest distance from a whole number that its start in full
+ * resolution may have.
  */
 const maxSkipped = 63;
 const nearWhole = 0.03;
 
 /**
- * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole pixels
- * of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels would be
- * interpolated. Reading therefore begins up to {@link maxSkipped} pixels earlier, where the start is nearly whole in both.
+ * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole
+ * pixels of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels
+ * would be interpolated. Reading therefore begins up to {@link maxSkipped} pixels earlier, where the start is nearly a whole
+ * number in the level and in full resolution.
  *
  * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
  */
@@ -159,8 +161,8 @@ class OpenSlideTileSource implements TileSource {
 const { preferred } = priorities;
 
 /**
- * Reads formats of OpenSlide in separate processes: MIRAX, Hamamatsu, Leica, Ventana, Trestle and others. It needs the package koffi and the
- * library, which `OPENSLIDE_LIBRARY` may name.
+ * Reads formats of OpenSlide in separate processes: MIRAX, Hamamatsu, Leica, Ventana, Trestle and others. It needs the package
+ * koffi and the library, which `OPENSLIDE_LIBRARY` may name.
  */
 export const openSlideSource: TileSourceDefinition = {
   name: 'openslide',

@@ -41,15 +41,15 @@ async function textOf(input: SourceInput): Promise<string> {
 }
 
 /** The names of the files that a Hamamatsu slide requires, and of those that are optional. */
-function hamamatsuNames(text: string): { needed: string[]; others: string[] } {
+function hamamatsuNames(text: string): { needed: string[]; optional: string[] } {
   const needed: string[] = [];
-  const others: string[] = [];
+  const optional: string[] = [];
   for (const [member, value] of membersOf(text)) {
     if (value === '') continue;
     if (member.startsWith('imagefile') || member === 'mapfile' || member === 'macroimage') needed.push(value);
-    else if (member.endsWith('file') || member.endsWith('image')) others.push(value);
+    else if (member.endsWith('file') || member.endsWith('image')) optional.push(value);
   }
-  return { needed, others };
+  return { needed, optional: optional };
 }
 
 /** The names of the files that a MIRAX slide requires, from its Slidedat.ini. */
@@ -111,10 +111,11 @@ export async function slideParts(input: SourceInput, name: string): Promise<read
     const index = await parts.find('Slidedat.ini', true);
     for (const each of index === null ? [] : miraxNames(await textOf(index.input))) await parts.find(each, true);
   } else if (/\.vm[su]$/i.test(name)) {
-    const { needed, others } = hamamatsuNames(await textOf(input));
-    if (needed.length + others.length > maxParts) throw new TileSourceError(`The slide refers to more than ${maxParts} files.`);
+    const { needed, optional: optionalNames } = hamamatsuNames(await textOf(input));
+    if (needed.length + optionalNames.length > maxParts)
+      throw new TileSourceError(`The slide refers to more than ${maxParts} files.`);
     for (const each of needed) await parts.find(each, true);
-    for (const each of others) await parts.find(each, false);
+    for (const each of optionalNames) await parts.find(each, false);
   }
   if (parts.missing.length > 0) throw missingParts('Files of the slide are missing', parts.missing);
   return [...parts.found.values()];

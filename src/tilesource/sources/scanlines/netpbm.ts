@@ -33,8 +33,8 @@ function pam(text: string): (Shape & { type: string }) | null {
       .slice(3, end)
       .split('\n')
       .map((line): [string, string] => {
-        const [key = '', ...rest] = line.trim().split(/\s+/);
-        return [key, rest.join(' ')];
+        const [key = '', ...remaining] = line.trim().split(/\s+/);
+        return [key, remaining.join(' ')];
       }),
   );
   const [width = 0, height = 0, bands = 0, maxValue = 0] = ['WIDTH', 'HEIGHT', 'DEPTH', 'MAXVAL'].map((key) =>
@@ -44,7 +44,8 @@ function pam(text: string): (Shape & { type: string }) | null {
 }
 
 /**
- * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to 0 to 255. Those of two bytes keep their values, and `white` is the maximum that the file declares.
+ * A converter for integers of one or two bytes, big-endian. Samples of one byte are scaled to 0 to 255. Samples of two bytes keep
+ * their values, and `white` is the maximum that the file declares.
  */
 function byteSamples(bands: number, maxValue: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytes = maxValue > 255 ? 2 : 1;

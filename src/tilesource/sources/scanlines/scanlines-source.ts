@@ -79,7 +79,7 @@ class ScanlinesTileSource implements TileSource {
   /** Reads the same columns of some rows. Whole rows are read with one request if they are not much longer. */
   async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
-    const all = Math.max(...offsets) + length - first;
+    const totalBytes = Math.max(...offsets) + length - first;
     const { unpacked } = this.#rows;
     if (unpacked) return offsets.map((offset) => unpacked.subarray(offset, offset + length));
     const read = async (offset: number, byteCount: number): Promise<Buffer> => {
@@ -87,8 +87,8 @@ class ScanlinesTileSource implements TileSource {
       if (bytes.length < byteCount) throw new TileSourceError('The file has become shorter.');
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     };
-    if (all <= maxMergedBytes) {
-      const image = await read(first, all);
+    if (totalBytes <= maxMergedBytes) {
+      const image = await read(first, totalBytes);
       return offsets.map((offset) => image.subarray(offset - first, offset - first + length));
     }
     return mapConcurrently(offsets, rowsAtOnce, (offset) => read(offset, length));

@@ -36,16 +36,16 @@ const maxTextLength = 1024;
 
 /** The shown tags of an Exif block, by name. Invalid ones are left out. */
 export function readExif(block: Buffer): Record<string, string | number | number[]> {
-  const found: Record<string, string | number | number[]> = {};
+  const values: Record<string, string | number | number[]> = {};
   const start = block.toString('latin1', 0, 6) === 'Exif\0\0' ? 6 : 0;
   const bytes = block.subarray(start);
   const order = bytes.toString('latin1', 0, 2);
-  if (bytes.length < 8 || (order !== 'II' && order !== 'MM')) return found;
+  if (bytes.length < 8 || (order !== 'II' && order !== 'MM')) return values;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const isLittle = order === 'II';
-  const below = readDirectory(view, view.getUint32(4, isLittle), isLittle, found);
-  if (below !== null) readDirectory(view, below, isLittle, found);
-  return found;
+  const below = readDirectory(view, view.getUint32(4, isLittle), isLittle, values);
+  if (below !== null) readDirectory(view, below, isLittle, values);
+  return values;
 }
 
 /** @returns the position of the directory with the tags of Exif */
@@ -53,7 +53,7 @@ function readDirectory(
   view: DataView,
   at: number,
   isLittle: boolean,
-  found: Record<string, string | number | number[]>,
+  values: Record<string, string | number | number[]>,
 ): number | null {
   if (at + 2 > view.byteLength) return null;
   const count = Math.min(maxEntries, view.getUint16(at, isLittle));
@@ -63,7 +63,7 @@ function readDirectory(
     if (tag === exifDirectory) below = view.getUint32(entry + 8, isLittle);
     const name = names[tag];
     const value = name === undefined ? null : readValue(view, entry, isLittle);
-    if (name !== undefined && value !== null) found[name] = value;
+    if (name !== undefined && value !== null) values[name] = value;
   }
   return below;
 }

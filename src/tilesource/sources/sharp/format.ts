@@ -68,8 +68,8 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
 /** The message that a format is not supported, if the first bytes are those of such a format; otherwise `null`. */
 export function foreignFormat(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
-  const found = foreignBeginnings.find(([start]) => text.startsWith(start));
-  if (found === undefined) return null;
-  const [, name, kind] = found;
+  const match = foreignBeginnings.find(([start]) => text.startsWith(start));
+  if (match === undefined) return null;
+  const [, name, kind] = match;
   return `${name} files are not supported. ${kind === 'microscope' ? 'Export them as OME-TIFF' : 'Save the picture as PNG, JPEG or TIFF'}.`;
 }

@@ -56,10 +56,10 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
   const total = axes.reduce((product, { count }) => product * count, 1);
   within(total, 1, limits.frames, 'number of frames');
   return Array.from({ length: total }, (_, frame) => {
-    let rest = frame;
+    let remainder = frame;
     const position = axes.map(({ name, count }): [string, number] => {
-      const value = rest % count;
-      rest = Math.floor(rest / count);
+      const value = remainder % count;
+      remainder = Math.floor(remainder / count);
       return [name, value];
     });
     return { axes: Object.fromEntries(position) };

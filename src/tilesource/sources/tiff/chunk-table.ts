@@ -31,7 +31,7 @@ function isComplete({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths
   return lengths !== null && (tiled ? lengths.some((length) => length > 0) : !lengths.includes(0));
 }
 
-/** Lengths if the file has none, computed like libtiff does: those of uncompressed samples, or up to the next chunk. */
+/** Lengths if the file has none, computed like libtiff does: the size of the uncompressed samples, or the distance to the next chunk. */
 async function computedLengths(
   layout: ImageLayout,
   { offsets, lengths, fileSize }: { offsets: TagNumbers; lengths: TagNumbers | null; fileSize: number },

@@ -46,11 +46,11 @@ export function vendorProperties(description: string, { magnification, mmX, mmY 
   if (mmY !== null) common.push(['openslide.mpp-y', shortest(mmY * 1000)]);
   if (magnification !== null) common.push(['openslide.objective-power', shortest(magnification)]);
   if (aperioVersion(description) !== null) {
-    const own = [...aperioValues(description)].map(([key, value]): [string, string] => [
+    const aperioProperties = [...aperioValues(description)].map(([key, value]): [string, string] => [
       `aperio.${key}`,
       value.slice(0, maxValueLength),
     ]);
-    return Object.fromEntries([['openslide.vendor', 'aperio'], ...common, ...own]);
+    return Object.fromEntries([['openslide.vendor', 'aperio'], ...common, ...aperioProperties]);
   }
   if (description.slice(0, 4096).includes('DPUfsImport')) return Object.fromEntries([['openslide.vendor', 'philips'], ...common]);
   return {};
@@ -188,10 +188,10 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
   if (sizes.C * sizes.Z * sizes.T !== pages) return null;
   return Array.from({ length: pages }, (_, page) => {
     const axes: Record<string, number> = {};
-    let rest = page;
+    let remainder = page;
     for (const axis of ['C', 'Z', 'T'] as const) {
-      if (sizes[axis] > 1) axes[axis] = rest % sizes[axis];
-      rest = Math.floor(rest / sizes[axis]);
+      if (sizes[axis] > 1) axes[axis] = remainder % sizes[axis];
+      remainder = Math.floor(remainder / sizes[axis]);
     }
     return { axes };
   });

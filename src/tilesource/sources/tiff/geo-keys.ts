@@ -82,7 +82,7 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
   }
 }
 
-/** The sample without a value, which GDAL states in a tag of its own, in files without a georeference too. */
+/** The nodata value, which GDAL writes in a separate tag, also in files without a georeference. */
 export async function readNodata(directory: Directory): Promise<number | null> {
   try {
     const nodata = Number.parseFloat((await directory.text(tags.gdalNodata)) ?? '');

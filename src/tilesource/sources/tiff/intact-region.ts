@@ -30,7 +30,7 @@ export async function readIntactRegion(
   return { raster, corrupt };
 }
 
-/** @throws TileSourceError where all of a rectangle is in corrupt strips or tiles. */
+/** @throws TileSourceError if a rectangle is completely in corrupt strips or tiles. */
 export function checkIntact(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
   const side = (from: number, length: number, other: number, otherLength: number) =>
     Math.max(0, Math.min(from + length, other + otherLength) - Math.max(from, other));
@@ -79,7 +79,7 @@ async function readPart(
   }
 }
 
-/** The beginning of a strip or tile near the middle of some pixels; `null` where they are all of one. */
+/** The beginning of the strip or tile that is nearest to the middle of the pixels; `null` if all pixels are in one strip or tile. */
 function middle(from: number, length: number, side: number): number | null {
   const [first, last] = [Math.floor(from / side), Math.floor((from + length - 1) / side)];
   return first === last ? null : Math.ceil((first + last) / 2) * side;

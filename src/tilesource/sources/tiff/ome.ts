@@ -126,10 +126,10 @@ function planeIndex(axes: Axes, position: Readonly<Record<'C' | 'Z' | 'T', numbe
 
 function positionOf(axes: Axes, index: number): { C: number; Z: number; T: number } {
   const position = { C: 0, Z: 0, T: 0 };
-  let rest = index;
+  let remainder = index;
   for (const axis of axes.order) {
-    position[axis] = rest % axes.sizes[axis];
-    rest = Math.floor(rest / axes.sizes[axis]);
+    position[axis] = remainder % axes.sizes[axis];
+    remainder = Math.floor(remainder / axes.sizes[axis]);
   }
   return position;
 }
@@ -183,7 +183,7 @@ interface PlaneFiles {
 
 /** @throws TileSourceError if the document does not say which of several files this one is. */
 function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFiles {
-  const own = attribute(ome, 'UUID')?.trim();
+  const ownUuid = attribute(ome, 'UUID')?.trim();
   const names = new Map<string, string>();
   for (const image of images) {
     for (const block of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
@@ -193,13 +193,13 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
       }
     }
   }
-  const others = [...names].filter(([uuid]) => uuid !== own);
-  if (own === undefined ? names.size > 1 : others.length > 0 && others.length === names.size)
+  const others = [...names].filter(([uuid]) => uuid !== ownUuid);
+  if (ownUuid === undefined ? names.size > 1 : others.length > 0 && others.length === names.size)
     throw new TileSourceError(`The planes of the OME-XML are in other files: ${listOf(others.map(([, name]) => name))}.`);
-  const elsewhere = new Set(own === undefined ? [] : others.map(([uuid]) => uuid));
+  const elsewhere = new Set(ownUuid === undefined ? [] : others.map(([uuid]) => uuid));
   return {
     isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && elsewhere.has(uuid['#text'].trim()),
-    names: own === undefined ? [] : others.map(([, name]) => name),
+    names: ownUuid === undefined ? [] : others.map(([, name]) => name),
   };
 }
 

@@ -57,7 +57,7 @@ const joinedBytes = 2 ** 22;
 
 /** Reads ranges of the file. Neighbors are read together, because there may be a strip for every row, or for every pixel. */
 async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
-  const found: Uint8Array[] = [];
+  const parts: Uint8Array[] = [];
   const order = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);
   for (let from = 0; from < order.length;) {
     const { offset, length, name } = ranges[order[from]!]!;
@@ -73,10 +73,10 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
     const bytes = await reader.file.exactly(offset, end - offset, name, reader.signal);
     for (; from < to; from += 1) {
       const range = ranges[order[from]!]!;
-      found[order[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
+      parts[order[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
     }
   }
-  return found;
+  return parts;
 }
 
 /** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside the file. */

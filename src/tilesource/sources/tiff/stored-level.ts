@@ -105,8 +105,10 @@ function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   const { body } = frame;
   const components = body[5] ?? 0;
   if (body.length < 6 + components * 3) return null;
-  const adobe = segments.find(({ marker, body: own }) => marker === markers.adobe && own.length >= 12 && own[0] === 0x41);
-  const isJfif = segments.some(({ marker, body: own }) => marker === markers.jfif && own[0] === 0x4a);
+  const adobe = segments.find(
+    ({ marker, body: header }) => marker === markers.adobe && header.length >= 12 && header[0] === 0x41,
+  );
+  const isJfif = segments.some(({ marker, body: header }) => marker === markers.jfif && header[0] === 0x4a);
   const width = ((body[3] ?? 0) << 8) + (body[4] ?? 0);
   const height = ((body[1] ?? 0) << 8) + (body[2] ?? 0);
   return {
@@ -149,8 +151,8 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
     prefix: isWhole ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
     drop: isWhole ? 0 : 2,
     isIntact: (bytes) => {
-      const own = jpegHeader(bytes, layout);
-      return own !== null && own.fits && own.marker === header.marker && own.saysRgb === header.saysRgb;
+      const ownHeader = jpegHeader(bytes, layout);
+      return ownHeader !== null && ownHeader.fits && ownHeader.marker === header.marker && ownHeader.saysRgb === header.saysRgb;
     },
   };
 }

@@ -91,7 +91,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   if (layout.jpegTables === null && !isRgb && isReadAsItIs(segments, header)) return stored;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
-  const own = definedTables(stored, segments);
+  const ownTables = definedTables(stored, segments);
   if (layout.jpegTables !== null) {
     const { jpegTables } = layout;
     const shared = jpegSegments(jpegTables);
@@ -100,7 +100,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
       if (segment.marker === markers.quantizationTables || segment.marker === markers.huffmanTables) {
         const ids = tableIds(jpegTables, segment);
         if (ids === null) return null;
-        if (ids.every((id) => own.has(id))) continue;
+        if (ids.every((id) => ownTables.has(id))) continue;
       } else if (segment.marker !== markers.restartInterval) continue;
       parts.push(jpegTables.subarray(segment.start, segment.end));
     }

@@ -65,10 +65,10 @@ export class RowPyramidWriter {
   async #add(index: number, rows: Raster): Promise<void> {
     const band = this.#bands[index];
     if (band === undefined) return;
-    for (let taken = 0; taken < rows.height && band.done < band.height;) {
-      const height = Math.min(rows.height - taken, band.pixels.height - band.filled, band.height - band.done - band.filled);
-      blit(band.pixels, rows, { left: 0, top: band.filled }, { left: 0, top: taken, width: rows.width, height });
-      taken += height;
+    for (let copiedRows = 0; copiedRows < rows.height && band.done < band.height;) {
+      const height = Math.min(rows.height - copiedRows, band.pixels.height - band.filled, band.height - band.done - band.filled);
+      blit(band.pixels, rows, { left: 0, top: band.filled }, { left: 0, top: copiedRows, width: rows.width, height });
+      copiedRows += height;
       band.filled += height;
       const isLast = band.done + band.filled === band.height;
       if (band.filled === this.#tileSide || isLast) await this.#write(index, band);

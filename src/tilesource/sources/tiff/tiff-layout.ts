@@ -349,8 +349,8 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
 
 /** Reads the subsampling of YCbCr. If the tag is missing, it is 2 by 2 according to the specification. */
 async function readSubsampling(directory: Directory): Promise<Pick<ImageLayout, 'subsampling'>> {
-  const found = await directory.numbers(tags.yCbCrSubSampling);
-  return { subsampling: [found?.[0] ?? 2, found?.[1] ?? 2] };
+  const values = await directory.numbers(tags.yCbCrSubSampling);
+  return { subsampling: [values?.[0] ?? 2, values?.[1] ?? 2] };
 }
 
 async function readLercPacking(directory: Directory): Promise<ImageLayout['lercPacking']> {

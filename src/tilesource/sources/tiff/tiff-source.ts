@@ -166,7 +166,7 @@ class TiffTileSource implements TileSource {
     let { directory }: { directory: Directory | undefined } = { directory: full.directory };
     if (power > 0) {
       const reduction = reductions.get(power);
-      if (reduction === undefined) throw new TileOutsideError(`This TIFF does not hold the level reduced by ${2 ** power}.`);
+      if (reduction === undefined) throw new TileOutsideError(`This TIFF does not contain the level reduced by ${2 ** power}.`);
       directory =
         reduction.kind === 'main' ? reduction.directories[frame] : (await this.#file.subDirectories(directory))[reduction.index];
       if (directory === undefined)
@@ -320,9 +320,9 @@ class TiffTileSource implements TileSource {
 }
 
 /**
- * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones through
- * temporary pyramids. A tile that was never written (length 0) is read as zeros, and so is a plane that OME-XML describes but the file does not
- * contain.
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large
+ * ones through temporary pyramids. A tile that was never written (length 0) is read as zeros, and so is a plane that OME-XML
+ * describes but the file does not contain.
  */
 export const tiffSource: TileSourceDefinition = {
   name: 'tiff',

@@ -17,20 +17,20 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** The member of that name if it is an object; otherwise an empty object. */
 export function member(value: unknown, name: string): JsonObject {
-  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  return isObject(found) ? found : {};
+  const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isObject(memberValue) ? memberValue : {};
 }
 
 /** The member of that name if it is a list; otherwise an empty list. */
 export function list(value: unknown, name: string): readonly unknown[] {
-  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  return Array.isArray(found) ? (found as unknown[]) : [];
+  const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return Array.isArray(memberValue) ? (memberValue as unknown[]) : [];
 }
 
 /** The member of that name if it is a text. */
 export function textOf(value: unknown, name: string): string | null {
-  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  return typeof found === 'string' ? found : null;
+  const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof memberValue === 'string' ? memberValue : null;
 }
 
 /** Reads a JSON document; `null` if it does not exist. @throws TileSourceError if it is too long or not an object. */

@@ -40,8 +40,8 @@ export interface OmeImage {
 }
 
 function scaleOf(value: unknown, axes: number): readonly number[] | null {
-  const found = list(value, 'coordinateTransformations').find((each) => textOf(each, 'type') === 'scale');
-  const scale = list(found, 'scale').map(Number);
+  const transformation = list(value, 'coordinateTransformations').find((each) => textOf(each, 'type') === 'scale');
+  const scale = list(transformation, 'scale').map(Number);
   return scale.length === axes && scale.every((step) => Number.isFinite(step) && step > 0) ? scale : null;
 }
 
@@ -66,15 +66,15 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   if (!names.includes('x') || !names.includes('y') || new Set(names).size < names.length) {
     throw new TileSourceError(`The OME-Zarr has the axes ${names.join(', ')}; x and y must be among them, each once.`);
   }
-  const all = scaleOf(multiscale, axes.length);
+  const commonScale = scaleOf(multiscale, axes.length);
   const datasets = list(multiscale, 'datasets')
     .slice(0, maxDatasets)
     .flatMap((dataset) => {
       const parts = textOf(dataset, 'path')?.split('/') ?? [];
       const path = parts.filter((part) => part !== '').join('/');
       if (path === '' || parts.includes('..')) return [];
-      const own = scaleOf(dataset, axes.length);
-      return [{ path, scale: own?.map((step, axis) => step * (all?.[axis] ?? 1)) ?? all }];
+      const datasetScale = scaleOf(dataset, axes.length);
+      return [{ path, scale: datasetScale?.map((step, axis) => step * (commonScale?.[axis] ?? 1)) ?? commonScale }];
     });
   if (datasets.length === 0) throw new TileSourceError('The OME-Zarr names no arrays.');
   const channels = list(member(ome, 'omero'), 'channels').map((channel): OmeChannel => {

@@ -11,25 +11,25 @@ export interface Pixels {
 }
 
 /**
- * Nodes of a grid along the axis of each ink. Colors between them are interpolated, which gives the colors of the profile within 3 of 255, nearly all
- * of them within 1.
+ * Nodes of a grid along the axis of each ink. Colors between them are interpolated, which gives the colors of the profile within
+ * 3 of 255, nearly all of them within 1.
  */
 const nodes = 33;
 /** Grids that are kept, of 4.7 MB each. */
 const keptGrids = 4;
 /** Pixels that are converted before the time is checked. */
 const pixelsAtOnce = 16_384;
-/** The weight of a node that has the color of a pixel alone. */
+/** The sum of the weights of all nodes for a pixel. */
 const fullWeight = 256;
 
-/** Where the samples of the nodes of an ink are. */
+/** The sample of an ink, 0 to 255, at each of its nodes. */
 const nodeSamples = Uint8Array.from({ length: nodes }, (_, node) => Math.round((node * 255) / (nodes - 1)));
 
-/** For each sample of an ink, its place among the nodes. */
+/** For each sample of an ink, its position among the nodes. */
 interface Places {
   /** Distance in the grid to the node at or below it. */
   below: Int32Array;
-  /** The weight of the next node, and in the lower 16 bits its distance in the grid: the order of these numbers is that of the weights. */
+  /** The weight of the next node, and in the lower 16 bits its distance in the grid, so that sorting these numbers sorts the weights. */
   next: Int32Array;
 }
 
@@ -67,8 +67,8 @@ function inksOfNodes(): Uint8Array {
 }
 
 /**
- * Converts pixels of CMYK to RGB by a grid of colors, which is made once for each profile: making the conversion of a profile takes libvips as
- * long as converting a hundred tiles.
+ * Converts pixels of CMYK to RGB by a grid of colors, which is made once for each profile: making the conversion of a profile
+ * takes libvips as long as converting a hundred tiles.
  *
  * @param convert converts a picture of CMYK by the profile.
  */
@@ -102,8 +102,8 @@ const redAndBlue = 0xff00ff;
 const green = 0x00ff00;
 
 /**
- * Interpolates between the five nodes of the simplex around each color: from the node below, along the inks in the order of their weights. All in one
- * function, because a call for each pixel takes longer than the pixel. Red and blue are multiplied together.
+ * Interpolates between the five nodes of the simplex around each color: from the node below, along the inks in the order of their
+ * weights. All in one function, because a call for each pixel takes longer than the pixel. Red and blue are multiplied together.
  */
 function interpolate(grid: Uint32Array, inks: Uint8Array, out: Uint8Array, { from, to }: { from: number; to: number }): void {
   for (let at = from * 4, o = from * 3; at < to * 4; at += 4, o += 3) {

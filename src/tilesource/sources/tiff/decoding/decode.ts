@@ -10,7 +10,7 @@ import { decodeJpegXl } from './jpeg-xl.js';
 import { decompressJpegXr } from './jpeg-xr.js';
 import { decompressLerc } from './lerc.js';
 import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../tiff-layout.js';
-import { interleave, interpretSamples, joined } from './samples.js';
+import { interleave, interpretSamples, joinStrips } from './samples.js';
 import { completeJpeg, storedEncoding } from '../stored-tile.js';
 import { compressions, photometrics, tags, types } from '../file/tags.js';
 import { long, rational, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
@@ -64,7 +64,7 @@ async function decompressInThreads(
     if (part.length !== size) throw new TileSourceError(`Corrupt TIFF: ${part.length} decoded bytes where ${size} are needed.`);
     parts.push(part);
   }
-  return joined(parts);
+  return joinStrips(parts);
 }
 
 /** Decompresses consecutive strips of `rows` rows: they are passed to libtiff as a TIFF of 8-bit grayscale pixels. */
@@ -82,7 +82,7 @@ async function decompress(
   if (layout.compression === compressions.lerc) return decompressLerc(layout, strips, rows, context);
   if (jpegXrCompressions.has(layout.compression)) return decompressJpegXr(layout, strips, rows, context);
   if (layout.compression === compressions.none && layout.fillOrder !== 2) {
-    const bytes = joined(strips);
+    const bytes = joinStrips(strips);
     if (bytes.length < needed) {
       throw new TileSourceError(`Corrupt TIFF: ${needed} bytes of samples are needed, but ${bytes.length} are stored.`);
     }

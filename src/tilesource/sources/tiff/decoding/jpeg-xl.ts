@@ -25,8 +25,8 @@ export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows,
     if (info.channels !== bands) {
       throw new TileSourceError(`Corrupt TIFF: a JPEG XL tile has ${info.channels} samples where ${bands} are declared.`);
     }
-    const own = new Uint8Array(data);
-    return { data: isWide ? new Uint16Array(own.buffer) : own, width, height: rows, bands, dtype: isWide ? 'uint16' : 'uint8' };
+    const copy = new Uint8Array(data);
+    return { data: isWide ? new Uint16Array(copy.buffer) : copy, width, height: rows, bands, dtype: isWide ? 'uint16' : 'uint8' };
   } catch (cause) {
     signal?.throwIfAborted();
     if (cause instanceof TileSourceError) throw cause;

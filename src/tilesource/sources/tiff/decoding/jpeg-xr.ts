@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../../errors.js';
 import { jpegXrSize } from '../../../codecs/jpeg-xr.js';
 import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
-import { joined } from './samples.js';
+import { joinStrips } from './samples.js';
 
 /** Samples of consecutive strips, or of a tile, of JPEG XR: little-endian, those of a pixel side by side. */
 export async function decompressJpegXr(
@@ -18,8 +18,8 @@ export async function decompressJpegXr(
     const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     const size = jpegXrSize(bytes, what);
     if (size.width !== width || size.height !== height) {
-      const found = `${size.width} by ${size.height} pixels where ${width} by ${height} are declared`;
-      throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${found}.`);
+      const actualSize = `${size.width} by ${size.height} pixels where ${width} by ${height} are declared`;
+      throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${actualSize}.`);
     }
     const { info, data } = await threads.picture({ codec: 'jpegxr', bytes }, what, signal);
     const { bitsPerSample: bits, componentCount, isFloat } = info;
@@ -28,5 +28,5 @@ export async function decompressJpegXr(
     }
     parts.push(data);
   }
-  return joined(parts);
+  return joinStrips(parts);
 }

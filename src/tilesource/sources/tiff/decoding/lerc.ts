@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import { TileSourceError } from '../../../../errors.js';
 import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
-import { joined } from './samples.js';
+import { joinStrips } from './samples.js';
 
 const inflateBytes = promisify(inflate);
 
@@ -21,7 +21,7 @@ export async function decompressLerc(
     const bytes = await unpack(layout, strip, { threads, signal });
     parts.push(await threads.call('lerc', { bytes, ...shape }, 'a tile or strip (LERC)', signal));
   }
-  return joined(parts);
+  return joinStrips(parts);
 }
 
 /** Undoes the additional compression. LERC data is hardly longer than the samples, which limits the result. */

@@ -22,7 +22,7 @@ function swapBytes(bytes: Uint8Array, size: number): void {
 }
 
 /** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples because of the array's type. */
-function addUp(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, row: number, stride: number): void {
+function undoDifferences(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, row: number, stride: number): void {
   if (data instanceof BigUint64Array) {
     for (let start = 0; start < data.length; start += row) {
       for (let i = start + stride; i < start + row; i++) data[i] = (data[i] ?? 0n) + (data[i - stride] ?? 0n);
@@ -39,7 +39,7 @@ function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
   const { bytes, rows, samples } = stored;
   const values = stored.width * samples;
   const row = values * size;
-  addUp(bytes, row, samples);
+  undoDifferences(bytes, row, samples);
   const result = new Uint8Array(bytes.length);
   for (let y = 0; y < rows; y++) {
     const start = y * row;
@@ -54,8 +54,8 @@ function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
 }
 
 /**
- * Samples of other depths than 8, 16, 32 and 64 bits, which follow each other without a gap, highest bit first. Byte order has a meaning only
- * for those of 24 bits.
+ * Samples of other depths than 8, 16, 32 and 64 bits, which follow each other without a gap, highest bit first. Byte order has a
+ * meaning only for samples of 24 bits.
  */
 function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array | Uint32Array {
   if (bits > 16) return unpackWide(stored, bits);
@@ -95,7 +95,7 @@ function unpackWide({ bytes, rows, width, samples, littleEndian }: StoredRows, b
   return data;
 }
 
-/** Unpacked bits as signed numbers. Those of less than 8 bits are scaled to the range of a byte. */
+/** Unpacked bits as signed numbers. Samples of less than 8 bits are scaled to the range of a byte. */
 function withSign(data: ArrayLike<number>, bits: number): Samples {
   const shift = 32 - bits;
   const factor = 127 / Math.max(1, 2 ** (bits - 1) - 1);
@@ -125,8 +125,8 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
 }
 
 /**
- * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 8 bits, except palette indexes. Machines
- * are assumed to be little-endian, like every platform of Node for which libvips is built.
+ * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 8 bits, except palette
+ * indexes. Machines are assumed to be little-endian, like every platform of Node for which libvips is built.
  */
 export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
   const { bits, predictor } = layout;
@@ -148,10 +148,10 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
   if (!stored.littleEndian) swapBytes(bytes, size);
   if (predictor === 2) {
     const length = bytes.length / size;
-    if (size === 1) addUp(bytes, row, stored.samples);
-    else if (size === 2) addUp(new Uint16Array(bytes.buffer, 0, length), row, stored.samples);
-    else if (size === 4) addUp(new Uint32Array(bytes.buffer, 0, length), row, stored.samples);
-    else addUp(new BigUint64Array(bytes.buffer, 0, length), row, stored.samples);
+    if (size === 1) undoDifferences(bytes, row, stored.samples);
+    else if (size === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), row, stored.samples);
+    else if (size === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), row, stored.samples);
+    else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), row, stored.samples);
   }
   return wideSamples(bytes, layout);
 }
@@ -167,8 +167,8 @@ export function interleave(planes: readonly Samples[], shape: { width: number; h
   return raster;
 }
 
-/** Bytes of consecutive strips, joined. Those of a single one are not copied. */
-export function joined(strips: readonly Uint8Array[]): Uint8Array {
+/** Bytes of consecutive strips, joined. A single strip is not copied. */
+export function joinStrips(strips: readonly Uint8Array[]): Uint8Array {
   const [only] = strips;
   return strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);
 }

@@ -74,7 +74,7 @@ const maxAssociatedSide = 16_384;
  * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few, at the end.
  */
 const maxDescribed = 2048;
-async function summarise(directory: Directory): Promise<Summary | null> {
+async function summarize(directory: Directory): Promise<Summary | null> {
   try {
     const { width, height } = await directory.size();
     return {
@@ -132,7 +132,7 @@ async function subReductions(file: TiffBytes, base: Summary): Promise<Map<number
   const reductions = new Map<number, Reduction>();
   if (!base.directory.has(tags.subIfds)) return reductions;
   for (const [index, directory] of (await file.subDirectories(base.directory)).entries()) {
-    const summary = await summarise(directory);
+    const summary = await summarize(directory);
     const power = summary !== null && sameKind(base, summary) ? reductionOf(base, summary) : null;
     if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', index });
   }
@@ -150,15 +150,15 @@ async function readAssociated(directory: Directory): Promise<ImageLayout | null>
 }
 
 async function findAssociated(main: readonly Directory[], candidates: readonly Summary[]): Promise<Map<string, ImageLayout>> {
-  const found = new Map<string, ImageLayout>();
+  const layouts = new Map<string, ImageLayout>();
   for (const { directory } of candidates.slice(0, maxDescribed)) {
     const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
     const name = associatedName(description, main[1] === directory);
-    if (name === null || found.has(name)) continue;
+    if (name === null || layouts.has(name)) continue;
     const layout = await readAssociated(directory);
-    if (layout !== null) found.set(name, layout);
+    if (layout !== null) layouts.set(name, layout);
   }
-  return found;
+  return layouts;
 }
 
 async function describeFrames(directories: readonly Directory[], description: string): Promise<FrameMetadata[]> {
@@ -226,7 +226,7 @@ async function genericStructure(
 ): Promise<TiffStructure> {
   const summaries: Summary[] = [];
   for (const directory of main) {
-    const summary = await summarise(directory);
+    const summary = await summarize(directory);
     // Bit 2 marks a transparency mask.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
     if (isSliceOver()) await nextSlice();
@@ -295,14 +295,14 @@ async function omeStructure(
   const frames: Frame[] = [];
   let missing = 0;
   for (const { directory, metadata } of ome.planes) {
-    const found = directory === null ? null : main[directory];
+    const planeDirectory = directory === null ? null : main[directory];
     if (directory !== null) used.add(directory);
-    if (found === undefined) missing += 1;
-    else frames.push({ directory: found, metadata });
+    if (planeDirectory === undefined) missing += 1;
+    else frames.push({ directory: planeDirectory, metadata });
     if (isSliceOver()) await nextSlice();
   }
   const first = frames.find(({ directory }) => directory !== null)?.directory;
-  const base = first === undefined || first === null ? null : await summarise(first);
+  const base = first === undefined || first === null ? null : await summarize(first);
   if (base === null) throw new TileSourceError('The OME-XML of this TIFF names no directory that can be read.');
   if (base.width !== ome.sizeX || base.height !== ome.sizeY) {
     throw new TileSourceError(
@@ -314,17 +314,17 @@ async function omeStructure(
   const associated = new Map<string, ImageLayout>();
   for (const [name, number] of ome.associated) {
     const directory = main[number];
-    const found = directory === undefined ? null : await readAssociated(directory);
-    if (found !== null && !used.has(number)) {
+    const associatedLayout = directory === undefined ? null : await readAssociated(directory);
+    if (associatedLayout !== null && !used.has(number)) {
       used.add(number);
-      associated.set(name, found);
+      associated.set(name, associatedLayout);
     }
   }
   let reductions = await subReductions(file, base);
   if (reductions.size === 0) {
     const others: Summary[] = [];
     for (const [number, directory] of main.entries()) {
-      const summary = used.has(number) ? null : await summarise(directory);
+      const summary = used.has(number) ? null : await summarize(directory);
       if (summary !== null) others.push(summary);
       if (isSliceOver()) await nextSlice();
     }

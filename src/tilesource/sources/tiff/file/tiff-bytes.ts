@@ -107,8 +107,10 @@ export class TiffBytes {
     }
     const entryBytes = count * (this.big ? 20 : 12);
     const body = await this.#directoryBytes(offset + countBytes, entryBytes + (this.big ? 8 : 4));
-    const all = new DataView(body.buffer, body.byteOffset, body.byteLength);
-    const next = this.big ? this.uint64(all, entryBytes, 'a directory offset') : all.getUint32(entryBytes, this.littleEndian);
+    const entriesView = new DataView(body.buffer, body.byteOffset, body.byteLength);
+    const next = this.big
+      ? this.uint64(entriesView, entryBytes, 'a directory offset')
+      : entriesView.getUint32(entryBytes, this.littleEndian);
     return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };
   }
 
@@ -124,36 +126,36 @@ export class TiffBytes {
    * @throws TileSourceError for a loop, a directory outside the file, or more than 100,000 of them.
    */
   async directories(signal?: AbortSignal): Promise<Directory[]> {
-    const found: Directory[] = [];
+    const chain: Directory[] = [];
     const seen = new Set<number>();
     for (let offset = this.#first; offset !== 0;) {
       signal?.throwIfAborted();
       if (seen.has(offset)) {
         throw new TileSourceError(
-          `Corrupt TIFF: directory ${found.length} is at byte ${offset}, where an earlier one is (a loop).`,
+          `Corrupt TIFF: directory ${chain.length} is at byte ${offset}, where an earlier one is (a loop).`,
         );
       }
-      if (found.length >= maxDirectories) throw new TileSourceError(`The TIFF has more than ${maxDirectories} directories.`);
+      if (chain.length >= maxDirectories) throw new TileSourceError(`The TIFF has more than ${maxDirectories} directories.`);
       seen.add(offset);
       const { directory, next } = await this.#directory(offset);
-      found.push(directory);
+      chain.push(directory);
       offset = next;
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (found.length === 0) throw new TileSourceError('The TIFF file holds no directory.');
-    return found;
+    if (chain.length === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    return chain;
   }
 
   /** The directories listed by the SubIFDs tag of a directory; their own successors are not followed. */
   async subDirectories(parent: Directory): Promise<Directory[]> {
     const offsets = await parent.numbers(tags.subIfds, 256);
-    const found: Directory[] = [];
+    const chain: Directory[] = [];
     const seen = new Set([parent.offset]);
     for (const offset of offsets ?? []) {
       if (seen.has(offset)) throw new TileSourceError(`Corrupt TIFF: the SubIFD at byte ${offset} is listed twice (a loop).`);
       seen.add(offset);
-      found.push((await this.#directory(offset)).directory);
+      chain.push((await this.#directory(offset)).directory);
     }
-    return found;
+    return chain;
   }
 }

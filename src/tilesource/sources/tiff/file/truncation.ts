@@ -25,18 +25,18 @@ const comparedTogether = 8192;
 export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
   const budget = { chunks: maxChunks, until: performance.now() + longestMs };
   for (const [index, directory] of [...main.entries()].toReversed()) {
-    let found: string | null = null;
+    let truncated: string | null = null;
     try {
-      found = await truncationOf(file, directory, `directory ${index}`, budget);
-      const below = found === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
+      truncated = await truncationOf(file, directory, `directory ${index}`, budget);
+      const below = truncated === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
       for (const [at, sub] of below.entries()) {
-        found ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, budget);
+        truncated ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, budget);
       }
     } catch (error) {
       if (!(error instanceof TileSourceError)) throw error;
-      found = error.message;
+      truncated = error.message;
     }
-    if (found !== null) return found;
+    if (truncated !== null) return truncated;
     if (performance.now() > budget.until) break;
     if (isSliceOver()) await nextSlice();
   }
@@ -56,26 +56,26 @@ async function truncationOf(
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
   const needed = tiled || compression !== compressions.none ? null : await plainStrips(directory);
-  let found: string | null = null;
+  let truncated: string | null = null;
   const start = Math.max(0, count - left.chunks);
-  for (let first = start; first < count && found === null; first += readTogether) {
+  for (let first = start; first < count && truncated === null; first += readTogether) {
     const many = Math.min(readTogether, count - first);
     const offsets = await directory.part(offsetTag, first, many);
     const lengths = await directory.part(lengthTag, first, many);
     await inRuns(many, comparedTogether, (from, to) => {
-      for (let at = from; at < to && found === null; at += 1) {
+      for (let at = from; at < to && truncated === null; at += 1) {
         const offset = offsets[at]!;
         // Some programs leave out lengths, or those of the last strips.
         const stored = lengths[at] ?? 1;
         const end = offset + (needed === null ? stored : Math.min(stored, needed(first + at)));
         if (offset === 0 || stored === 0 || end <= file.size) continue;
         const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${name}`;
-        found = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
+        truncated = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });
   }
   left.chunks -= count - start;
-  return found;
+  return truncated;
 }
 
 /** Number of bytes that uncompressed strips need; they often claim more, especially the last one. */
