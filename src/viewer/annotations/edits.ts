@@ -315,7 +315,7 @@ export function forgetEdits(annotationId: string) {
 /**
  * Takes over the unsaved changes of earlier visits that the browser has stored.
  *
- * @returns the item with the newest of them, their number, and the number of those in other tabs
+ * @returns the item of the last one, their number, and the number of changes in other tabs
  */
 export async function resumeEdits(): Promise<{ itemId: string | null; count: number; elsewhere: number }> {
   let itemId: string | null = null;

@@ -13,7 +13,7 @@ const maxShown = 200;
 
 const storageKey = (folderId: string) => `columns ${folderId}`;
 
-/** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise those of the folder. */
+/** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise the columns of the folder. */
 export function chosenColumns(folderId: string, otherwise: string[]): string[] {
   try {
     const stored: unknown = JSON.parse(siteStorage.get(storageKey(folderId)) ?? 'null');
@@ -86,7 +86,7 @@ function textOf(value: unknown) {
   return shortened(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxShown);
 }
 
-/** The tags of an item, as far as they are texts. */
+/** The tags of an item. Values that are not texts are left out. */
 export function tagsOf({ meta }: Pick<Item, 'meta'>): string[] {
   const { tags } = meta ?? {};
   return Array.isArray(tags) ? tags.filter((entry): entry is string => typeof entry === 'string') : [];

@@ -5,7 +5,7 @@ export type Folder = Documents['Folder'];
 /** A folder or a collection. Both can contain folders. */
 export type Place = Folder | Documents['Collection'];
 
-/** An item. The file fields are those of files that are served in place. */
+/** An item. Only items whose files are served from their original folder have the fields about the file. */
 export type Item = Documents['Item'] & {
   /** Since when the file has been gone. */
   fileMissing?: string;

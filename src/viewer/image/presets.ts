@@ -2,7 +2,7 @@ import { isLinked, request } from '../api.js';
 import type { ImageItem } from '../browse/model.js';
 import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
-/** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
+/** Loads the presets of an image with channels, and applies the default preset of the folder's configuration, if there is one. */
 export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
   // Links give no access to presets, and their addresses name the channels.
   if (channels.length === 0 || isLinked()) return { presets: [], firstShown: channels };
@@ -33,7 +33,7 @@ async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Pro
   return Array.isArray(presets) ? presets : [];
 }
 
-/** Stores the channels as a preset, in place of one with the same name. */
+/** Stores the channels as a preset. A preset with the same name is replaced. */
 export async function savePreset(item: ImageItem, place: PresetPlace, name: string, channels: Channel[]): Promise<Preset> {
   const path = `item/${item._id}/internal_metadata/presets` as const;
   const storedPresets: unknown = place === 'item' ? await request('GET', path) : await folderPresets(item);

@@ -7,7 +7,7 @@ import type { Look } from './contract.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
 /**
- * The tile source of a frame for OpenSeadragon. Its levels are those of the server, where 0 is the coarsest. Tiles at the right and bottom are
+ * The tile source of a frame for OpenSeadragon. Its levels are the server's levels, where 0 is the coarsest. Tiles at the right and bottom are
  * cropped to the image.
  *
  * @param look its `style` says how channels are mixed; `''` means the default of the server

@@ -28,7 +28,7 @@ export function fitsAddress(colors: readonly CategoryColor[]) {
   return encodeURIComponent(JSON.stringify(colors)).length <= maxColors;
 }
 
-/** Colors of categories with a different color of one of them. */
+/** Colors of categories, with a new color for one of them. */
 export function withColor(colors: readonly CategoryColor[], value: Cell, color: string): CategoryColor[] {
   return [...colors.filter(([other]) => other !== value), [value, color]];
 }

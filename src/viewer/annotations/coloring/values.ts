@@ -12,7 +12,7 @@ const maxText = 1024;
 /** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
-/** The value of a shape in a column of the table; `null` if it has none. The rules are those of the server. */
+/** The value of a shape in a column of the table; `null` if it has none. The server has the same rules. */
 export function valueOf(element: Element, column: string, types: ColumnTypes): Cell {
   const type = types[column];
   if (!column.startsWith('/')) return baseValue(element, column);

@@ -3,7 +3,7 @@ import type { Element } from '../model.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
 /**
- * The picture of an overlay. `width` and `height` are those of its image at full resolution; the picture may have fewer pixels.
+ * The picture of an overlay. `width` and `height` are the size of its image at full resolution; the picture may have fewer pixels.
  */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 

@@ -31,7 +31,7 @@ export const ringTools: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']
 /** Tools that can draw the first shape of an image. */
 export const firstShapeTools: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
 
-/** The tools that can be used now: all, those that can draw the first shape, or only the ruler. */
+/** Which tools can be used now: all, the tools that can draw the first shape, or only the ruler. */
 export type OfferedTools = 'all' | 'first' | 'measure';
 
 export function isOffered(tool: Tool, offered: OfferedTools) {

@@ -40,7 +40,7 @@ export class ObjectPlot {
     const hint = h('p.quiet-text.small', objectTexts.brushHint);
     const axes = h('div.object-axes', ...this.#axes.fields, hint, this.#markWords, this.#bounds);
     this.element = h('div.object-plots', axes, this.#area);
-    // The colors of the plot are those of the theme in which it was drawn.
+    // A plot keeps the colors of the theme in which it was drawn.
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', () => this.#isOpen && void this.#show(), { signal });
     const observer = new ResizeObserver(() => this.#plot?.setSize(sizeOf(this.#area)));
