@@ -18,8 +18,12 @@ const twoPoints = [
   [0, 0, 0],
   [0, 0, 0],
 ];
-/** Maximum number of texts without id and points that are remembered. Elements without measurements have few different ones. */
+/**
+ * Maximum number of texts without id and points that are remembered, and their maximum length. Elements without measurements have few
+ * different ones.
+ */
 const maxKnown = 256;
+const maxKnownLength = 4096;
 
 /** An element of a slice whose points were read from its text, and which passed validation. */
 export class LineText {
@@ -87,7 +91,7 @@ export class LineTexts {
     let known = this.#known.get(rest);
     if (known === undefined) {
       known = this.#check(rest, index);
-      if (this.#known.size < maxKnown) this.#known.set(rest, known);
+      if (this.#known.size < maxKnown && rest.length <= maxKnownLength) this.#known.set(rest, known);
     }
     return known;
   }
