@@ -15,7 +15,8 @@ interface CachedValue<Value> {
   value: Value;
   /** When the request was made, on the clock of `performance`. */
   requestedAt: number;
-  isRenewed: boolean;
+  /** Whether a refresh was started. */
+  isRenewing: boolean;
 }
 
 /** Fetches a value. @param previous the last one, which may have expired. */
@@ -42,8 +43,8 @@ export class FreshCache<Value extends object> {
     const cached = this.#values.get(name);
     const age = cached === undefined ? Infinity : performance.now() - cached.requestedAt;
     if (cached === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, cached?.value);
-    if (age >= this.#renewAfterMs && !cached.isRenewed) {
-      cached.isRenewed = true;
+    if (age >= this.#renewAfterMs && !cached.isRenewing) {
+      cached.isRenewing = true;
       // If this fails, the first caller after the lifetime calls `ask` again, and gets the error.
       this.#ask(name, ask, cached.value).catch(() => undefined);
     }
@@ -59,7 +60,7 @@ export class FreshCache<Value extends object> {
         // A value that was deleted while it was being fetched is not cached.
         if (this.#pending.get(name) === request) {
           this.#pending.delete(name);
-          this.#values.set(name, { value, requestedAt, isRenewed: false });
+          this.#values.set(name, { value, requestedAt, isRenewing: false });
         }
         return value;
       },

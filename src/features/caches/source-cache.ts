@@ -30,7 +30,7 @@ interface ListEntry<T> {
 
 /** Bounds of a {@link SourceCache}. */
 export interface SourceCacheOptions<T> {
-  /** Maximum number of sources that stay open without a reader. 0 closes each with its last reader. */
+  /** Maximum number of sources that stay open without a reader. With 0, each is closed when its last reader leaves. */
   maxEntries: number;
   /** Maximum memory of these sources, in bytes. */
   maxBytes: number;
@@ -57,7 +57,8 @@ export class SourceCache<T extends Closable> {
         ? new LRUCache<string, ListEntry<T>>({
             max: options.maxEntries,
             maxSize: Math.max(1, options.maxBytes),
-            // The cache would refuse an entry larger than itself, which would then be opened again for every request.
+            // The size is unknown until the source is open, and is then set to at most `maxBytes`: a larger entry would be refused, and
+            // the source would be opened again for every request.
             sizeCalculation: () => 1,
             dispose: ({ entry }) => this.#evict(entry),
           })
@@ -65,8 +66,8 @@ export class SourceCache<T extends Closable> {
   }
 
   /**
-   * Calls `use` with the source of this key, which is opened if necessary. The signal passed to `open` is aborted when the signals
-   * of all callers that wait for it are.
+   * Calls `use` with the source of this key, which is opened if necessary. The signal passed to `open` is aborted when all
+   * callers that wait for the source have aborted.
    */
   async use<R>(
     key: string,

@@ -67,7 +67,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     const opened = await parts.images.openForConversion(item, file, owner);
     let converted: ConvertedFile;
     try {
-      // If the image is open here, its file need not be fetched.
+      // An image that is open here is converted from its source, without its file. Then there is no path.
       const local = opened === null ? await parts.files.localPath(file.doc) : '';
       const path = local ?? (await fetchFile(parts.files, file, directory.path, signal));
       converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {

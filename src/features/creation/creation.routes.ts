@@ -31,7 +31,7 @@ const createInFolder = defineRoute({
   query: {
     createJobs: withDefault<'true' | 'false' | 'always'>(
       oneOf(['true', 'false', 'always'], {
-        description: 'Whether jobs convert files: only files that no tile source reads, none, or all.',
+        description: 'Which files jobs convert: `true` only those that no tile source reads, `false` none, `always` all.',
       }),
       'false',
     ),

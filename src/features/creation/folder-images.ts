@@ -21,8 +21,8 @@ import {
 import { walkFolder } from './folder-walk.js';
 import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
 
-/** The options of a request, with those for making one large image. */
-type Handling = FolderImageOptions & { creation: CreationOptions };
+/** The options for each item: those of the request, and those for making one large image. */
+type ItemOptions = FolderImageOptions & { creation: CreationOptions };
 
 /** Options of one pass over a folder. */
 interface Pass {
@@ -45,8 +45,8 @@ interface FolderImageParts {
   logger: HostLogger;
 }
 
-/** Statuses of a job that can still be canceled by request. */
-const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
+/** Statuses in which a job may still deliver a result. */
+const unfinished: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
 
 const zeroCounts: FolderImageCounts = {
   childFoldersRecursed: 0,
@@ -103,7 +103,7 @@ export class FolderImages {
   ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
     const counts = { ...startCounts };
-    const handling: Handling = { ...options, creation: creationOptionsOf(options, caller) };
+    const itemOptions: ItemOptions = { ...options, creation: creationOptionsOf(options, caller) };
     for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, from)) {
       signal.throwIfAborted();
       if (step.kind === 'folder') counts.childFoldersRecursed++;
@@ -112,7 +112,7 @@ export class FolderImages {
         // Below the requested folder there may be items that the caller can only read.
         const level = await access.level(caller, { type: 'item', doc: step.item.doc });
         if (level < 1) counts.itemsSkipped++;
-        else await this.#handle(step.item, handling, counts);
+        else await this.#handle(step.item, itemOptions, counts);
         onItem?.(counts);
       }
       if (isOver()) return { counts, position: step.at };
@@ -120,7 +120,7 @@ export class FolderImages {
     return { counts, position: null };
   }
 
-  async #handle(item: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
+  async #handle(item: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
     if (item.largeImage === null) {
       const files = await this.parts.records.filesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
@@ -144,7 +144,7 @@ export class FolderImages {
   }
 
   /** @param before the item as it was before its job was canceled, which names the original file. */
-  async #redo(item: ItemRecord, before: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
+  async #redo(item: ItemRecord, before: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
     const { creation } = this.parts;
     const file = await this.#originalOf(before);
     const work = () =>
@@ -162,7 +162,7 @@ export class FolderImages {
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
-  async #make(item: ItemRecord, file: FileRecord, { creation: creationOptions }: Handling): Promise<unknown> {
+  async #make(item: ItemRecord, file: FileRecord, { creation: creationOptions }: ItemOptions): Promise<unknown> {
     const { creation, marking } = this.parts;
     // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
     if (creationOptions.createJob === 'always') await marking.requireImage(file);
@@ -202,7 +202,7 @@ export class FolderImages {
   /** @returns false if the job of the item may still deliver a result. */
   async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
-    return status === null || !cancelable.includes(status);
+    return status === null || !unfinished.includes(status);
   }
 
   /** Cancels the jobs that items still wait for, and removes the large images of these items. */

@@ -80,8 +80,8 @@ const pixel = defineRoute({
   returns: { schema: pixelSchema },
   async handle(input, { images, queues }) {
     const { query, granted: item, signal } = input;
-    const { frameList, ...place } = query;
-    const request = { ...pictureRequest(place), signal };
+    const { frameList, ...others } = query;
+    const request = { ...pictureRequest(others), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
     return enqueueFor(queues.pictures, input)(() => images.use(item, read, signal));

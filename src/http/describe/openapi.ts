@@ -98,7 +98,10 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
 
 const bytes = { type: 'string', format: 'binary' } as const;
 
-/** All media types of a body with their schemas: the type of {@link bodySchema}, unless it is the general one, and the types of files. */
+/**
+ * All media types of a body with their schemas: those of `bodyTypes`, which are files, and that of {@link bodySchema}. The latter is left
+ * out if the route declares `bodyTypes` but no schema for its body.
+ */
 function bodyContent(
   route: RouteOutline,
   { type, schema }: { type: string; schema: unknown },
@@ -170,13 +173,13 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
 }
 
 /**
- * In Swagger 2.0 the members of a parameter's schema are members of the parameter, it is never an object, and its limits are
- * integers.
+ * The members of a parameter's schema as members of the parameter, as Swagger 2.0 requires. A parameter cannot be an object there, so
+ * objects and lists are texts with JSON. Limits that are not integers are left out.
  */
 function flatSchema({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
-  const integers = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
-  return { ...Object.fromEntries(integers), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
+  const allowed = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
+  return { ...Object.fromEntries(allowed), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
 }
 
 const unknownIn2: ReadonlySet<string> = new Set(

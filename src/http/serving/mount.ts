@@ -183,7 +183,7 @@ class RouteCall<C> {
       const result = await route.handle(parsed as never, options.context);
       if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(parsed);
       this.#isSending = true;
-      parsed.answering();
+      parsed.markAnswered();
       allowAnyOrigin(route.anyOrigin, response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
       await respond(response, result, { onLong: watch });
@@ -240,7 +240,7 @@ class RouteCall<C> {
     if (current?.id !== verified?.id || current?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
-    await route.authorize?.(parsed.by(current, admitted), options.context);
+    await route.authorize?.(parsed.withCaller(current, admitted), options.context);
     await this.#permitted?.();
   }
 

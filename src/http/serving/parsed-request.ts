@@ -12,7 +12,7 @@ import type { Sender } from './sender.js';
 class RequestSignal {
   #controller: AbortController | undefined;
   /** Whether the handler has produced a response. */
-  isAnswering = false;
+  hasAnswer = false;
 
   constructor(private readonly response: ServerResponse) {}
 
@@ -20,13 +20,13 @@ class RequestSignal {
     if (this.#controller === undefined) {
       this.#controller = sharedAbortController();
       const { response } = this;
-      const leave = (): void => {
+      const onClose = (): void => {
         // If a response was sent before the handler produced one, the server is closing, so the work should stop too.
-        const isAnswered = response.writableFinished && this.isAnswering;
+        const isAnswered = response.writableFinished && this.hasAnswer;
         if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client disconnected.'));
       };
-      if (response.closed) leave();
-      else response.once('close', leave);
+      if (response.closed) onClose();
+      else response.once('close', onClose);
     }
     return this.#controller.signal;
   }
@@ -80,7 +80,7 @@ export class ParsedRequest implements RouteRequest {
   }
 
   /** The same request, for a caller whose token or permissions have changed. */
-  by(verified: Caller | null, caller: Caller | null): ParsedRequest {
+  withCaller(verified: Caller | null, caller: Caller | null): ParsedRequest {
     return new ParsedRequest(this.#values, verified, caller, this.#signal);
   }
 
@@ -109,8 +109,8 @@ export class ParsedRequest implements RouteRequest {
     this.#signal.abort(reason);
   }
 
-  /** Marks the work as done. From now on a closed connection does not abort the request. */
-  answering(): void {
-    this.#signal.isAnswering = true;
+  /** Called when the handler has produced a response. From now on a connection that closes normally does not abort the request. */
+  markAnswered(): void {
+    this.#signal.hasAnswer = true;
   }
 }

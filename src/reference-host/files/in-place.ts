@@ -66,12 +66,12 @@ async function stateOf(
   }
 }
 
-/** Tells files of the same length apart without reading them whole. */
+/** A digest of the length, the start and the end of a file. */
 export async function digestOf(path: string): Promise<string> {
   return (await stateOf(path)).digest;
 }
 
-/** Names a file in its file system, whatever its path. */
+/** Identifies a file by device and inode, which stay the same when it is moved. */
 export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
   return `${dev}:${ino}`;
 }
@@ -94,7 +94,8 @@ export async function registerFileInPlace(
 }
 
 /**
- * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths have no links and are files.
+ * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths must be resolved, without
+ * symbolic links, and must be those of files.
  *
  * @returns one result for each file, which is rejected where its name is invalid or it cannot be read.
  */
@@ -152,8 +153,8 @@ async function register(
 }
 
 /**
- * Updates the record of a file that was replaced on disk, and announces the change. If its length, start and end are the same as before,
- * only the record changes, until `ContentHashes` has compared the rest.
+ * Updates the record of a file that has changed on disk, and announces the change. If length, start and end of the file are the same as
+ * before, only the record is updated; `ContentHashes` compares the rest later.
  *
  * @param tree a digest of the files that belong to it, if any
  * @returns whether the content has changed
@@ -166,6 +167,7 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   if (isSame && storage.inode === inodeOf(stats) && storage.tree === (tree ?? storage.tree)) return false;
   const { size, ...state } = await stateOf(storage.path);
   const hasOtherFiles = tree !== undefined && ![undefined, tree].includes(storage.tree);
+  // Old records have no digest. Without one, an equal length and time mean that the file is the same.
   const isReplaced = hasOtherFiles || (storage.digest !== state.digest && !(isSame && storage.digest === undefined));
   const now = new Date();
   const changes = {

@@ -17,8 +17,8 @@ interface Planned {
 }
 
 /**
- * Stores files of items, or attached to them: first the bytes, then the records. Each succeeds or leaves nothing, whether the
- * others succeed or not.
+ * Stores files in items, or files attached to items: first the bytes, then the records. Each file succeeds, or fails and leaves
+ * nothing behind, independent of the others.
  */
 export async function storeFiles(
   context: HostContext,
@@ -30,7 +30,7 @@ export async function storeFiles(
   const stored = new Map<NewFileContent, PromiseSettledResult<StoredDocument>>();
   const outcomes = await storePlanned(context, planned, signal);
   for (const [index, { source }] of planned.entries()) stored.set(source, outcomes[index]!);
-  return files.map((each) => stored.get(each) ?? refuseItem(each));
+  return files.map((each) => stored.get(each) ?? rejectMissingItem(each));
 }
 
 async function storePlanned(
@@ -47,7 +47,7 @@ async function storePlanned(
   step('storing:registered');
   const written = await settled(planned, (each) => writeBytes(context, each, signal));
   step('storing:moved');
-  const recorded = await record(
+  const recorded = await insertRecords(
     context,
     planned.filter((_, index) => written[index]!.status === 'fulfilled'),
   );
@@ -55,7 +55,7 @@ async function storePlanned(
   return written.map((each) => (each.status === 'fulfilled' ? recorded[next++]! : each));
 }
 
-function refuseItem({ file, content }: NewFileContent): PromiseRejectedResult {
+function rejectMissingItem({ file, content }: NewFileContent): PromiseRejectedResult {
   content.destroy();
   return { status: 'rejected', reason: new InvalidError(`No such item: ${file.parent.itemId}`, 'id') };
 }
@@ -126,7 +126,7 @@ function release(context: HostContext, planned: readonly Planned[]): Promise<voi
   return releaseBytes(context, references);
 }
 
-async function record(context: HostContext, written: readonly Planned[]): Promise<PromiseSettledResult<StoredDocument>[]> {
+async function insertRecords(context: HostContext, written: readonly Planned[]): Promise<PromiseSettledResult<StoredDocument>[]> {
   if (written.length === 0) return [];
   try {
     const inserted = await insertFiles(
@@ -160,11 +160,11 @@ async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 }
 
 /**
- * Removes files: first the records, then the bytes, in a few steps if no other files share the bytes. Another process can safely
- * remove the same files at the same time.
+ * Removes files: first the records, then the bytes. Another process can safely remove the same files at the same time.
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
-  const isSimple = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
-  await dropFiles(context, files.filter(isSimple));
-  for (const file of files) if (!isSimple(file)) await removeFile(context, file._id);
+  // The size of no item changes with an attached file, so attached files can be removed together.
+  const isAttached = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';
+  await dropFiles(context, files.filter(isAttached));
+  for (const file of files) if (!isAttached(file)) await removeFile(context, file._id);
 }

@@ -28,9 +28,9 @@ export interface Restored extends TrashedDocument, RestoredPlace {
 }
 
 /**
- * Takes a folder, with everything that was put into the trash with it, or an item out of the trash: to another place, or to its own.
- * If its own place no longer exists, it comes to a folder of the user. If its name is taken, it gets another one. If showing
- * everything again takes longer than clients wait, it continues after this returns.
+ * Restores an item, or a folder with everything that was put into the trash with it: to `target`, or to the former folder without
+ * one. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, it gets another one. If
+ * showing everything again takes longer than clients wait, the work continues after this returns.
  *
  * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
  */
@@ -48,9 +48,9 @@ export async function restore(
       if (doc.trashed?.size === undefined) {
         throw new LargeImageError('conflict', 'It is still being moved to the trash. Try again in a moment.');
       }
-      const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
+      const parent = target ?? (await formerParent(context, resource)) ?? (await restoredFolderOf(context, userId));
       await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const rememberPlace = (named: RestoredPlace) => void (restoredPlace = named);
+      const rememberPlace = (chosen: RestoredPlace) => void (restoredPlace = chosen);
       const restored = await finishRestoring(context, { type, id }, rememberPlace);
       if (restored === null) throw new UnknownIdError(type, id.toHexString());
       return restored;
@@ -61,7 +61,7 @@ export async function restore(
   return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
 }
 
-async function ownParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
+async function formerParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
   const { type, doc } = resource;
   return type === 'item' ? findParent(context, 'folder', doc.folderId) : findParent(context, doc.parentCollection, doc.parentId);
 }
@@ -77,14 +77,14 @@ async function findParent({ models }: HostContext, type: FolderParentType, id: T
 }
 
 /** The folder of a user for documents whose own folder no longer exists. */
-async function parentFor(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
+async function restoredFolderOf(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
   const user = await findParent(context, 'user', userId);
   if (user === null) throw new UnknownIdError('user', userId.toHexString());
   const doc = await createFolder(context, user, { name: restoredFolder, creatorId: userId, reuseExisting: true });
   return { type: 'folder', doc };
 }
 
-/** Notes where something is being restored. Of several simultaneous requests to restore or remove it, one succeeds. */
+/** Stores where the document will be restored to. Of several simultaneous requests to restore or remove it, one succeeds. */
 async function claim(context: HostContext, { type, doc }: FolderOrItem, restoring: RestoredPlace): Promise<void> {
   const filter = {
     _id: doc._id,
@@ -99,15 +99,15 @@ async function claim(context: HostContext, { type, doc }: FolderOrItem, restorin
 }
 
 /**
- * Does the steps after the place was noted. Can be repeated.
+ * Restores a document after {@link claim} has stored its new place. Can be repeated.
  *
- * @param named is called with the place when the name is known, before the rest.
- * @returns `null` if the restoring of the document has not begun.
+ * @param onPlaceChosen called with the folder and name as soon as they are certain, before the document is moved.
+ * @returns `null` if nobody has claimed the document for restoring.
  */
 export async function finishRestoring(
   context: HostContext,
   { type, id }: TrashedDocument,
-  named?: (place: RestoredPlace) => void,
+  onPlaceChosen?: (place: RestoredPlace) => void,
 ): Promise<RestoredPlace | null> {
   const document = await findFolderOrItem(context, { type, id });
   if (document === null) return null;
@@ -115,8 +115,8 @@ export async function finishRestoring(
   let place: RestoredPlace;
   if (trashed !== undefined) {
     if (trashed.restoring === undefined) return null;
-    place = await nameFor(context, document, trashed.restoring);
-    named?.(place);
+    place = await choosePlace(context, document, trashed.restoring);
+    onPlaceChosen?.(place);
     await (document.type === 'item' ? placeItem(context, document.doc, place) : placeFolder(context, document.doc, place));
   } else if (document.type === 'item') {
     const { folderId, name } = document.doc;
@@ -137,12 +137,13 @@ export async function finishRestoring(
   return place;
 }
 
-async function nameFor(context: HostContext, { type, doc }: FolderOrItem, noted: RestoredPlace): Promise<RestoredPlace> {
-  // A folder that has been removed since it was noted cannot take it.
-  const parent = await findParent(context, noted.parentType, noted.parentId);
+/** Claims a free name in the claimed folder, or in another one if that folder no longer exists, and stores the result. */
+async function choosePlace(context: HostContext, { type, doc }: FolderOrItem, claimed: RestoredPlace): Promise<RestoredPlace> {
+  // The folder may have been removed since it was claimed. Then a folder of the user who trashed the document replaces it.
+  const parent = await findParent(context, claimed.parentType, claimed.parentId);
   const by = doc.trashed?.by;
   const { type: parentType, doc: into } =
-    parent ?? (by ? await parentFor(context, by) : { type: noted.parentType, doc: { _id: noted.parentId } });
+    parent ?? (by ? await restoredFolderOf(context, by) : { type: claimed.parentType, doc: { _id: claimed.parentId } });
   const request = { parentId: into._id, ownerType: type, ownerId: doc._id };
   const place = { parentType, parentId: into._id, name: await claimFreeName(context, request, doc.name) };
   const change = { $set: { 'trashed.restoring': place } };
@@ -152,7 +153,8 @@ async function nameFor(context: HostContext, { type, doc }: FolderOrItem, noted:
   return place;
 }
 
-const renamed = ({ description }: { description: string }, name: string) => ({
+/** The fields of a document that depend on its name. */
+const nameFields = ({ description }: { description: string }, name: string) => ({
   name,
   ...sortableNames(name),
   words: searchWords(name, description),
@@ -166,7 +168,7 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
   const placed = await models.item
     .findOneAndUpdate(
       { _id: item._id, 'trashed.root': item._id },
-      { $set: { ...renamed(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
+      { $set: { ...nameFields(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<ItemDocument>();
@@ -192,7 +194,7 @@ async function placeFolder(context: HostContext, folder: FolderDocument, place: 
     .findOneAndUpdate(
       { _id: folder._id, 'trashed.root': folder._id },
       {
-        $set: { ...renamed(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
+        $set: { ...nameFields(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
         ...shown,
       } as object,
       { returnDocument: 'after', ...withTrashed },

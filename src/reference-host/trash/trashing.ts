@@ -34,15 +34,15 @@ interface Trashing {
   by: Types.ObjectId | null;
 }
 
-/** The path of a folder; `null` if a folder above it has just been put into the trash, so that it goes with that one. */
-async function placeOf(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
+/** The path of a folder; `null` if a folder above it is in the trash already, so that the folder is hidden together with that one. */
+async function visiblePathOf(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
   const path = folder === null ? '' : await pathOf(context, { type: 'folder', doc: folder }, system);
   return /^\/(collection|user)\//.test(path) ? path : null;
 }
 
 async function hideFolder(context: HostContext, folder: FolderDocument, { at, by }: Trashing): Promise<void> {
   const { _id } = folder;
-  const path = await placeOf(context, folder);
+  const path = await visiblePathOf(context, folder);
   if (path === null) return;
   // If somebody else was faster, this finds nothing.
   await context.models.folder.updateOne({ _id }, { $set: { trashed: { root: _id, entry: at, by, path } } });
@@ -51,16 +51,16 @@ async function hideFolder(context: HostContext, folder: FolderDocument, { at, by
 
 async function hideItems(context: HostContext, items: readonly ItemDocument[], { at, by }: Trashing): Promise<void> {
   const { models } = context;
-  const places = new Map<string, string | null>();
+  const folderPaths = new Map<string, string | null>();
   for (const batch of batches(items)) {
     const updates = [];
     for (const { _id, folderId, name } of batch) {
       const key = folderId.toHexString();
-      if (!places.has(key))
-        places.set(key, await placeOf(context, await models.folder.findById(folderId).lean<FolderDocument>()));
-      const place = places.get(key);
-      if (typeof place !== 'string') continue;
-      const trashed = { root: _id, entry: at, by, path: `${place}/${escapeName(name)}` };
+      if (!folderPaths.has(key))
+        folderPaths.set(key, await visiblePathOf(context, await models.folder.findById(folderId).lean<FolderDocument>()));
+      const folderPath = folderPaths.get(key);
+      if (typeof folderPath !== 'string') continue;
+      const trashed = { root: _id, entry: at, by, path: `${folderPath}/${escapeName(name)}` };
       updates.push({ updateOne: { filter: { _id, trashed: null }, update: { $set: { trashed } } } });
     }
     if (updates.length > 0) await models.item.collection.bulkWrite(updates as never, { ordered: false });
@@ -68,28 +68,31 @@ async function hideItems(context: HostContext, items: readonly ItemDocument[], {
   }
 }
 
-/** Does the steps after documents were marked at some time. Can be repeated. */
+/**
+ * Hides the contents of folders that were marked as trashed at time `at`, announces everything that is hidden, and counts it. Documents
+ * that are counted already are skipped, so this can be repeated.
+ */
 export async function finishTrashing(
   context: HostContext,
   { named, at }: { named: readonly TrashedDocument[]; at: Date },
 ): Promise<void> {
-  const idsOf = (wanted: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+  const idsOf = (kind: TrashedDocument['type']) => named.flatMap(({ type, id }) => (type === kind ? [id] : []));
   const { models, events } = context;
   for (const id of idsOf('folder')) {
-    const marked = { _id: id, 'trashed.entry': at, 'trashed.size': null };
-    if ((await models.folder.exists(marked).setOptions(withTrashed)) === null) continue;
+    const uncounted = { _id: id, 'trashed.entry': at, 'trashed.size': null };
+    if ((await models.folder.exists(uncounted).setOptions(withTrashed)) === null) continue;
     await releaseNames(context, [id]);
     await hideContents(context, id);
     await events.emit('access.changed', {});
     await announceItems(context, 'item.hidden', { 'trashed.root': id });
     const { folders, items, size } = await countOf(context, id);
     const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
-    await models.folder.updateOne(marked, { $set: counted }, withTrashed);
+    await models.folder.updateOne(uncounted, { $set: counted }, withTrashed);
     step('trash:counted');
   }
   for (const batch of batches(idsOf('item'))) {
-    const marked = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
-    const items = await models.item.find(marked, { size: 1 }, withTrashed).lean();
+    const uncounted = { _id: { $in: [...batch] }, 'trashed.entry': at, 'trashed.size': null };
+    const items = await models.item.find(uncounted, { size: 1 }, withTrashed).lean();
     if (items.length === 0) continue;
     const ids = items.map(({ _id }) => _id);
     await releaseNames(context, ids);

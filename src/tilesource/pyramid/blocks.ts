@@ -20,7 +20,7 @@ export interface PyramidOptions {
   blockSide: number;
   /** Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed. */
   nearest: boolean;
-  /** The sample by which the image states that there is no value. Means leave it out. */
+  /** The sample that stands for a missing value. It is left out of the mean. */
   nodata?: number | null;
   /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
   onlyReductions?: number | undefined;
@@ -120,8 +120,8 @@ export class PyramidWriter {
 }
 
 /**
- * Columns (or rows) of the blocks of the next finer level from which a block is made. The last block also takes a block that
- * contains only the odd last pixels that halving drops, because its tiles must be written too.
+ * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the last
+ * pixel. If that pixel is alone in a block, the last block takes it as a third one, so that its tiles are written.
  */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
   const last = block === Math.ceil(size / blockSide) - 1;

@@ -47,8 +47,8 @@ export type SampleRange = readonly [min: number, max: number];
 /**
  * The range that a style gives to a band.
  *
- * @param index band of the raster, or -1 for the constant alpha of an image that has none; `white` is the sample that is shown as
- * white.
+ * @param raster `index` is the band, or -1 for the opaque alpha that is added to an image without alpha; `white` is the sample that
+ * is shown as white.
  * @param survey called only if something has to be measured.
  */
 export async function resolveRange(
@@ -68,22 +68,26 @@ export async function resolveRange(
       return thresholdRange(await survey(), index, fractions)[isMin ? 0 : 1];
     }
     const { statistics } = await survey();
-    const facts = statistics[index] ?? { min: 0, max: 255 };
-    if (bound.kind !== 'auto') return facts[bound.kind];
+    const extremes = statistics[index] ?? { min: 0, max: 255 };
+    if (bound.kind !== 'auto') return extremes[bound.kind];
     const eightBit = statistics.every(({ min, max }) => min >= 0 && min <= 254 && max >= 2 && max <= 255);
     if (eightBit) return isMin ? 0 : 255;
-    return isMin ? facts.min : facts.max;
+    return isMin ? extremes.min : extremes.max;
   };
   return [await resolve(band.min, true), await resolve(band.max, false)];
 }
 
 /** The smallest range of a band that leaves out at most these fractions of its samples, below and above. */
-export function thresholdRange({ statistics, spreads }: FrameSurvey, index: number, [below, above]: SampleRange): SampleRange {
-  const facts = statistics[index] ?? { min: 0, max: 255 };
+export function thresholdRange(
+  { statistics, spreads }: FrameSurvey,
+  index: number,
+  [below, above]: readonly [below: number, above: number],
+): SampleRange {
+  const extremes = statistics[index] ?? { min: 0, max: 255 };
   const spread = spreads[index];
-  if (!spread || spread.counts.length === 0) return [facts.min, facts.max];
-  const min = below === 0 ? facts.min : quantile(spread, below, true);
-  const max = above === 0 ? facts.max : quantile(spread, above, false);
+  if (!spread || spread.counts.length === 0) return [extremes.min, extremes.max];
+  const min = below === 0 ? extremes.min : quantile(spread, below, true);
+  const max = above === 0 ? extremes.max : quantile(spread, above, false);
   if (min !== max) return [min, max];
   // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
   if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
@@ -105,11 +109,12 @@ function fullScale(dtype: Raster['dtype']): number {
  * @param nodata the sample that means no value, if the file names one.
  */
 export async function surveySamples({ samples, extremes }: MeasuredSamples, nodata: number | null = null): Promise<FrameSurvey> {
-  const counted = await bandStatistics(samples);
+  const statistics = await bandStatistics(samples);
   const isInteger = samples[0]?.dtype.startsWith('float') !== true;
-  const spans = counted.map(({ min, max }) => (isInteger && max - min < countedSpan ? max - min + 1 : 0));
+  // Number of counters of each band; 0 if its samples are sorted.
+  const spans = statistics.map(({ min, max }) => (isInteger && max - min < countedSpan ? max - min + 1 : 0));
   const spreads: SampleSpread[] = [];
-  for (let first = 0; first < counted.length; first = spreads.length) {
+  for (let first = 0; first < statistics.length; first = spreads.length) {
     if (spans[first] === 0) {
       spreads.push(await spreadOfSorted(await sortByDigits(await samplesOf(samples, first, nodata))));
       continue;
@@ -117,7 +122,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
     let end = first;
     let counters = 0;
     while (end < spans.length && spans[end]! > 0 && counters < countedTogether) counters += spans[end++]!;
-    const bands = counted.slice(first, end).map(({ min }, at) => ({
+    const bands = statistics.slice(first, end).map(({ min }, at) => ({
       band: first + at,
       low: min,
       counts: new Uint32Array(spans[first + at]!),
@@ -135,7 +140,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
       if (isSliceOver()) await nextSlice();
     }
   }
-  return { statistics: widenStatistics([counted, await bandStatistics(extremes)]), spreads };
+  return { statistics: widenStatistics([statistics, await bandStatistics(extremes)]), spreads };
 }
 
 interface CountedBand {

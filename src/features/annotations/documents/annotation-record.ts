@@ -49,7 +49,7 @@ export interface AnnotationFilter {
   /** By default only active ones (true); `null`: active and deleted ones, also of hidden items. */
   active?: boolean | null;
   itemIds?: readonly string[];
-  /** Only annotations of this item, regardless of `itemIds`; `null` for no annotations. */
+  /** Only annotations of this item, in addition to the condition on `itemIds`; `null` for no annotations at all. */
   onlyOf?: string | null;
   creatorId?: string;
   name?: string;

@@ -8,8 +8,11 @@ import { toReadError, type IncomingTable, type TableKind } from './incoming-tabl
 import { openParquet } from './parquet-table.js';
 import { patchRows } from './patch-rows.js';
 
-/** A refused table. Only the message of an error leaves a thread. */
+/**
+ * Why a table was refused. It is returned instead of thrown, because an error that is thrown in a thread loses everything but its message.
+ */
 export interface Refusal {
+  /** Message for the client. */
   refused: string;
   code: ErrorCode;
 }
@@ -54,7 +57,7 @@ const functions = {
   /** See {@link elementRows}. */
   elementRows: ({ options, ...input }: TableInput & { options: ElementRowsOptions }) =>
     withTable(input, (table) => elementRows(table, options)),
-  /** See {@link patchRows}. */
+  /** See {@link patchRows}. `to` is the path of the file that it writes. */
   patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => patchRows(table, to)),
 };
 

@@ -18,7 +18,10 @@ export interface UploadTask {
   userId: string | null;
   /** Whether the user was a site administrator at that time. */
   admin: boolean;
-  /** Whether the upload has waited long enough, so that an item that is still missing is an error. */
+  /**
+   * Whether the upload has waited long enough, so that an item that is still missing is an error. (The last attempt of its job is
+   * `isLastTry`.)
+   */
   last: boolean;
 }
 

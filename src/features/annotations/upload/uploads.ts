@@ -94,7 +94,7 @@ export class AnnotationUploads {
     const userId = caller?.id ?? null;
     const { identifier, itemId, uuid } = parsed;
     if (identifier.endsWith(annotationIdentifier)) {
-      const ingestion = id === undefined ? '' : ingestionOf(id);
+      const ingestion = id === undefined ? '' : ingestionIdOf(id);
       const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
       await this.#start(task, id === undefined ? {} : { id: ingestion });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
@@ -108,14 +108,14 @@ export class AnnotationUploads {
   async #start(task: UploadTask, options: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
-    const itemId = await this.#subject(task);
+    const itemId = await this.#itemOfJob(task);
     const job = await runner.create(uploadJobName, { ...options, userId: task.userId, itemId, asynchronous: true, kwargs });
     step('annotation-upload:job-stored');
     await runner.start(job);
   }
 
-  /** The item that the job is about, so that users who may read the item see the job; only if the uploader may annotate it. */
-  async #subject(task: UploadTask): Promise<string | null> {
+  /** The item of the job: users who may read the item see the job. `null` if the uploader may not annotate the item. */
+  async #itemOfJob(task: UploadTask): Promise<string | null> {
     try {
       return (await this.#target(task)).item.id;
     } catch (error) {
@@ -171,7 +171,7 @@ export class AnnotationUploads {
     const { signal } = context;
     const request = { subject: task.fileId, signal };
     try {
-      // A job that is resumed may run at the same time as the one that the last upload of its batch has started.
+      // Two jobs can run for the same file: one that is resumed, and one that was started when the other uploads had arrived.
       await this.options.leases.run(`annotation ingestion ${task.ingestion}`, request, () => this.#ingest(task, context));
     } catch (error) {
       if (!signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
@@ -236,25 +236,25 @@ export class AnnotationUploads {
   }
 
   /**
-   * Finds the item for a name in an element: an item id, or an identifier of the batch. With a `user`, the item becomes a large
-   * image if possible.
+   * Finds the item for a name in an element: an item id, or an identifier of the batch. With a `caller`, the item becomes a
+   * large image if possible.
    */
-  async #resolve({ userId, uuid }: UploadTask, name: string, user?: Caller): Promise<string | null> {
+  async #resolve({ userId, uuid }: UploadTask, name: string, caller?: Caller): Promise<string | null> {
     const { records, model } = this.options;
     if (isItemId(name) && (await records.findItem(name)) !== null) return name;
     if (userId === null || uuid === null) return null;
     const itemId = await model.itemOf({ userId, uuid }, name);
     const item = itemId === null ? null : await records.findItem(itemId);
     if (item === null) return null;
-    if (user !== undefined && item.largeImage === null) await this.#tryLargeImage(item, user);
+    if (caller !== undefined && item.largeImage === null) await this.#tryLargeImage(item, caller);
     return item.id;
   }
 
   /** Makes an item a large image if possible. The box of an overlay is the box of its image, so an overlay without an image has no box. */
-  async #tryLargeImage({ id }: ItemRecord, user: Caller): Promise<void> {
+  async #tryLargeImage({ id }: ItemRecord, caller: Caller): Promise<void> {
     const { marking, items, logger } = this.options;
     try {
-      const item = await items.loadFresh(id, 1, user);
+      const item = await items.loadFresh(id, 1, caller);
       await marking.create(item, await marking.chooseFile(item, undefined));
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
@@ -302,12 +302,15 @@ export class AnnotationUploads {
   }
 }
 
-/** The id that identifies the work for an upload: 24 hexadecimal digits. */
-function ingestionOf(uploadId: string): string {
+/** The {@link UploadTask.ingestion ingestion} of an upload: 24 hexadecimal digits. */
+function ingestionIdOf(uploadId: string): string {
   return isItemId(uploadId) ? uploadId : createHash('sha256').update(uploadId).digest('hex').slice(0, 24);
 }
 
-/** Id of the annotation at a position in a file. Later positions have higher ids, and all ids of a file begin with its time. */
+/**
+ * Id of the annotation at an index in a file. Higher indices have higher ids. The ids begin with the first 8 digits of the ingestion,
+ * which are the time of the upload if its id is an ObjectId.
+ */
 function annotationId(ingestion: string, index: number): string {
   const hash = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
   return ingestion.slice(0, 8) + hash + index.toString(16).padStart(6, '0');

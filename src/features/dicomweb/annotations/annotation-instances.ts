@@ -33,8 +33,12 @@ import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './sp
 
 /** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
 const maxFloatCoordinate = 2 ** 18;
-/** Number of annotations whose files are kept, maximum bytes of these, and how long after the last use in milliseconds. */
-const [maxSpools, maxSpoolBytes, spoolLifetimeMs] = [16, 8 * 2 ** 30, 10 * 60_000];
+/** Maximum number of annotations whose temporary files are kept. */
+const maxSpools = 16;
+/** Maximum total size of these files. */
+const maxSpoolBytes = 8 * 2 ** 30;
+/** How long they are kept after their last use. */
+const spoolLifetimeMs = 10 * 60_000;
 /** Number of elements that are sorted in one turn. */
 const elementsAtOnce = 2000;
 /** Number of bytes that are read at a time. */
@@ -49,7 +53,7 @@ interface SpooledFiles extends Spooled {
 /** A part of a response: bytes, or a file of numbers. */
 type Segment = Buffer | SpooledColumn;
 
-/** Answers for instances that are made from annotations. */
+/** Serves annotations as DICOM instances. Their coordinates and measurements are first written to temporary files. */
 export class AnnotationInstances {
   readonly #spools = new LRUCache<string, SpooledFiles>({
     max: maxSpools,
@@ -81,18 +85,18 @@ export class AnnotationInstances {
     return Object.fromEntries(Object.entries({ ...attributes, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** A long value by its name in the metadata. @throws NotFoundError */
+  /** A value that the metadata only reference (bulk data), by its name there, such as `values-0-2`. @throws NotFoundError */
   async value({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
     const spool = await this.#spool(annotation, request);
-    const [what, first = '', second] = name.split('-');
-    const group = spool.groups[Number(first)];
-    const measurement = second === undefined ? undefined : group?.measurements[Number(second)];
+    const [kind, groupIndex = '', measurementIndex] = name.split('-');
+    const group = spool.groups[Number(groupIndex)];
+    const measurement = measurementIndex === undefined ? undefined : group?.measurements[Number(measurementIndex)];
     const column = {
       points: group?.points,
       indices: group?.indices,
       values: measurement?.values,
       elements: measurement?.elements,
-    }[what ?? ''];
+    }[kind ?? ''];
     if (column == null) throw new NotFoundError('The instance has no such value.');
     return this.#fileOf(annotation, [column], request);
   }

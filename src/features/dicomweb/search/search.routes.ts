@@ -66,7 +66,7 @@ const searchRoute = (path: string, level: SearchLevel, summary: string) =>
     handle: (request, services) => answer(request, services, level),
   });
 
-const studies = searchRoute('/dicomweb/studies', 'studies', 'Search studies: images as DICOM (QIDO-RS).');
+const studies = searchRoute('/dicomweb/studies', 'studies', 'Search studies (QIDO-RS); by default, each image is a study.');
 const series = searchRoute('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
 const instances = searchRoute('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
 

@@ -60,10 +60,14 @@ export interface ZarrLibraries {
   zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
 }
 
-function declared(bytes: Uint8Array, at: number, max: number): void {
-  const size = bytes.length >= at + 4 ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true) : -1;
-  if (size < 0 || size > max) throw new Error(`${size} bytes are declared where ${max} are expected`);
+/** Reads a size from a header. @throws Error if it is larger than `max`, or if the header is cut off. */
+function requireDeclaredSize(bytes: Uint8Array, at: number, max: number): void {
+  if (bytes.length < at + 4) throw new Error('the header of the chunk is incomplete');
+  const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
+  if (size > max) throw new Error(tooLargeText(size, max));
 }
+
+const tooLargeText = (size: number, max: number) => `${size} bytes are declared where at most ${max} are expected`;
 
 async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, libraries: ZarrLibraries): Promise<Uint8Array> {
   switch (name) {
@@ -74,16 +78,16 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, 
     case 'zlib':
       return inflateSync(bytes, { maxOutputLength: maxBytes });
     case 'blosc':
-      declared(bytes, 4, maxBytes);
+      requireDeclaredSize(bytes, 4, maxBytes);
       // The header contains the length of the encoded bytes.
-      declared(bytes, 12, bytes.length);
+      requireDeclaredSize(bytes, 12, bytes.length);
       return libraries.blosc(bytes);
     case 'lz4':
-      declared(bytes, 0, maxBytes);
+      requireDeclaredSize(bytes, 0, maxBytes);
       return decodeLz4(bytes);
     case 'zstd': {
       const size = zstdContentSize(bytes);
-      if (size !== null && size > maxBytes) throw new Error(`${size} bytes are declared where ${maxBytes} are expected`);
+      if (size !== null && size > maxBytes) throw new Error(tooLargeText(size, maxBytes));
       return libraries.zstd(bytes, size ?? maxBytes);
     }
   }

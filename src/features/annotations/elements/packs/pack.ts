@@ -4,7 +4,7 @@ import type { ElementAppearance } from '../element-store.js';
 import { idAt, type IdColumns } from './ids.js';
 import { parseAppearances } from '../read/appearances.js';
 
-/** The elements of a pack as columns; `text` contains their JSON texts with nothing between them. */
+/** The elements of a pack as columns. Their JSON texts are stored separately, with nothing between them. */
 export interface PackRows {
   count: number;
   /** Original order in the window, 0 to 65,535. */
@@ -126,12 +126,12 @@ export class PackColumns {
     return parseAppearances(this.#readRest().appearances);
   }
 
-  /** All appearances as stored: a JSON list, see `parseAppearances`. */
-  appearancesText(): string {
+  /** All appearances as one JSON list, as stored; see `parseAppearances`. */
+  appearancesJson(): string {
     return this.#readRest().appearances;
   }
 
-  /** The appearances as stored. */
+  /** The JSON text of each appearance. */
   appearanceTexts(): string[] {
     return (JSON.parse(this.#readRest().appearances) as unknown[]).map((row) => JSON.stringify(row));
   }
@@ -161,7 +161,7 @@ export class PackColumns {
     return diagonal((highx[at] as number) - (lowx[at] as number), (highy[at] as number) - (lowy[at] as number));
   }
 
-  /** Where the text of each element begins, and at the end where the last one ends. */
+  /** The offset at which the text of each element begins, followed by the offset at which the last one ends. */
   offsets(): Float64Array {
     const offsets = new Float64Array(this.count + 1);
     for (let i = 0; i < this.count; i += 1) offsets[i + 1] = (offsets[i] as number) + (this.lengths[i] as number);

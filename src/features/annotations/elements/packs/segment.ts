@@ -2,7 +2,7 @@ import { inRuns } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import type { PackColumns } from './pack.js';
 
-/** A column of a segment: numbers, or texts and truth values. If the values of a name are mixed, it has one column of each. */
+/** A column of a segment: either numbers, or texts and truth values. A name with values of both kinds has two columns. */
 export interface SegmentColumn {
   /** One of `baseColumns`, or the JSON pointer of a value in `user`. */
   name: string;
@@ -14,14 +14,14 @@ export interface SegmentColumn {
   /** Smallest and largest number. */
   low?: number;
   high?: number;
-  /** Parts that the column takes, which follow one another. */
+  /** Number of consecutive parts of the segment that store the column. */
   parts: number;
 }
 
 /** The first part of a segment, which describes its contents. */
 export interface SegmentHeader {
   rows: number;
-  /** The packs whose elements the rows are, in this order, and how many each has. */
+  /** Ids of the packs whose elements are the rows, in the order of the rows, and the number of elements of each. */
   packs: string[];
   counts: number[];
   columns: SegmentColumn[];
@@ -46,12 +46,12 @@ export const baseColumns = [
   'ymax',
 ] as const;
 
-/** Columns of the three words of an id, as they are stored. */
+/** Columns of the three whole numbers as which an id is stored. */
 export const idColumns = ['id0', 'id1', 'id2'] as const;
 
 /**
- * The numbers that packs also have as columns. With these and the appearances, reading a segment replaces reading each of its
- * packs. Some are also columns of the table.
+ * Columns that a segment copies from its packs. With these and the appearances, a request can read the segment instead of each of
+ * its packs. Some of them are also columns of the table.
  */
 export const packNumbers = {
   id0: ({ ids }: PackColumns) => ids.high,
@@ -70,7 +70,7 @@ export const packNumbers = {
 /** The column of the appearances; absent if there are many different ones. */
 export const appearanceColumn = 'appearance';
 
-/** Texts between checks of the time. */
+/** Number of texts that are encoded between two checks of the time. */
 const textsAtOnce = 1024;
 
 /** A value that is not a number. */
@@ -83,7 +83,7 @@ export function encodeNumbers(values: Float64Array): Buffer {
   return writer.finish();
 }
 
-/** Texts of a column: for each row 0, or 1 + index of the text among the different ones. */
+/** Texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
 export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): Promise<Buffer> {
   const writer = new ColumnWriter(codes.length * 2 + 256);
   writer.integers(codes);

@@ -276,7 +276,7 @@ class KnownAppearances {
   readonly #byText = new Map<string, PackAppearances>();
 
   of(columns: PackColumns): PackAppearances {
-    const text = columns.appearancesText();
+    const text = columns.appearancesJson();
     let existing = this.#byText.get(text);
     if (existing === undefined) {
       const appearances = parseAppearances(text);
