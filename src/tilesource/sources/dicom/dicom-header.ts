@@ -108,20 +108,20 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
   const perFrame = items(dataSet, 'x52009230');
   const isSparse = text(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
   if (!isSparse) return null;
-  const heights = new Map<number, number>();
+  const heights = new Set<number>();
   const result = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
   const zOf: number[] = [];
   for (const [index, item] of perFrame.slice(0, frames).entries()) {
     const [plane] = items(item, 'x0048021a');
     const [path] = items(item, 'x00480207');
     const z = number(plane, 'x0040074a') ?? 0;
-    heights.set(z, 0);
+    heights.add(z);
     zOf.push(z);
     result[index * 4] = (plane?.int32('x0048021e') ?? 1) - 1;
     result[index * 4 + 1] = (plane?.int32('x0048021f') ?? 1) - 1;
     result[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(text(path, 'x00480106')));
   }
-  const planes = new Map([...heights.keys()].toSorted((a, b) => a - b).map((z, i) => [z, i]));
+  const planes = new Map([...heights].toSorted((a, b) => a - b).map((z, i) => [z, i]));
   for (const [index, z] of zOf.entries()) result[index * 4 + 3] = planes.get(z) ?? 0;
   return result;
 }
@@ -163,10 +163,10 @@ function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
 function withKnownTypes(bytes: Uint8Array): Uint8Array {
   let changed = bytes;
   for (const number of [1, 2]) {
-    const result = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
-    if (result < 0) continue;
+    const at = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
+    if (at < 0) continue;
     if (changed === bytes) changed = bytes.slice();
-    changed[result + 5] = 0x57;
+    changed[at + 5] = 0x57;
   }
   return changed;
 }
@@ -248,7 +248,7 @@ export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts 
     return null;
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
-    // The library does not check lengths of values, so they are checked here.
+    // The library does not check the lengths of values; reading one that is too short throws.
     throw new TileSourceError('Corrupt DICOM: its header contains values of wrong length.', { cause });
   }
 }
@@ -291,7 +291,7 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     magnification: positive(number(optical[0], 'x00480112')),
     icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
     palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
-    // In explicit syntaxes, the representations that contain samples have four more bytes for themselves and their length.
+    // With explicit types, the header of an element with samples has 12 bytes, otherwise 8.
     pixelStart: element.dataOffset - (element.vr === undefined ? 8 : 12),
     pixelOffset: element.dataOffset,
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,

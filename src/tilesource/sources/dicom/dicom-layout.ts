@@ -158,7 +158,7 @@ async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLa
   }
   const groups = groupsBySize(volume);
   const base = groups[0]![0]!;
-  const focalPlanes = Math.max(base.facts.focalPlanes, ...groups[0]!.map(({ facts }) => planesOf(facts.positions)));
+  const focalPlanes = Math.max(base.facts.focalPlanes, ...groups[0]!.map(({ facts }) => focalPlanesOf(facts.positions)));
   const paths = Math.max(1, base.facts.opticalPaths.length);
   const levels = new Map<number, DicomLevel>();
   for (const group of groups) {
@@ -176,10 +176,10 @@ async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLa
   return { base, levels, planes, channels: paths > 1 ? base.facts.opticalPaths : [], associated };
 }
 
-function planesOf(positions: Int32Array | null): number {
-  let frameCount = 1;
-  for (let i = 3; positions !== null && i < positions.length; i += 4) frameCount = Math.max(frameCount, positions[i]! + 1);
-  return frameCount;
+function focalPlanesOf(positions: Int32Array | null): number {
+  let count = 1;
+  for (let i = 3; positions !== null && i < positions.length; i += 4) count = Math.max(count, positions[i]! + 1);
+  return count;
 }
 
 function checkedCount(count: number): number {
@@ -217,7 +217,7 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Puts the files of one series in order. @throws TileSourceError if they form no image. */
+/** Determines the image that the files of one series form. @throws TileSourceError if they form none. */
 export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
   const { isSlide } = opened.facts;
   const seen = new Set<string>();

@@ -52,7 +52,7 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
-/** More color spaces of JPEG 2000, which it converts to RGB. JPEG frames declare their own. */
+/** Color spaces that only JPEG 2000 has, whose decoder converts them to RGB. JPEG frames declare their color space themselves. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
 function isKnownColor({ photometric }: DicomFacts, codec: Codec): boolean {
@@ -168,8 +168,8 @@ function interleaved(data: Samples): Samples {
   return out;
 }
 
-/** Three samples for each pixel, of frames in which two pixels share their color: their two lightnesses, and then Cb and Cr. */
-function withOwnColors(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
+/** Expands frames in which each pair of pixels is stored as Y1, Y2, Cb and Cr to three samples per pixel. */
+function withoutSubsampling(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
   const pairs = Math.ceil(columns / 2);
   const out = new Uint8Array(rows * columns * 3);
   if (bytes.length < rows * pairs * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
@@ -253,10 +253,10 @@ async function decodePicture(
   }
   if (info.bitsPerSample > Math.min(16, bitsAllocated))
     throw new TileSourceError(`Corrupt DICOM: a frame has samples of ${info.bitsPerSample} bits.`);
-  const stored = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
+  const decodedType = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
   const count = rows * columns * samples;
-  const found = samplesOf(data, stored, count);
-  const out = convertType(found, integerType(facts), count);
+  const decoded = samplesOf(data, decodedType, count);
+  const out = convertType(decoded, integerType(facts), count);
   // Writers of signed samples often pass unsigned ones with the same bits to the codec. Their sign is the highest bit that the
   // codec knows.
   extendSign(out, facts, Math.min(bitsStored, info.bitsPerSample));
@@ -312,12 +312,12 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     data = await withReadMemory(async (into) => readJpeg(await instance.frame(frame, { signal, into }), facts, signal));
   else if (codec === 'native' || codec === 'rle') {
     const bytes = await instance.frame(frame, { signal });
-    const isShared = codec === 'native' && instance.sharesColors;
-    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isShared ? withOwnColors(bytes, facts) : bytes;
+    const isSubsampled = codec === 'native' && instance.isSubsampled;
+    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isSubsampled ? withoutSubsampling(bytes, facts) : bytes;
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
     data = samplesOf(raw, facts.isFloat ? shape.dtype : integerType(facts), count);
     if (!facts.isFloat) extendSign(data, facts, bitsStored);
-    if (samples === 3 && facts.isPlanar && codec === 'native' && !isShared) data = interleaved(data);
+    if (samples === 3 && facts.isPlanar && codec === 'native' && !isSubsampled) data = interleaved(data);
     toRgb(data, facts);
   } else {
     data = await decodePicture(codec, await instance.frame(frame, { signal }), facts, signal);

@@ -30,6 +30,7 @@ const maxCompanions = 5000;
 const concurrency = 4;
 /** Maximum number of bytes of decoded frames that are cached, for all open files together. */
 const keptBytes = 2 ** 26;
+
 /**
  * Whether a file may be part of a series, judged by its name. The name must have an extension of DICOM or no extension, or consist of digits and
  * dots (a UID).
@@ -143,18 +144,18 @@ class DicomTileSource implements TileSource {
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
     const rasters = await mapConcurrently(tiles, concurrency, (tile) => {
-      const isTile =
+      const isWholeTile =
         level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
       // No other tile needs such a frame. Cached frames live so long that only the slowest garbage collection frees them.
-      if (isTile && areQuicklyDecoded(tile.instance.facts)) return readFrame(tile.instance, tile.frame, signal);
+      if (isWholeTile && areQuicklyDecoded(tile.instance.facts)) return readFrame(tile.instance, tile.frame, signal);
       return this.#frame(tile, signal);
     });
     if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
       throw new TileSourceError('Corrupt DICOM: its frames have different types of samples.');
     const [first] = rasters;
-    const isAlone = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
+    const isSingle = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
     // Most tiles are exactly one frame, which needs no copying.
-    if (isAlone && first.width >= width && first.height >= height)
+    if (isSingle && first.width >= width && first.height >= height)
       return extend(crop(first, { width, height }), box.width, box.height);
     const target = createRaster({ width, height, bands, dtype });
     for (const [i, raster] of rasters.entries()) {

@@ -22,8 +22,8 @@ const maxInline = 4096;
  * The header of a file as JSON.
  *
  * @param bytes from the preamble up to the samples, which are excluded.
- * @param bulkRoot address of the long values: a name below it consists of the tags, and of the numbers of items, that lead to the
- * value, separated by dots.
+ * @param bulkRoot base address of the long values. Below it, a value is named by the tags and item numbers that lead to it, such as
+ * `00480105.0.00282000`.
  */
 export async function headerToJson(bytes: Uint8Array, bulkRoot: string): Promise<DicomJson> {
   return readJson(await parse(bytes), `${bulkRoot}/`);

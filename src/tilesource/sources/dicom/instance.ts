@@ -48,9 +48,9 @@ export class DicomInstance {
     try {
       for (let length = firstHeaderBytes; ; length *= 8) {
         const bytes = await reader.read(0, Math.min(length, reader.size), signal === undefined ? {} : { signal });
-        const inline = bytes.length <= firstHeaderBytes;
+        const isShort = bytes.length <= firstHeaderBytes;
         const isWhole = bytes.length === reader.size;
-        const facts = inline
+        const facts = isShort
           ? readDicomFacts(bytes, isWhole)
           : await codecThreads.call('dicomFacts', { bytes, isWhole }, 'a DICOM header', signal);
         if (facts !== null) return new DicomInstance(input.name, facts, reader);
@@ -68,7 +68,7 @@ export class DicomInstance {
 
   /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
   header(signal?: AbortSignal): Promise<Uint8Array> {
-    // The element has a header of 8 or 12 bytes. The rest of it after the preceding attributes would be read as another attribute.
+    // The header of that element, 8 or 12 bytes, is left out, because a part of it would be parsed as another attribute.
     return this.#exactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
   }
 
@@ -80,11 +80,11 @@ export class DicomInstance {
   /** Length of an uncompressed frame in bytes. */
   get plainFrameBytes(): number {
     const { rows, columns, samples, bitsAllocated } = this.facts;
-    return this.sharesColors ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
+    return this.isSubsampled ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each pair of pixels in uncompressed frames shares its color. Some writers declare this but store all colors. */
-  get sharesColors(): boolean {
+  /** Whether each pair of pixels in uncompressed frames shares Cb and Cr. Some writers declare this but store them for each pixel. */
+  get isSubsampled(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
     return isDeclared && pixelLength !== null && pixelLength < rows * columns * 3 * frames;

@@ -38,7 +38,7 @@ function aperioValues(description: string): Map<string, string> {
 const maxProperties = 1000;
 const maxValueLength = 1024;
 
-/** Properties of the scan in an Aperio description, by the names of existing readers: `aperio.MPP`. Empty for other writers. */
+/** Properties of the scan by the names that OpenSlide uses, such as `aperio.MPP`. Empty for scanners other than Aperio and Philips. */
 export function vendorProperties(description: string, { magnification, mmX, mmY }: DescribedImage): Record<string, string> {
   const shortest = (value: number) => String(Number(value.toPrecision(12)));
   const common: [string, string][] = [];

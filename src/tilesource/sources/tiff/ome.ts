@@ -141,8 +141,8 @@ interface Placement {
 }
 
 /**
- * `budget` is the number of planes that can still be placed, because parts of the description may name the same ones again and
- * again.
+ * The directory of each plane according to the `TiffData` elements. `budget` is the number of planes that they can still place; it is
+ * limited because they may name the same planes repeatedly.
  */
 function placementsOf(
   pixels: XmlElement,

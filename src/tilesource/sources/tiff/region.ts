@@ -27,8 +27,8 @@ export interface ChunkReader extends DecodeContext {
 
 /** Offsets and lengths of the chunks of a directory, which are read once. */
 export async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
-  const tables = reader.tables.get(layout.directory);
-  if (tables !== undefined) return tables;
+  const cached = reader.tables.get(layout.directory);
+  if (cached !== undefined) return cached;
   const table = await readChunkTable(layout, reader.file.size);
   reader.tables.set(layout.directory, table);
   return table;

@@ -4,7 +4,7 @@ import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
 import { jpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
 import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js';
 import { codeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
-import { yCbCrOf601 } from './decoding/stored-ycbcr.js';
+import { defaultYCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
 import type { ImageLayout } from './tiff-layout.js';
 import { chunkTable, storedChunk, type ChunkReader } from './region.js';
@@ -53,10 +53,10 @@ export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Pro
     colors: form.colors,
     lengthOf: (tile) => lengths[tile]! - drop + prefix.length,
     async read(tile, signal) {
-      const { signal: _first, ...always } = reader;
-      const stored = await storedChunk(signal === undefined ? always : { ...always, signal }, layout, tile);
+      const { signal: _ignored, ...withoutSignal } = reader;
+      const stored = await storedChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
       if (stored === null || !form.isIntact(stored))
-        throw new TileSourceError(`Corrupt TIFF: tile ${tile} is no ${form.encoding}.`);
+        throw new TileSourceError(`Corrupt TIFF: tile ${tile} is not a valid ${form.encoding} tile.`);
       if (prefix.length === 0) return stored.subarray(drop);
       const bytes = new Uint8Array(prefix.length + stored.length - drop);
       bytes.set(prefix);
@@ -92,7 +92,7 @@ interface JpegHeader {
   marker: number;
   components: number;
   sampling: readonly number[];
-  /** Whether markers of the file declare the components: `null` if they do not. */
+  /** Whether markers declare the components as RGB; `null` if no marker says what they are. */
   saysRgb: boolean | null;
   fits: boolean;
 }
@@ -135,7 +135,7 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const { photometric, samplesPerPixel } = layout;
   const isGray = samplesPerPixel === 1 && photometric === photometrics.blackIsZero;
   const isRgb = samplesPerPixel === 3 && photometric === photometrics.rgb;
-  const isUsual = layout.yCbCr.reference.every((value, index) => value === yCbCrOf601.reference[index]);
+  const isUsual = layout.yCbCr.reference.every((value, index) => value === defaultYCbCr.reference[index]);
   const isYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && isUsual;
   if (!isGray && !isRgb && !isYCbCr) return null;
   if ((isRgb && header.saysRgb === false) || (isYCbCr && header.saysRgb === true)) return null;

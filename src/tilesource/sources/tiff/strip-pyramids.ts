@@ -21,10 +21,10 @@ import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js'
 
 /** Longest time in seconds for making the tiles of a frame. */
 const makingSeconds = 900;
-/** Largest size of the temporary files of an open image, in bytes of samples. Of stacks of hundreds of frames only the last ones are kept. */
+/** Largest size of the temporary files of an open image, in bytes of samples. If an image has hundreds of frames, only those used last are kept. */
 const keptBytes = 2 ** 33;
 /** Makes one pyramid at a time, because memory and processors are shared. */
-const makings = new WorkQueue({ name: 'frames', running: 1 });
+const makingQueue = new WorkQueue({ name: 'frames', running: 1 });
 
 const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
 
@@ -34,7 +34,7 @@ export interface StripFile {
   layout(frame: number): Promise<ImageLayout>;
   chunks(signal: AbortSignal): ChunkReader;
   levels: number;
-  /** The sample by which the file states that there is no value. */
+  /** The sample that means no value. */
   nodata: number | null;
   maxPixels: number;
   /** Folder for temporary files. */
@@ -46,7 +46,7 @@ export interface StripFile {
 }
 
 /** A temporary pyramid. It is closed when it has been dropped and is not being read. */
-class Made {
+class TemporaryPyramid {
   #readers = 0;
   #dropped = false;
 
@@ -54,7 +54,7 @@ class Made {
     readonly source: TileSource,
     readonly bytes: number,
     readonly layout: ImageLayout,
-    /** Strips that are empty in it, because their bytes cannot be decoded. */
+    /** Strips whose pixels are left empty, because their bytes cannot be decoded. */
     readonly corrupt: readonly CorruptChunk[],
     private readonly discard: () => Promise<void>,
   ) {}
@@ -84,13 +84,13 @@ class Made {
  */
 export class StripPyramids {
   readonly #file: StripFile;
-  readonly #pyramids = new LRUCache<number, Made>({
+  readonly #pyramids = new LRUCache<number, TemporaryPyramid>({
     maxSize: keptBytes,
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ bytes }) => Math.max(1, Math.min(keptBytes, bytes)),
-    dispose: (pyramid) => void this.#settling(pyramid.drop()),
+    dispose: (pyramid) => void this.#track(pyramid.drop()),
   });
-  readonly #waiting = new SharedWork<Made>();
+  readonly #waiting = new SharedWork<TemporaryPyramid>();
   readonly #closing = sharedAbortController();
   /** Work that must end before the file can be closed. */
   readonly #underWay = new Set<Promise<unknown>>();
@@ -106,13 +106,13 @@ export class StripPyramids {
       const raster = await pyramid.read({ ...address, frame: 0 }, options);
       // Its file has been removed in the meantime, so it is made again.
       if (raster === null) continue;
-      this.#checkStrips(pyramid, address, corrupt);
+      this.#reportCorrupt(pyramid, address, corrupt);
       return raster;
     }
   }
 
-  /** @throws TileSourceError where a tile shows nothing but corrupt strips, or there may be no holes in it. */
-  #checkStrips({ layout, corrupt: strips, source }: Made, address: TileAddress, corrupt: CorruptTiles | undefined): void {
+  /** @throws TileSourceError if a tile shows nothing but corrupt strips, or shows one and the caller does not collect them. */
+  #reportCorrupt({ layout, corrupt: strips, source }: TemporaryPyramid, address: TileAddress, corrupt: CorruptTiles | undefined): void {
     if (strips.length === 0) return;
     const { box } = partOfTile(source.metadata, address);
     const stored = storedRegionOf(box, layout.orientation, layout);
@@ -137,13 +137,13 @@ export class StripPyramids {
    * A pyramid that nobody is waiting for is not started. One that has been started is completed, because it will probably be
    * requested again.
    */
-  #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
-    const work = (sharedSignal: AbortSignal): Promise<Made> =>
-      makings.run(async () => this.#pyramids.get(frame) ?? this.#settling(this.#make(frame)), { signal: sharedSignal });
+  #wait(frame: number, signal: AbortSignal | undefined): Promise<TemporaryPyramid> {
+    const work = (sharedSignal: AbortSignal): Promise<TemporaryPyramid> =>
+      makingQueue.run(async () => this.#pyramids.get(frame) ?? this.#track(this.#make(frame)), { signal: sharedSignal });
     return this.#waiting.join(String(frame), work, signal);
   }
 
-  #settling<R>(work: Promise<R>): Promise<R> {
+  #track<R>(work: Promise<R>): Promise<R> {
     const settled: Promise<unknown> = work.then(
       () => this.#underWay.delete(settled),
       () => this.#underWay.delete(settled),
@@ -152,7 +152,7 @@ export class StripPyramids {
     return work;
   }
 
-  async #make(frame: number): Promise<Made> {
+  async #make(frame: number): Promise<TemporaryPyramid> {
     this.#closing.signal.throwIfAborted();
     const path = temporaryPath(this.#file.directory, '.tiff');
     try {
@@ -161,7 +161,7 @@ export class StripPyramids {
       const { bytes, corrupt } = await this.#write(path, layout);
       const source = await this.#file.open(path);
       const remove = await unlinkOpenFile(path);
-      const pyramid = new Made(source, bytes, layout, corrupt, async () => {
+      const pyramid = new TemporaryPyramid(source, bytes, layout, corrupt, async () => {
         await source.close();
         await remove();
       });

@@ -7,7 +7,7 @@ import { halve } from '../../pyramid/halve.js';
 import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from '../../pyramid/levels.js';
 
 /** A level with its current row of tiles, which is being filled. */
-interface Band extends Level {
+interface FillingLevel extends Level {
   pixels: Raster;
   /** Number of rows of pixels in the current row of tiles. */
   filled: number;
@@ -21,7 +21,7 @@ interface Band extends Level {
  */
 export class RowPyramidWriter {
   readonly #tileSide: number;
-  readonly #bands: Band[] = [];
+  readonly #levels: FillingLevel[] = [];
   readonly #queue: TileQueue;
   readonly #nodata: number | null;
 
@@ -38,10 +38,10 @@ export class RowPyramidWriter {
     this.#nodata = shape.nodata;
     this.#queue = new TileQueue(container, options.encode);
     let size: Size = shape;
-    for (let level = 0; level < shape.levels; level += 1, size = halfSize(size)) {
+    for (let count = 0; count < shape.levels; count += 1, size = halfSize(size)) {
       const height = Math.min(size.height, options.tileSide);
       const pixels = createRaster({ width: size.width, height, bands: shape.bands, dtype: shape.dtype });
-      this.#bands.push({ ...levelOf(size, options.tileSide), pixels, filled: 0, done: 0 });
+      this.#levels.push({ ...levelOf(size, options.tileSide), pixels, filled: 0, done: 0 });
     }
   }
 
@@ -54,7 +54,7 @@ export class RowPyramidWriter {
   async finish(): Promise<DirectoryPlan[]> {
     await this.settle();
     this.#queue.check();
-    return levelDirectories(this.#bands, this.#tileSide);
+    return levelDirectories(this.#levels, this.#tileSide);
   }
 
   /** Waits until no tile is being written. Must be called before the file is closed, also after an error. */
@@ -63,40 +63,40 @@ export class RowPyramidWriter {
   }
 
   async #add(index: number, rows: Raster): Promise<void> {
-    const band = this.#bands[index];
-    if (band === undefined) return;
-    for (let copiedRows = 0; copiedRows < rows.height && band.done < band.height;) {
-      const height = Math.min(rows.height - copiedRows, band.pixels.height - band.filled, band.height - band.done - band.filled);
-      blit(band.pixels, rows, { left: 0, top: band.filled }, { left: 0, top: copiedRows, width: rows.width, height });
+    const level = this.#levels[index];
+    if (level === undefined) return;
+    for (let copiedRows = 0; copiedRows < rows.height && level.done < level.height;) {
+      const height = Math.min(rows.height - copiedRows, level.pixels.height - level.filled, level.height - level.done - level.filled);
+      blit(level.pixels, rows, { left: 0, top: level.filled }, { left: 0, top: copiedRows, width: rows.width, height });
       copiedRows += height;
-      band.filled += height;
-      const isLast = band.done + band.filled === band.height;
-      if (band.filled === this.#tileSide || isLast) await this.#write(index, band);
+      level.filled += height;
+      const isLast = level.done + level.filled === level.height;
+      if (level.filled === this.#tileSide || isLast) await this.#write(index, level);
     }
   }
 
   /** Writes the current row of tiles, and passes its half-size copy to the next level. */
-  async #write(index: number, band: Band): Promise<void> {
+  async #write(index: number, level: FillingLevel): Promise<void> {
     const side = this.#tileSide;
-    const next = this.#bands[index + 1];
-    const { pixels, filled } = band;
+    const next = this.#levels[index + 1];
+    const { pixels, filled } = level;
     const half = next && createRaster({ ...pixels, width: next.width, height: Math.max(1, Math.floor(filled / 2)) });
-    for (let column = 0; column < band.columns; column += 1) {
+    for (let column = 0; column < level.columns; column += 1) {
       this.#queue.check();
       const left = column * side;
       const tile = createRaster({ ...pixels, width: side, height: side });
       blit(tile, pixels, { left: 0, top: 0 }, { left, top: 0, width: side, height: filled });
-      await this.#queue.add(band, (band.done / side) * band.columns + column, tile);
+      await this.#queue.add(level, (level.done / side) * level.columns + column, tile);
       if (half) {
-        const part = createRaster({ ...pixels, width: Math.min(side, band.width - left), height: filled });
+        const part = createRaster({ ...pixels, width: Math.min(side, level.width - left), height: filled });
         blit(part, tile, { left: 0, top: 0 });
         blit(half, await halve(part, { nodata: this.#nodata }), { left: left / 2, top: 0 });
       }
       // Lets other work use the event loop.
       await nextSlice();
     }
-    band.done += filled;
-    band.filled = 0;
+    level.done += filled;
+    level.filled = 0;
     if (half) await this.#add(index + 1, half);
   }
 }

@@ -9,10 +9,10 @@ export const stripTileSide = 256;
 /** Largest decoded size of a compressed strip of a large image in bytes. A strip can only be decoded as a whole. */
 const maxStripBytes = 2 ** 27;
 /** Largest size of a row of tiles in bytes. Two rows are in memory at a time. */
-const maxBandBytes = 2 ** 27;
-/** Strips of at most this many decoded bytes are decoded again for each tile. */
-const quickBytes = 2 ** 22;
-/** Number of rows that are read together, and approximate number of bytes, if strips are lower. */
+const maxTileRowBytes = 2 ** 27;
+/** Maximum number of decoded bytes of the strips of a tile that are decoded again for each tile. */
+const maxBytesPerTile = 2 ** 22;
+/** Low strips are read together: this number of rows, or fewer if they would have more than this number of bytes. */
 const runRows = 256;
 const runBytes = 2 ** 22;
 
@@ -22,8 +22,8 @@ function rowBytes(layout: ImageLayout): number {
 }
 
 /** Whether tiles can be read directly from the stored image. */
-export function isQuick(layout: ImageLayout): boolean {
-  return layout.tiled || rowBytes(layout) * (hasPlainRows(layout) ? stripTileSide : layout.chunkHeight) <= quickBytes;
+export function canReadTiles(layout: ImageLayout): boolean {
+  return layout.tiled || rowBytes(layout) * (hasPlainRows(layout) ? stripTileSide : layout.chunkHeight) <= maxBytesPerTile;
 }
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
@@ -47,10 +47,10 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
       `This TIFF has compressed strips of ${chunkHeight} rows, which take ${strip} bytes each; at most ${maxStripBytes} are supported.`,
     );
   }
-  const band = rowBytes(layout) * stripTileSide;
-  if (band > maxBandBytes) {
+  const tileRow = rowBytes(layout) * stripTileSide;
+  if (tileRow > maxTileRowBytes) {
     throw new TileSourceError(
-      `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxBandBytes / stripTileSide} are converted to tiles.`,
+      `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxTileRowBytes / stripTileSide} are converted to tiles.`,
     );
   }
 }

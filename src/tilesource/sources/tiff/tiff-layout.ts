@@ -3,7 +3,7 @@ import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
-import { readYCbCr, yCbCrOf601, type YCbCr } from './decoding/stored-ycbcr.js';
+import { readYCbCr, defaultYCbCr, type YCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics, tags } from './file/tags.js';
 
 /** Largest size of decoded samples of a tile, or of an untiled image, in bytes. It bounds the memory for a single request. */
@@ -211,9 +211,9 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (jpegXrCompressions.has(shape.compression)) {
-    const together = shape.planes === 1 ? samples : 1;
+    const samplesPerPlane = shape.planes === 1 ? samples : 1;
     const isKnown = (sampleFormat === 1 && (bits === 8 || bits === 16)) || (sampleFormat === 3 && bits === 32);
-    if (!isKnown || (together !== 1 && together !== 3))
+    if (!isKnown || (samplesPerPlane !== 1 && samplesPerPlane !== 3))
       refuse(`JPEG XR requires one or three samples of 8 or 16 bits or 32-bit floats, not ${samples} of ${bits} bits`);
     if (photometric > photometrics.rgb) refuse(`JPEG XR with photometric interpretation ${photometric} is not supported`);
   }
@@ -285,7 +285,7 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
     jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
     lercPacking: compression === compressions.lerc ? await readLercPacking(directory) : 'none',
     ...(await readSubsampling(directory)),
-    yCbCr: isYCbCr ? await readYCbCr(directory) : yCbCrOf601,
+    yCbCr: isYCbCr ? await readYCbCr(directory) : defaultYCbCr,
     t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
     inkSet: await directory.number(tags.inkSet, 1),
     icc: await directory.bytes(tags.iccProfile),
@@ -379,12 +379,12 @@ function checkCounts(layout: ImageLayout): void {
   if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
   const { chunkTags } = directory;
   const offsets = directory.count(chunkTags.offsets);
-  const counts = directory.count(chunkTags.lengths);
+  const lengths = directory.count(chunkTags.lengths);
   // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
-  if (offsets < needed) refuse(`its size requires ${needed} ${what}, but it has offsets of ${offsets}`);
+  if (offsets < needed) refuse(`its size requires ${needed} ${what}, but it has only ${offsets} offsets`);
   // If all lengths are missing, they are computed.
-  const countsMayLack = counts === 0 && !tiled;
-  if (counts < needed && !countsMayLack) refuse(`its size requires ${needed} ${what}, but it has lengths of ${counts}`);
+  const lengthsMayBeMissing = lengths === 0 && !tiled;
+  if (lengths < needed && !lengthsMayBeMissing) refuse(`its size requires ${needed} ${what}, but it has only ${lengths} lengths`);
 }
 
 /** Data that decoders need besides the layout. */

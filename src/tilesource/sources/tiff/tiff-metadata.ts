@@ -68,7 +68,7 @@ export function describeTiff(
   };
 }
 
-/** Further facts from the tags of the file. @param levelCount number of levels that are stored. */
+/** More metadata from the tags of the file. @param levelCount number of levels that are stored. */
 export async function internalMetadata(
   { main, description, described, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,
@@ -96,7 +96,7 @@ export async function internalMetadata(
   };
 }
 
-/** Sizes of associated images, by the names of existing readers. */
+/** Sizes of associated images, by the names that OpenSlide uses. */
 function sizesAsProperties(associated: TiffStructure['associated']): Record<string, string> {
   return Object.fromEntries(
     [...associated].flatMap(([name, { width, height }]): [string, string][] => [

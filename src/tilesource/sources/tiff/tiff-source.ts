@@ -47,6 +47,7 @@ const tableBytes = 64 * 1024 * 1024;
 const keptLayouts = 1024;
 /** Measured memory of a directory in bytes. */
 const bytesPerDirectory = 600;
+
 /** The parts of an opened file. */
 interface TiffParts {
   reader: ByteReader;
@@ -113,15 +114,16 @@ class TiffTileSource implements TileSource {
     });
   }
 
-  /** The temporary pyramids, if tiles are read from them and not from the file. */
-  #madeFor({ level, frame }: TileAddress): StripPyramids | null {
+  /** The temporary pyramids if the tile is read from them; `null` if it is read from the file. */
+  #pyramidsFor({ level, frame }: TileAddress): StripPyramids | null {
     const { reductions, frames } = this.#structure;
     if (frames[frame]?.directory === null) return null;
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
   /**
-   * Checks what the tags do not tell, and decodes a small part of a file whose tiles are made only later.
+   * Checks more than the tags. If tiles are made only when they are requested, the first row is decoded as a test, and the last one if
+   * that fails.
    *
    * @throws TileSourceError if the file has no whole picture, or its first and last strips are corrupt.
    */
@@ -199,8 +201,8 @@ class TiffTileSource implements TileSource {
 
   async readTile(address: TileAddress, options: TileOptions = {}): Promise<Raster> {
     const region = this.#region(address);
-    const madeLevel = this.#madeFor(address);
-    if (madeLevel !== null) return madeLevel.readTile(address, options);
+    const pyramids = this.#pyramidsFor(address);
+    if (pyramids !== null) return pyramids.readTile(address, options);
     const layout = await this.#layout(address.level, address.frame);
     const { bandCount: bands, dtype } = this.metadata;
     if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
@@ -254,7 +256,7 @@ class TiffTileSource implements TileSource {
     const { tileWidth, tileHeight } = this.metadata;
     const { left, top, width, height } = this.#region(address);
     const isPartial = width !== tileWidth || height !== tileHeight;
-    if ((isPartial && options.partial !== true) || this.#madeFor(address) !== null) return null;
+    if ((isPartial && options.partial !== true) || this.#pyramidsFor(address) !== null) return null;
     const layout = await this.#layout(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
@@ -271,7 +273,7 @@ class TiffTileSource implements TileSource {
     { level, frame }: { level: number; frame: number },
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<StoredLevel | null> {
-    if (this.#madeFor({ level, frame, x: 0, y: 0 }) !== null) return null;
+    if (this.#pyramidsFor({ level, frame, x: 0, y: 0 }) !== null) return null;
     const layout = await this.#layout(level, frame);
     const { columns, rows } = tileGrid(this.metadata, level);
     const { tileWidth, tileHeight } = this.metadata;

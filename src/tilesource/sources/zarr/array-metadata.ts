@@ -56,7 +56,7 @@ const byteCodecs: ReadonlySet<string> = new Set(['blosc', 'gzip', 'zlib', 'zstd'
 function byteCodec(name: string | null): ByteCodec {
   const plain = name?.replace(/^numcodecs\./, '') ?? '';
   if (!byteCodecs.has(plain))
-    throw new TileSourceError(`The Zarr array is packed by the codec ${plain}, which is not supported.`);
+    throw new TileSourceError(`The Zarr array is compressed by the codec ${plain}, which is not supported.`);
   return { name: plain as ByteCodec['name'] };
 }
 
@@ -135,19 +135,19 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   if (textOf(grid, 'name') !== 'regular') throw new TileSourceError('The Zarr array has chunks of different sizes.');
   const outer = sizes(list(member(grid, 'configuration'), 'chunk_shape'), 'shape of chunks');
   const encoding = member(json, 'chunk_key_encoding');
-  const isPlain = textOf(encoding, 'name') === 'v2';
-  const separator = textOf(member(encoding, 'configuration'), 'separator') ?? (isPlain ? '.' : '/');
+  const isVersion2Key = textOf(encoding, 'name') === 'v2';
+  const separator = textOf(member(encoding, 'configuration'), 'separator') ?? (isVersion2Key ? '.' : '/');
   const codecs = list(json, 'codecs');
   const common = {
     shape,
     type,
     fill: fillOf(json.fill_value),
-    fileOf: (position: readonly number[]) => (isPlain ? position.join(separator) : ['c', ...position].join(separator)),
+    fileOf: (position: readonly number[]) => (isVersion2Key ? position.join(separator) : ['c', ...position].join(separator)),
   };
   const sharding = codecs.find((codec) => textOf(codec, 'name') === 'sharding_indexed');
   if (sharding === undefined) return checked({ ...common, ...readPacking(codecs, shape.length), chunk: outer, shard: null });
   if (codecs.length > 1)
-    throw new TileSourceError('The Zarr array has shards that are packed themselves, which is not supported.');
+    throw new TileSourceError('The Zarr array has shards that are compressed as a whole, which is not supported.');
   const configuration = member(sharding, 'configuration');
   const chunk = sizes(list(configuration, 'chunk_shape'), 'shape of chunks');
   if (chunk.length !== outer.length || chunk.some((size, axis) => outer[axis]! % size !== 0)) {
@@ -155,7 +155,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
   }
   const index = list(configuration, 'index_codecs').map((codec) => textOf(codec, 'name'));
   if (index.some((name) => name !== 'bytes' && name !== 'crc32c')) {
-    throw new TileSourceError('The Zarr array has an index of shards that is packed, which is not supported.');
+    throw new TileSourceError('The Zarr array has compressed shard indexes, which is not supported.');
   }
   const shard = {
     shape: outer,
@@ -167,7 +167,7 @@ export function readArrayV3(json: JsonObject): ArrayMetadata {
 
 function checked(array: ArrayMetadata): ArrayMetadata {
   const { shape, chunk, shard, type } = array;
-  if (chunk.length !== shape.length) throw new TileSourceError('The Zarr array has chunks with other axes than its own.');
+  if (chunk.length !== shape.length) throw new TileSourceError('The Zarr array and its chunks have different numbers of axes.');
   const bytes = chunk.reduce((product, size) => product * size, zarrTypeBytes[type]);
   if (bytes > maxChunkBytes) {
     throw new TileSourceError(`The Zarr array has chunks of ${bytes} bytes; at most ${maxChunkBytes} are supported.`);

@@ -50,7 +50,7 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
     }
   }
   if (cells.length === 1 && isWholeChunk(chunk, part)) {
-    const samples = await array.ownChunk(cells[0]!, signal);
+    const samples = await array.uncachedChunk(cells[0]!, signal);
     if (samples !== null) return { ...samples, width: box.width, height: box.height };
   }
   const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
@@ -65,9 +65,9 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
 /** Whether the chunk has exactly the samples of the part, in the same order. */
 function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, bandAxis }: PlanePart): boolean {
   const isAligned = box.left % chunk[xAxis]! === 0 && box.top % chunk[yAxis]! === 0;
-  const isAlone = position.every((_, axis) => axis === xAxis || axis === yAxis || chunk[axis] === 1);
-  const isFilled = box.width === chunk[xAxis] && box.height === chunk[yAxis];
-  return isAligned && isAlone && isFilled && bandAxis === null && yAxis < xAxis;
+  const hasOnePlane = position.every((_, axis) => axis === xAxis || axis === yAxis || chunk[axis] === 1);
+  const isSameSize = box.width === chunk[xAxis] && box.height === chunk[yAxis];
+  return isAligned && hasOnePlane && isSameSize && bandAxis === null && yAxis < xAxis;
 }
 
 /** Copies the samples of a chunk that belong to the part. */

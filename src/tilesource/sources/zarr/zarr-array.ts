@@ -35,7 +35,7 @@ export class ZarrArray {
   }
 
   /** Like {@link ZarrArray.chunk}, for a chunk that is exactly one tile. It is not cached, and the caller can change it. */
-  async ownChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
+  async uncachedChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const found = await this.#decode(position, signal);
     return found.width === 0 ? null : found;
   }
@@ -88,7 +88,7 @@ export class ZarrArray {
     if (offset === noChunk) return null;
     const file = await this.tree.file(path);
     if (file === null || offset + length > BigInt(file.size)) {
-      throw new TileSourceError(`Truncated or corrupt Zarr: a chunk of ${path} leaves it.`);
+      throw new TileSourceError(`Truncated or corrupt Zarr: a chunk of ${path} extends past its end.`);
     }
     return file.read(Number(offset), Number(length), { signal, into });
   }

@@ -42,16 +42,16 @@ async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signa
   const json = await readJson(tree, `${path}zarr.json`, signal);
   if (json !== null) return new ZarrArray(tree, path, readArrayV3(json), blocks);
   const older = await readJson(tree, `${path}.zarray`, signal);
-  if (older === null) throw await noArray(tree, path);
+  if (older === null) throw await missingArray(tree, path);
   return new ZarrArray(tree, path, readArrayV2(older), blocks);
 }
 
-async function noArray(tree: FileTree, path: string): Promise<TileSourceError> {
+async function missingArray(tree: FileTree, path: string): Promise<TileSourceError> {
   const group = path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
-  const isNew = (await tree.file(`${group}zarr.json`)) !== null;
+  const isVersion3 = (await tree.file(`${group}zarr.json`)) !== null;
   const message = `The OME-Zarr has no array ${path}.`;
   return tree.mayGrow === true
-    ? new MissingPartsError(message, [`${path}${isNew ? 'zarr.json' : '.zarray'}`])
+    ? new MissingPartsError(message, [`${path}${isVersion3 ? 'zarr.json' : '.zarray'}`])
     : new TileSourceError(message);
 }
 

@@ -80,12 +80,13 @@ function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
 
 function describe(image: ZarrImage, planes: Planes): ImageMetadata {
   const { shape, chunk, type } = image.arrays[0]!.metadata;
-  const handy = (size: number): number => (size >= defaultTile / 4 && size <= defaultTile * 2 ? size : defaultTile);
+  // Chunks of a usual size become tiles; others are split or combined into tiles of the default size.
+  const tileSideOf = (size: number): number => (size >= defaultTile / 4 && size <= defaultTile * 2 ? size : defaultTile);
   const extent = {
     sizeX: shape[planes.xAxis]!,
     sizeY: shape[planes.yAxis]!,
-    tileWidth: handy(chunk[planes.xAxis]!),
-    tileHeight: handy(chunk[planes.yAxis]!),
+    tileWidth: tileSideOf(chunk[planes.xAxis]!),
+    tileHeight: tileSideOf(chunk[planes.yAxis]!),
   };
   const frames = framesOf(planes, image);
   const [mmZ, secondsT] = [millimetersAlong(image.ome, 'z'), secondsAlong(image.ome, 't')];
@@ -215,11 +216,11 @@ function isGroup({ name }: SourceInput): boolean {
 async function folderOf(input: SourceInput): Promise<FileTree> {
   const tree = await input.folder?.().tree('');
   if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
-  return withOwn(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
+  return withInputFile(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
 }
 
-/** The files of a folder. The file that represents it is the given one, which need not be found again. */
-function withOwn(tree: FileTree, name: string, input: SourceInput): FileTree {
+/** The files of a folder. The file that was opened to represent it is read from the input instead of being looked up again. */
+function withInputFile(tree: FileTree, name: string, input: SourceInput): FileTree {
   return {
     mayGrow: true,
     get retainedBytes() {

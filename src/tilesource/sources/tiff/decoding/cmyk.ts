@@ -27,9 +27,9 @@ const nodeSamples = Uint8Array.from({ length: nodes }, (_, node) => Math.round((
 
 /** For each sample of an ink, its position among the nodes. */
 interface Places {
-  /** Distance in the grid to the node at or below it. */
+  /** The part of the index in the grid that comes from this ink, for the node at or below the sample. */
   below: Int32Array;
-  /** The weight of the next node, and in the lower 16 bits its distance in the grid, so that sorting these numbers sorts the weights. */
+  /** The weight of the next node in the upper 16 bits, and in the lower ones the step to it, so that sorting these numbers sorts the weights. */
   next: Int32Array;
 }
 

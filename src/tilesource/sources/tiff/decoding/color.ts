@@ -27,12 +27,12 @@ function invert(data: Samples, full: number, bands: number, colorBands: number):
 
 /** Divides colors by alpha; colors of transparent pixels become 0. Rounds down as libvips does. */
 function unpremultiply(data: Samples, full: number, bands: number, alpha: number): void {
-  const isReduced = full !== 1;
+  const isInteger = full !== 1;
   for (let i = 0; i < data.length; i += bands) {
     const opacity = data[i + alpha] ?? 0;
     for (let c = 0; c < alpha; c++) {
       const value = opacity === 0 ? 0 : ((data[i + c] ?? 0) * full) / opacity;
-      data[i + c] = isReduced ? Math.min(full, Math.floor(value)) : value;
+      data[i + c] = isInteger ? Math.min(full, Math.floor(value)) : value;
     }
   }
 }

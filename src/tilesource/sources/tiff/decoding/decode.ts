@@ -177,7 +177,7 @@ async function decodeWrapped(
 }
 
 function inksToRgb(inks: Pixels, layout: ImageLayout): Promise<Pixels> {
-  // Several tiles wait for this, so that it is not stopped when one of them is no longer wanted.
+  // Several tiles may wait for the same grid of colors, so the abort of one request must not stop this.
   const convert = (data: Uint8Array, width: number, height: number) =>
     byProfile({ data, width, height, bands: 4, dtype: 'uint8' }, { layout, bits: 8, signal: undefined });
   return cmykToRgb(inks, layout.icc, convert);
@@ -250,7 +250,7 @@ function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: numb
 }
 
 /** Adds the alpha that encoders of WebP leave out of opaque pictures. */
-function withDroppedAlpha(pixels: Pixels, bands: number): Pixels {
+function withOpaqueAlpha(pixels: Pixels, bands: number): Pixels {
   if (bands !== 4 || pixels.channels !== 3) return pixels;
   const data = new Uint8Array((pixels.data.length / 3) * 4);
   for (let from = 0, to = 0; from < pixels.data.length; from += 3, to += 4) {
@@ -272,9 +272,9 @@ async function storedSamples(
   const decoded = await Promise.all(
     planes.map(async (strips) => {
       const bytes = await decompress(layout, strips, { rows, rowBytes }, context);
-      // LERC and JPEG XR define the byte order themselves.
-      const isOwnOrder = layout.compression === compressions.lerc || jpegXrCompressions.has(layout.compression);
-      const littleEndian = context.littleEndian || isOwnOrder;
+      // The decoders of LERC and JPEG XR return little-endian samples, whatever the byte order of the file.
+      const isDecodedLittleEndian = layout.compression === compressions.lerc || jpegXrCompressions.has(layout.compression);
+      const littleEndian = context.littleEndian || isDecodedLittleEndian;
       return interpretSamples({ bytes, width, rows, samples, littleEndian }, layout);
     }),
   );
@@ -321,7 +321,7 @@ export async function decodeChunks(
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     if (layout.decoding === 'webp') {
       const picture = await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal });
-      parts.push(asRaster(withDroppedAlpha(picture, layout.bands), layout, layout.bands, partRows));
+      parts.push(asRaster(withOpaqueAlpha(picture, layout.bands), layout, layout.bands, partRows));
     } else if (layout.decoding === 'interchange') {
       const options = { what: 'the picture of old-style JPEG', gray: layout.bands === 1, signal: context.signal };
       parts.push(asRaster(await decodePicture(strip, options), layout, layout.bands, partRows));

@@ -4,14 +4,14 @@ import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
 import { runProcessing } from '../../../process/processing.js';
 import { vipsReason } from '../../../process/vips-reason.js';
 import type { Raster } from '../../../raster.js';
-import type { Jpeg2000Tile } from './jpeg2000.js';
+import type { EncodedTile } from './jpeg2000.js';
 
 /**
  * Decodes a JPEG XL tile of `layout.chunkWidth` by `rows` pixels.
  *
  * @throws TileSourceError if it is corrupt or has a different shape, or the decoder is not installed.
  */
-export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
+export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows, signal }: EncodedTile): Promise<Raster> {
   const { chunkWidth: width, bands, bits } = layout;
   const task = { format: 'jpegxl' as const, bytes, maxPixels: width * rows, exactly: { width, height: rows } };
   const { data: png } = await threads.call('picture', task, 'a tile (JPEG XL)', signal);

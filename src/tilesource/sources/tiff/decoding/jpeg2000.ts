@@ -69,8 +69,8 @@ function isSubsampledColor(components: CodeStreamSize['components']): boolean {
   return first.dx === 1 && first.dy === 1 && second.dx === 2 && second.dy <= 2 && third.dx === 2 && third.dy === second.dy;
 }
 
-/** A JPEG 2000 tile with its layout. */
-export interface Jpeg2000Tile {
+/** An encoded tile with its layout. */
+export interface EncodedTile {
   bytes: Uint8Array;
   layout: ImageLayout;
   rows: number;
@@ -82,7 +82,7 @@ export interface Jpeg2000Tile {
  *
  * @throws TileSourceError if the code stream is corrupt or has a different shape, or decoding takes longer than 30 s.
  */
-export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
+export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: EncodedTile): Promise<Raster> {
   const size = codeStreamSize(bytes);
   if (size === null) throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile has no code stream header.');
   const { width, height, components } = size;

@@ -11,7 +11,7 @@ export interface YCbCr {
 }
 
 /** The defaults of the tags: those of ITU-R BT.601, in full range. */
-export const yCbCrOf601: YCbCr = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
+export const defaultYCbCr: YCbCr = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
 
 /** Reads the conversion of YCbCr to RGB from a directory. */
 export async function readYCbCr(directory: Directory): Promise<YCbCr> {
@@ -20,9 +20,9 @@ export async function readYCbCr(directory: Directory): Promise<YCbCr> {
   const isUsable = (values: number[] | null, count: number): values is number[] =>
     values?.length === count && values.every((value) => Number.isFinite(value));
   return {
-    coefficients: isUsable(coefficients, 3) && coefficients[1]! > 0 ? coefficients : yCbCrOf601.coefficients,
+    coefficients: isUsable(coefficients, 3) && coefficients[1]! > 0 ? coefficients : defaultYCbCr.coefficients,
     reference:
-      isUsable(reference, 6) && [0, 2, 4].every((at) => reference[at] !== reference[at + 1]) ? reference : yCbCrOf601.reference,
+      isUsable(reference, 6) && [0, 2, 4].every((at) => reference[at] !== reference[at + 1]) ? reference : defaultYCbCr.reference,
   };
 }
 

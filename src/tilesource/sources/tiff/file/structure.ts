@@ -16,7 +16,7 @@ import { parseJsonText } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { codecThreads } from '../../../codecs/threads/codec-threads.js';
 import { isOme, maxPlaneCount, readOme, type OmeDescription } from '../ome.js';
-import { checkStrips, isQuick } from '../strips.js';
+import { canReadTiles, checkStrips } from '../strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { childText } from '../../../xml.js';
@@ -74,6 +74,7 @@ const maxAssociatedSide = 16_384;
  * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few, at the end.
  */
 const maxDescribed = 2048;
+
 async function summarize(directory: Directory): Promise<Summary | null> {
   try {
     const { width, height } = await directory.size();
@@ -192,18 +193,18 @@ function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
 }
 
 /** Levels of large images in strips that are served directly. */
-async function quickReductions(
+async function directReductions(
   file: TiffBytes,
   base: ImageLayout,
   reductions: ReadonlyMap<number, Reduction>,
 ): Promise<Map<number, Reduction>> {
-  const quick = new Map<number, Reduction>();
+  const direct = new Map<number, Reduction>();
   for (const [power, reduction] of reductions) {
     const directories = reduction.kind === 'main' ? reduction.directories : await file.subDirectories(base.directory);
     const directory = directories[reduction.kind === 'main' ? 0 : reduction.index];
-    if (directory !== undefined && isQuick(await readLayout(directory, base))) quick.set(power, reduction);
+    if (directory !== undefined && canReadTiles(await readLayout(directory, base))) direct.set(power, reduction);
   }
-  return quick;
+  return direct;
 }
 
 /**
@@ -268,7 +269,7 @@ async function genericStructure(
     main,
     base: layout,
     frames: directories.map((directory, index) => ({ directory, metadata: metadata[index] ?? { axes: {} } })),
-    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    reductions: largeStrips ? await directReductions(file, layout, reductions) : reductions,
     largeStrips,
     associated,
     described: {
@@ -335,7 +336,7 @@ async function omeStructure(
     main,
     base: layout,
     frames,
-    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    reductions: largeStrips ? await directReductions(file, layout, reductions) : reductions,
     largeStrips,
     associated,
     described: {
@@ -369,8 +370,8 @@ export async function readStructure(
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
   if (!isOme(description)) return genericStructure(file, main, description.slice(0, longestText), options);
   try {
-    const isQuick = description.length <= quickText && maxPlaneCount(description) <= quickPlanes;
-    const ome = isQuick ? readOme(description) : await readLongOme(description, options.signal);
+    const isShort = description.length <= shortText && maxPlaneCount(description) <= fewPlanes;
+    const ome = isShort ? readOme(description) : await readLongOme(description, options.signal);
     return await omeStructure(file, main, ome, description, options);
   } catch (error) {
     if (!(error instanceof TileSourceError)) throw error;
@@ -380,8 +381,8 @@ export async function readStructure(
 }
 
 /** OME-XML up to this number of characters, and of planes, is parsed on the main thread. */
-const quickText = 32 * 1024;
-const quickPlanes = 4096;
+const shortText = 32 * 1024;
+const fewPlanes = 4096;
 /** Maximum length of other descriptions; those of slides have a few kilobytes. */
 const longestText = 256 * 1024;
 
@@ -389,7 +390,7 @@ const longestText = 256 * 1024;
 async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
   const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
   if ('refused' in read) throw new TileSourceError(read.refused);
-  // The thread has made this from a description.
+  // The JSON was written by our own thread, so its size is already limited.
   const parsed = await parseJsonText(read.json, { signal, maxContainers: Infinity });
   const described = parsed as OmeDescription & { associated: Iterable<[string, number]> };
   return { ...described, associated: new Map(described.associated) };

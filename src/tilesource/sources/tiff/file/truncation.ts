@@ -28,8 +28,8 @@ export async function findTruncation(file: TiffBytes, main: readonly Directory[]
     let truncated: string | null = null;
     try {
       truncated = await truncationOf(file, directory, `directory ${index}`, budget);
-      const below = truncated === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
-      for (const [at, sub] of below.entries()) {
+      const subDirectories = truncated === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
+      for (const [at, sub] of subDirectories.entries()) {
         truncated ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, budget);
       }
     } catch (error) {
@@ -47,39 +47,39 @@ async function truncationOf(
   file: TiffBytes,
   directory: Directory,
   name: string,
-  left: { chunks: number; until: number },
+  budget: { chunks: number; until: number },
 ): Promise<string | null> {
   const compression = await directory.number(tags.compression, compressions.none);
   // The position of old-style JPEG often differs from the positions of its strips.
-  if (compression === compressions.oldJpeg || left.chunks <= 0 || performance.now() > left.until) return null;
+  if (compression === compressions.oldJpeg || budget.chunks <= 0 || performance.now() > budget.until) return null;
   const tiled = directory.isTiled;
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
-  const needed = tiled || compression !== compressions.none ? null : await plainStrips(directory);
+  const neededBytes = tiled || compression !== compressions.none ? null : await plainStripBytes(directory);
   let truncated: string | null = null;
-  const start = Math.max(0, count - left.chunks);
+  const start = Math.max(0, count - budget.chunks);
   for (let first = start; first < count && truncated === null; first += readTogether) {
-    const many = Math.min(readTogether, count - first);
-    const offsets = await directory.part(offsetTag, first, many);
-    const lengths = await directory.part(lengthTag, first, many);
-    await inRuns(many, comparedTogether, (from, to) => {
+    const length = Math.min(readTogether, count - first);
+    const offsets = await directory.part(offsetTag, first, length);
+    const lengths = await directory.part(lengthTag, first, length);
+    await inRuns(length, comparedTogether, (from, to) => {
       for (let at = from; at < to && truncated === null; at += 1) {
         const offset = offsets[at]!;
         // Some programs leave out lengths, or those of the last strips.
         const stored = lengths[at] ?? 1;
-        const end = offset + (needed === null ? stored : Math.min(stored, needed(first + at)));
+        const end = offset + (neededBytes === null ? stored : Math.min(stored, neededBytes(first + at)));
         if (offset === 0 || stored === 0 || end <= file.size) continue;
         const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${name}`;
         truncated = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });
   }
-  left.chunks -= count - start;
+  budget.chunks -= count - start;
   return truncated;
 }
 
 /** Number of bytes that uncompressed strips need; they often claim more, especially the last one. */
-async function plainStrips(directory: Directory): Promise<(strip: number) => number> {
+async function plainStripBytes(directory: Directory): Promise<(strip: number) => number> {
   const { width, height } = await directory.size();
   const samples = await directory.number(tags.samplesPerPixel, 1);
   const bits = await directory.number(tags.bitsPerSample, 1);
