@@ -3,7 +3,7 @@ import type { TileSourceRegistry } from '../tilesource/registry/registry.js';
 import { asStored } from '../tilesource/render/appearance.js';
 import { Renderer } from '../tilesource/render/renderer.js';
 
-/** Opens a file as an image for the duration of its use. It implements `borrow` of a file in a folder where images are not kept open. */
+/** Opens a file as an image for the duration of its use. Implements `borrow` for folders whose images are not kept open. */
 export async function borrowImage<T>(
   registry: TileSourceRegistry,
   input: SourceInput,

@@ -20,6 +20,7 @@ export async function checkConfig(path: string): Promise<string[]> {
     }
     const problems = validateConfig(text).map(({ line, message }) => `${path}:${line + 1}: ${message}`);
     if (problems.length > 0) return problems;
+    // The source of a problem ends with the zero-based line.
     readSettings({
       config: text,
       env: {},

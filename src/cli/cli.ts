@@ -27,7 +27,7 @@ const complain = (text: string): void => void process.stderr.write(`${name}: ${t
 type OptionValue = string | number | boolean | undefined;
 
 /** Checks that an option has one of these values. @throws CommandError */
-function word<const Words extends readonly string[]>(
+function choiceOption<const Words extends readonly string[]>(
   value: OptionValue,
   words: Words,
   option: string,
@@ -58,11 +58,11 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
     const bytes = await convertTo(from, to, {
       request: {
         tileSize: integerOption(options.tileSize, 'tile-size'),
-        compression: word(options.compression, writtenCompressions, 'compression'),
+        compression: choiceOption(options.compression, writtenCompressions, 'compression'),
         quality: integerOption(options.quality, 'quality'),
         level: integerOption(options.level, 'level'),
-        predictor: word(options.predictor, conversionPredictors, 'predictor'),
-        reduction: word(options.reduction, reductions, 'reduction'),
+        predictor: choiceOption(options.predictor, conversionPredictors, 'predictor'),
+        reduction: choiceOption(options.reduction, reductions, 'reduction'),
         onlyFrame: integerOption(options.onlyFrame, 'only-frame'),
         concurrent: integerOption(options.concurrent, 'concurrent'),
       },
@@ -114,8 +114,8 @@ function commands(result: { code: Promise<number> | null }): CAC {
     .command('convert <in> <out>', 'Convert an image to a TIFF with a pyramid of tiles')
     .option('--tile-size <pixels>', 'Side of a tile, a multiple of 16 (default: 256)')
     .option('--compression <name>', `${writtenCompressions.join(', ')} (default: depends on the image)`)
-    .option('--quality <number>', 'Of JPEG and WebP, 0 to 100 (default: 90)')
-    .option('--level <number>', 'Of deflate (1 to 9) and zstd (1 to 22)')
+    .option('--quality <number>', 'Quality of JPEG and WebP, 0 to 100 (default: 90)')
+    .option('--level <number>', 'Compression level of deflate (1 to 9) or zstd (1 to 22)')
     .option('--predictor <name>', 'none or horizontal (default: horizontal)')
     .option('--reduction <name>', `${reductions.join(' or ')} (default: nearest if nothing is lossy)`)
     .option('--only-frame <number>', 'The only frame to convert, from 0 (default: all)')

@@ -33,14 +33,14 @@ export async function convertTo(
   const output = resolve(to);
   const folder = await stat(dirname(output)).catch(() => null);
   if (!folder?.isDirectory()) throw new CommandError(`There is no folder ${dirname(output)}`);
-  const there = await stat(output).catch(() => null);
-  const isSame = there !== null && there.ino === (await stat(input)).ino && there.dev === (await stat(input)).dev;
+  const existing = await stat(output).catch(() => null);
+  const isSame = existing !== null && existing.ino === (await stat(input)).ino && existing.dev === (await stat(input)).dev;
   if (isSame) throw new CommandError(`${to} is the file to convert.`);
-  if (there !== null && (!overwrite || !there.isFile()))
-    throw new CommandError(`${to} already exists${there.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
+  if (existing !== null && (!overwrite || !existing.isFile()))
+    throw new CommandError(`${to} already exists${existing.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
   // The temporary folder is in the same folder as the result, so that the file can be renamed to it atomically.
   const directory = await temporaryDirectory(dirname(output));
-  const { opened, refusal } = await openedHere(input);
+  const { opened, refusal } = await openForConversion(input);
   try {
     const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
@@ -65,7 +65,7 @@ export async function convertTo(
 /**
  * Opens the image if its source is not available in the child process that converts. `refusal` is the error if no source reads the file.
  */
-async function openedHere(
+async function openForConversion(
   path: string,
 ): Promise<{ opened: { sourceName: string; source: TileSource } | null; refusal: TileSourceError | null }> {
   try {

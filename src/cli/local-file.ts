@@ -18,14 +18,14 @@ const maxDepth = 4;
  * @throws TileSourceError that says why no source reads the file
  */
 export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource; opensInConversion: boolean }> {
-  registryHere ??= findRegistry();
-  const registry = await registryHere;
+  sharedRegistry ??= findRegistry();
+  const registry = await sharedRegistry;
   const opened = await registry.open(localInput(path, registry));
   return { ...opened, opensInConversion: registry.get(opened.name)?.opensInConversion === true };
 }
 
 /** Looking for installed sources takes far longer than opening a file, so it is done once. */
-let registryHere: Promise<TileSourceRegistry> | null = null;
+let sharedRegistry: Promise<TileSourceRegistry> | null = null;
 
 async function findRegistry(): Promise<TileSourceRegistry> {
   const logger = { warn: printWarning };
@@ -61,22 +61,22 @@ function localInput(path: string, registry: TileSourceRegistry, chain: readonly 
 }
 
 function localFolder(folder: string, registry: TileSourceRegistry, chain: readonly string[]): SourceFolder {
-  const below = (path: string): string | null => {
+  const pathInside = (path: string): string | null => {
     const absolute = resolve(folder, path);
     return absolute === folder || absolute.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolute : null;
   };
   return {
     async file(path) {
-      const absolute = below(path);
+      const absolute = pathInside(path);
       return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, chain);
     },
     async files(path) {
-      const absolute = below(path);
+      const absolute = pathInside(path);
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       return (await filesIn(absolute)).map((name) => relative(folder, join(absolute, name)).replaceAll(sep, '/'));
     },
     async tree(path) {
-      const absolute = below(path);
+      const absolute = pathInside(path);
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       const opened: ByteReader[] = [];
       return {

@@ -54,10 +54,10 @@ function interpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
 
 function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
   if (after.problem !== null) return false;
-  const remaining = before.entries.filter((entry) => entry.kind !== 'comment');
+  const left = before.entries.filter((entry) => entry.kind !== 'comment');
   const right = after.entries.filter((entry) => entry.kind !== 'comment');
-  if (remaining.length !== right.length || before.entries.length !== after.entries.length) return false;
-  return remaining.every((entry, index) => {
+  if (left.length !== right.length || before.entries.length !== after.entries.length) return false;
+  return left.every((entry, index) => {
     const other = right[index];
     if (other === undefined || entry.kind !== other.kind || entry.name !== other.name) return false;
     return entry.kind === 'section' || other.kind === 'section' || isSameValue(entry, before, other, after);
@@ -79,7 +79,7 @@ function isEqual(left: PythonValue, right: PythonValue): boolean {
   return left.type === right.type && reprValue(left) === reprValue(right);
 }
 
-/** The formatted text. Options in `kept` keep the source text of their values. */
+/** The formatted text. Options in `untouched` keep the source text of their values. */
 function render(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): string {
   const output: string[] = [];
   // A comment inside the lines of a value is moved before the option. Other comments stay after the entry that they follow.

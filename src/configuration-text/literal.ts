@@ -147,7 +147,6 @@ function firstStatement(tree: Tree) {
 
 /** Start of the statement with the error. The text before it is valid by itself. */
 function brokenStatementStart(tree: Tree, code: string, errorAt: number): number {
-  let start = errorAt;
   const cursor = tree.cursor();
   for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
     if (cursor.type.isError || cursor.name === 'Comment') continue;
@@ -155,9 +154,8 @@ function brokenStatementStart(tree: Tree, code: string, errorAt: number): number
     // break, others do not.
     const end = code.charAt(cursor.to - 1) === '\n' ? cursor.to - 1 : cursor.to;
     if (hasError(cursor) || !code.slice(end, errorAt).replaceAll('\\\n', '').includes('\n')) return cursor.from;
-    start = errorAt;
   }
-  return start;
+  return errorAt;
 }
 
 function hasError(cursor: TreeCursor): boolean {

@@ -84,7 +84,7 @@ class ConfigReader {
   readLine(line: string, index: number): ConfigProblem | null {
     const text = strip(line);
     if (text.startsWith('#') || text.startsWith(';')) {
-      this.entries.push({ kind: 'comment', text: line, within: this.#open() });
+      this.entries.push({ kind: 'comment', text: line, within: this.#openOption() });
       return null;
     }
     if (text === '') {
@@ -103,7 +103,7 @@ class ConfigReader {
     return this.#startOption(this.#section, text, index);
   }
 
-  #open(): ConfigComment['within'] {
+  #openOption(): ConfigComment['within'] {
     return this.#option === null ? null : { option: this.#option, lineCount: this.#option.lines.length };
   }
 

@@ -91,7 +91,7 @@ function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { colum
   let separator = '';
   node.items.forEach((item, index) => {
     const isLast = index === node.items.length - 1;
-    const behind = isLast ? lastReserved : 1;
+    const reservedAfter = isLast ? lastReserved : 1;
     const fullCapacity = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
     if (isLast) capacity -= lastReserved;
     // An entry takes its own columns plus two for the comma and the space after it.
@@ -107,7 +107,7 @@ function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { colum
       output.push(item.text);
     } else {
       separator = newLine;
-      write(item, { column: inner, reserved: behind, isTop: false }, output);
+      write(item, { column: inner, reserved: reservedAfter, isTop: false }, output);
     }
   });
   output.push(close);

@@ -16,7 +16,7 @@ import {
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidError } from '../errors.js';
-import { asLargeImageError, isPassing, statusOf } from './errors.js';
+import { asLargeImageError, isTransient, statusOf } from './errors.js';
 
 /**
  * Minimum size of a part of a multipart upload, and maximum size of a file that is sent as a whole, in bytes. A part is in memory
@@ -35,7 +35,7 @@ const sendingMs = 10 * 60_000;
 const maxResumptions = 3;
 const firstPauseMs = 100;
 /** Name of the metadata that contains the owner of an object. */
-const ownerName = 'stored-by';
+const ownerKey = 'stored-by';
 /** Storage classes whose objects must be restored before they can be read. */
 const archives: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
 
@@ -80,7 +80,7 @@ export class Bucket {
       size: object.ContentLength ?? 0,
       etag: object.ETag ?? '',
       ...(object.LastModified && { modified: object.LastModified }),
-      ...(object.Metadata?.[ownerName] !== undefined && { owner: object.Metadata[ownerName] }),
+      ...(object.Metadata?.[ownerKey] !== undefined && { owner: object.Metadata[ownerKey] }),
     };
   }
 
@@ -144,14 +144,14 @@ export class Bucket {
 
   async *#chunks(reading: {
     key: string;
-    first: Opened;
+    first: OpenResponse;
     range: { start: number; end: number };
     signal: AbortSignal;
     fail: (error: unknown) => never;
   }): AsyncGenerator<Uint8Array> {
     const { key, first, range, signal, fail } = reading;
     let { start } = range;
-    let opened: Opened | null = first;
+    let opened: OpenResponse | null = first;
     for (let resumptions = 0; start < range.end;) {
       try {
         opened ??= await this.#get(key, first.etag, { start, end: range.end }, signal);
@@ -164,7 +164,7 @@ export class Bucket {
         }
         if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
-        if (signal.aborted || resumptions >= maxResumptions || !isPassing(error)) fail(error);
+        if (signal.aborted || resumptions >= maxResumptions || !isTransient(error)) fail(error);
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
         resumptions += 1;
       } finally {
@@ -174,18 +174,23 @@ export class Bucket {
     }
   }
 
-  async #get(key: string, etag: string | undefined, range: { start: number; end: number }, signal: AbortSignal): Promise<Opened> {
+  async #get(
+    key: string,
+    etag: string | undefined,
+    range: { start: number; end: number },
+    signal: AbortSignal,
+  ): Promise<OpenResponse> {
     let body: Readable | null = null;
     const silence = new AbortController();
     const giveUp = () => {
       silence.abort(new Error('The bucket does not respond.'));
       body?.destroy(new Error('The bucket does not respond.'));
     };
-    const leave = () => void body?.destroy(signal.reason as Error);
+    const cancel = () => void body?.destroy(signal.reason as Error);
     let timer = setTimeout(giveUp, silenceMs);
     const end = () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', cancel);
       body?.destroy();
     };
     try {
@@ -197,7 +202,7 @@ export class Bucket {
       const answer = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silence.signal]) });
       body = answer.Body as Readable;
       signal.throwIfAborted();
-      signal.addEventListener('abort', leave, { once: true });
+      signal.addEventListener('abort', cancel, { once: true });
       if ((answer.ContentLength ?? 0) > range.end - range.start)
         throw new Error('The store returned more than the requested range.');
       const watch = (isWaiting: boolean) => {
@@ -235,7 +240,7 @@ export class Bucket {
     const described = {
       ...this.#at(key),
       ContentType: mimeType,
-      ...(owner !== undefined && { Metadata: { [ownerName]: owner } }),
+      ...(owner !== undefined && { Metadata: { [ownerKey]: owner } }),
     };
     try {
       const parts = partsOf(content, { name, size, length: Math.max(partBytes, Math.ceil(size / maxParts)) });
@@ -323,7 +328,7 @@ export class Bucket {
 }
 
 /** A response of the store that is being received. */
-interface Opened {
+interface OpenResponse {
   body: Readable;
   etag: string | undefined;
   /** Starts or stops the timeout. It runs only while this process waits for bytes, not while the reader is slow. */

@@ -33,7 +33,7 @@ export function reasonOf(error: unknown, bucket: string): string {
   if (name === 'ExpiredToken' || name === 'InvalidToken') return 'the credentials have expired or are not valid';
   if (name === 'PermanentRedirect' || status === 301) return `the bucket ${bucket} is in another region; set AWS_REGION`;
   if (status === 403 || refusals.has(name)) return `these credentials have no permission for this in the bucket ${bucket}`;
-  if (status === 404) return `there is no bucket ${bucket}, or not this object in it`;
+  if (status === 404) return `there is no bucket ${bucket}, or it does not contain this object`;
   if (error instanceof Error && error.message.includes('Region is missing')) return 'there is no region; set AWS_REGION';
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string'
@@ -59,7 +59,7 @@ export function asLargeImageError(error: unknown, name: string): LargeImageError
 }
 
 /** Whether the same request may succeed in a moment. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const status = statusOf(error);
   return status === null ? !(error instanceof LargeImageError) : status >= 500 || status === 429;
 }

@@ -81,7 +81,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       if (statusOf(error) === 404) await records.replaced?.(file, null);
     }
   };
-  // The records are removed before, so objects that cannot be removed now are invisible. They are only logged.
+  // The records have already been removed, so objects that cannot be removed are invisible. They are only logged.
   const removeObjects = async (keys: readonly string[]) => {
     try {
       if (keys.length === 1) await bucket.remove(keys[0]!);
@@ -151,10 +151,10 @@ async function sweep({ bucket, prefix, owner, graceMs, known }: Sweeping, signal
   };
   let bucketObjects = 0;
   for await (const keys of inParts(oldKeys(), keysAtOnce)) {
-    const named = new Set(await known(keys));
+    const recorded = new Set(await known(keys));
     for (const key of keys) {
       signal.throwIfAborted();
-      if (named.has(key) || (await ownerOf(bucket, key, signal)) !== owner) continue;
+      if (recorded.has(key) || (await ownerOf(bucket, key, signal)) !== owner) continue;
       await bucket.remove(key);
       bucketObjects += 1;
     }

@@ -77,34 +77,34 @@ export class ModelEvents extends HostEventEmitter {
 
   #hook(hostModel: HostModel, hooks: Hooks): void {
     const model = hostModel as unknown as AnyModel;
-    const following = followersOf(model);
-    following.add(hooks);
-    this.#closing.push(() => following.delete(hooks));
+    const listeners = listenersOf(model);
+    listeners.add(hooks);
+    this.#closing.push(() => listeners.delete(hooks));
   }
 }
 
-/** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves all followers of the model. */
-const followers = new WeakMap<object, Set<Hooks>>();
+/** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves all listeners of the model. */
+const listenersByModel = new WeakMap<object, Set<Hooks>>();
 
-function followersOf(model: AnyModel): Set<Hooks> {
-  const modelFollowers = followers.get(model);
-  if (modelFollowers !== undefined) return modelFollowers;
-  const following = new Set<Hooks>();
-  followers.set(model, following);
-  addHooks(model, following);
-  return following;
+function listenersOf(model: AnyModel): Set<Hooks> {
+  const existing = listenersByModel.get(model);
+  if (existing !== undefined) return existing;
+  const listeners = new Set<Hooks>();
+  listenersByModel.set(model, listeners);
+  addHooks(model, listeners);
+  return listeners;
 }
 
-function addHooks(model: AnyModel, following: ReadonlySet<Hooks>): void {
+function addHooks(model: AnyModel, listeners: ReadonlySet<Hooks>): void {
   const { schema } = model;
   const created = new WeakSet<object>();
-  const concerned = new WeakMap<object, unknown[]>();
-  const isActive = () => following.size > 0;
+  const affected = new WeakMap<object, unknown[]>();
+  const isActive = () => listeners.size > 0;
   const saved = async (doc: StoredDocument, isNew: boolean) => {
-    for (const hooks of following) await hooks.saved(doc, isNew);
+    for (const hooks of listeners) await hooks.saved(doc, isNew);
   };
   const removed = async (doc: StoredDocument) => {
-    for (const hooks of following) await hooks.removed(doc);
+    for (const hooks of listeners) await hooks.removed(doc);
   };
 
   schema.pre('save', function (this: object & { isNew: boolean }) {
@@ -114,18 +114,18 @@ function addHooks(model: AnyModel, following: ReadonlySet<Hooks>): void {
     if (isActive()) await saved(doc.toObject() as StoredDocument, created.delete(this));
   });
   schema.pre([...changes], async function (this: AnyQuery) {
-    if (isActive()) concerned.set(this, await idsMatching(model, this));
+    if (isActive()) affected.set(this, await idsMatching(model, this));
   });
   schema.post([...changes], async function (this: AnyQuery) {
-    const ids = concerned.get(this);
+    const ids = affected.get(this);
     if (!isActive() || ids === undefined) return;
     for await (const doc of documents(model, ids)) await saved(doc, false);
   });
   schema.pre([...removals], async function (this: AnyQuery) {
-    if (isActive()) concerned.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
+    if (isActive()) affected.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
   });
   schema.post([...removals], async function (this: AnyQuery) {
-    const docs = concerned.get(this);
+    const docs = affected.get(this);
     if (!isActive() || docs === undefined) return;
     for (const doc of docs as StoredDocument[]) {
       if ((await model.exists({ _id: doc._id })) === null) await removed(doc);

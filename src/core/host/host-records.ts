@@ -196,7 +196,7 @@ export class HostRecords {
     return doc === null ? null : this.fileOf(doc);
   }
 
-  /** Names the image of an item. The name differs for each file, its contents and its source. `null` if the item has no image. */
+  /** A text that changes with the file of an item's image, its contents, its source and its scale; `null` if the item has no image. */
   async imageState({ largeImage, scale }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;

@@ -123,19 +123,20 @@ export class LargeImageMarkers {
   }
 
   async #claimSome(claims: readonly Claim[]): Promise<(StoredDocument | null)[]> {
-    const first = new Map<string, Claim>();
-    for (const claim of claims) if (!first.has(claim.item.id)) first.set(claim.item.id, claim);
-    const writes = [...first.values()].map((claim) => ({ updateOne: writeOf(claim) }));
+    const firstByItem = new Map<string, Claim>();
+    for (const claim of claims) if (!firstByItem.has(claim.item.id)) firstByItem.set(claim.item.id, claim);
+    const writes = [...firstByItem.values()].map((claim) => ({ updateOne: writeOf(claim) }));
     // The driver is used directly, because Mongoose would check each of these values. A repeated write changes nothing.
     const { modifiedCount } = await untilAccepted(() =>
       this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }),
     );
     if (modifiedCount === claims.length) return claims.map(({ item, marker }) => withMarker(item.doc, marker));
-    const query = this.#items.find({ _id: { $in: [...first.values()].map(({ item }) => item.doc._id) } });
+    const query = this.#items.find({ _id: { $in: [...firstByItem.values()].map(({ item }) => item.doc._id) } });
     const docs = new Map((await readInSlices<StoredDocument>(query.lean())).map((doc) => [idText(doc._id), doc]));
     return claims.map((claim) => {
       const doc = docs.get(claim.item.id);
-      const isOurs = first.get(claim.item.id) === claim && isDeepStrictEqual(markerOf(doc?.largeImage), markerOf(claim.marker));
+      const isOurs =
+        firstByItem.get(claim.item.id) === claim && isDeepStrictEqual(markerOf(doc?.largeImage), markerOf(claim.marker));
       return isOurs && doc !== undefined ? doc : null;
     });
   }
@@ -147,7 +148,7 @@ export class LargeImageMarkers {
     return item;
   }
 
-  /** Removes the large-image record of an item if it has not changed since `item` was read. @returns whether it did. */
+  /** Removes the large-image record of an item if it has not changed since `item` was read. @returns whether it was removed. */
   async release(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
     const result = await this.#items.updateOne(

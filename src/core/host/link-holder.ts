@@ -1,6 +1,6 @@
 import type { Caller } from '../../host.js';
 
-/** The image that the holder of a link may read, and what of it. */
+/** The image that the holder of a link may read, and which parts of it. */
 export interface LinkLimits {
   itemId: string;
   /** Whether they may read its annotations. */

@@ -8,8 +8,8 @@ import { requestId } from '../request-id.js';
 export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
   const harmless = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
-      // Some loggers return a promise, which the type allows.
       const id = requestId();
+      // Some loggers return a promise, which the type allows.
       const written: unknown = logger?.[level](id === undefined ? fields : { ...fields, requestId: id }, event);
       if (written instanceof Promise) written.catch(() => undefined);
     } catch {

@@ -34,7 +34,7 @@ export type RequestObserver = (answered: { method: string; path: string; status:
 const goneStatus = 499;
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
-const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+const overridingMethods = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
 /**
  * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, and errors become replies.
@@ -125,7 +125,7 @@ function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
   const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
   const override = typeof header === 'string' ? header.toUpperCase() : '';
-  return overriding.includes(override) ? override : request.method;
+  return overridingMethods.includes(override) ? override : request.method;
 }
 
 /**
@@ -216,7 +216,7 @@ class RouteCall<C> {
     const verifiedToken = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
     const verified = verifiedToken?.caller ?? null;
-    this.#requireOpen(verified);
+    this.#requireLinkRoute(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
@@ -226,7 +226,7 @@ class RouteCall<C> {
   }
 
   /** @throws LargeImageError if the caller holds a link, and the route is not one of those that the page of an image needs. */
-  #requireOpen(verified: Caller | null): void {
+  #requireLinkRoute(verified: Caller | null): void {
     if (limitsOf(verified) === null || this.route.forLinks === true) return;
     throw new LargeImageError('login-required', 'This link only opens the page of its image.');
   }

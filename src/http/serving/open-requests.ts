@@ -20,9 +20,9 @@ const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forb
 
 interface Entry {
   readonly request: OpenRequest;
-  /** Time of the last check, and of the last check with a response. */
+  /** Time of the last check, and of the last check whose outcome is known. */
   checkedAt: number;
-  answeredAt: number;
+  decidedAt: number;
   isBeingChecked: boolean;
 }
 
@@ -37,7 +37,7 @@ export class OpenRequests {
   /** Watches a request until the returned function is called. */
   watch(request: OpenRequest): () => void {
     const now = performance.now();
-    const entry: Entry = { request, checkedAt: now, answeredAt: now, isBeingChecked: false };
+    const entry: Entry = { request, checkedAt: now, decidedAt: now, isBeingChecked: false };
     this.#entries.add(entry);
     this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref();
     return () => {
@@ -69,11 +69,11 @@ async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
     await entry.request.check();
   } catch (error) {
     if (!(error instanceof LargeImageError) || undecidedErrors.includes(error.code)) {
-      const isLong = performance.now() - entry.answeredAt > maxUndecidedMs;
+      const isLong = performance.now() - entry.decidedAt > maxUndecidedMs;
       return isLong ? new LargeImageError('unavailable', 'Permissions could not be checked.', { cause: error }) : null;
     }
     if (refusals.includes(error.code)) return error;
   }
-  entry.answeredAt = performance.now();
+  entry.decidedAt = performance.now();
   return null;
 }

@@ -44,14 +44,14 @@ export class RequestTokens {
     // Node.js lists headers by their names in lower case.
     const header = headerName.toLowerCase();
     const tokenOf = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
-    const settling =
+    const verifying =
       (fromCookie: boolean) =>
       ({ ip = '' }: TokenRequest, token: string, done: Done): void =>
         settleToken((sent) => verify(sent, ip), token, fromCookie, done);
-    this.#passport.use('given', new FoundTokenStrategy(tokenOf, settling(false)));
-    this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, settling(false) as never));
+    this.#passport.use('found', new FoundTokenStrategy(tokenOf, verifying(false)));
+    this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, verifying(false) as never));
     const cookie = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
-    this.#passport.use('cookie', new FoundTokenStrategy(cookie, settling(true)));
+    this.#passport.use('cookie', new FoundTokenStrategy(cookie, verifying(true)));
   }
 
   /**
@@ -65,7 +65,7 @@ export class RequestTokens {
     sent: Readonly<Record<string, string>>,
     { cookieAllowed }: { cookieAllowed: boolean },
   ): Promise<VerifiedToken | null> {
-    const names = cookieAllowed ? ['given', 'bearer', 'cookie'] : ['given', 'bearer'];
+    const names = cookieAllowed ? ['found', 'bearer', 'cookie'] : ['found', 'bearer'];
     const request: TokenRequest = { headers, query: sent, ip };
     return new Promise((resolve, reject) => {
       const authenticate = this.#passport.authenticate(

@@ -21,7 +21,7 @@ const maxFormBytes = 1024 * 1024;
 const maxFields = 1000;
 /** Longest JSON or text body, unless the route has another limit. */
 const defaultMaxBodyBytes = 1024 * 1024;
-const ownType =
+const bodyAdvice =
   'Send the body itself, with its Content-Type (application/json, text/plain or application/octet-stream), ' +
   'and parameters in the query string.';
 
@@ -79,7 +79,7 @@ export function isForm(request: IncomingMessage): boolean {
 /** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
 export async function addFormParameters(request: HttpRequest, sent: Sent): Promise<void> {
   if (!isForm(request)) return;
-  requireIdentity(request);
+  requireUncompressed(request);
   if (request.readableEnded || wasParsed(request)) {
     if (typeof request.body === 'object' && request.body !== null) addParameters(sent, request.body as NodeJS.Dict<unknown>);
     return;
@@ -95,7 +95,7 @@ function wasParsed(request: HttpRequest): boolean {
 }
 
 /** @throws LargeImageError `unsupported-encoding` for a compressed body, unless a parser of the host has decompressed it. */
-function requireIdentity(request: HttpRequest): void {
+function requireUncompressed(request: HttpRequest): void {
   const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding === 'identity' || coding === '' || wasParsed(request)) return;
   throw new LargeImageError('unsupported-encoding', `Send the request body without Content-Encoding ${coding}.`);
@@ -131,7 +131,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
     request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body is incomplete.')));
     request.on('data', (chunk: Buffer) => {
       parser.write(chunk);
-      restInSlices(request);
+      pauseBetweenSlices(request);
     });
     request.once('end', () => parser.end());
   });
@@ -145,7 +145,7 @@ function tooLarge(maxBytes: number): LargeImageError {
  * Called with each chunk of a body: pauses the stream if the slice is over. Otherwise, hundreds of thousands of one-byte chunks
  * could arrive in one turn of the loop.
  */
-function restInSlices(request: IncomingMessage): void {
+function pauseBetweenSlices(request: IncomingMessage): void {
   if (!isSliceOver()) return;
   request.pause();
   void nextSlice().then(() => request.resume());
@@ -178,7 +178,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       }
       chunk.copy(body, length);
       length = needed;
-      restInSlices(request);
+      pauseBetweenSlices(request);
     };
     const end = (): void => {
       stop();
@@ -204,7 +204,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
  * connection could not be used for another request. The `requestTimeout` of the server limits the time.
  */
 export function dropRest(request: IncomingMessage): void {
-  if (!request.complete && !request.destroyed) request.on('data', () => restInSlices(request)).resume();
+  if (!request.complete && !request.destroyed) request.on('data', () => pauseBetweenSlices(request)).resume();
 }
 
 /**
@@ -215,7 +215,7 @@ export function dropRest(request: IncomingMessage): void {
 export async function readRouteBody(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
-  requireIdentity(request);
+  requireUncompressed(request);
   const form = isForm(request);
   if (form) requireParametersAlone(request, route, sent);
   if (kind === 'stream') {
@@ -238,12 +238,12 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
  */
 function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): void {
   if (!route.bodyOptional)
-    throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${ownType}`);
+    throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${bodyAdvice}`);
   if (route.body === 'text') return;
   const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
   if (other === undefined) return;
   const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
-  throw new BadParameterError(`The form contains "${named}", which is not a parameter of this request. ${ownType}`);
+  throw new BadParameterError(`The form contains "${named}", which is not a parameter of this request. ${bodyAdvice}`);
 }
 
 /** Turns a body that a parser of the host has consumed back into bytes. */

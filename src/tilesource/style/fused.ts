@@ -10,8 +10,8 @@ interface Target {
   memo: StyleMemo;
 }
 
-/** Number of pixels between lookup and result; their colors fit the fastest memory. */
-const packed = 2 ** 12;
+/** Number of pixels whose colors are looked up before they are packed. They fit the fastest memory. */
+const pixelsAtOnce = 2 ** 12;
 
 /** Writes the colors of a run of pixels as words. */
 type Lookup = (first: number, count: number, to: Int32Array, at: number) => void;
@@ -28,13 +28,13 @@ export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { band
   const words = new Int32Array(out.buffer, out.byteOffset, out.length >> 2);
   if (bands === 4) return (first, count) => lookup(first, count, words, first);
   const inFours = fourPixelPass(layers, words, memo);
-  const colors = new Int32Array(packed);
+  const colors = new Int32Array(pixelsAtOnce);
   return (first, count) => {
     const end = first + count;
     const whole = inFours !== null && first % 4 === 0 ? end - (count % 4) : first;
     if (whole > first) inFours?.(first, whole);
-    for (let from = whole; from < end; from += packed) {
-      const length = Math.min(packed, end - from);
+    for (let from = whole; from < end; from += pixelsAtOnce) {
+      const length = Math.min(pixelsAtOnce, end - from);
       lookup(from, length, colors, 0);
       packTriples(colors, length, { out, words, first: from });
     }
@@ -45,7 +45,7 @@ function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null
   const [base, second, third, ...more] = layers;
   if (!base || more.length > 0 || base.multiply) return null;
   if (second?.multiply && third === undefined) return product(base, second, memo);
-  if (layers.some(({ multiply }) => multiply) || !shareNothing(layers)) return null;
+  if (layers.some(({ multiply }) => multiply) || !shareNoChannel(layers)) return null;
   if (second === undefined) return (first, count, to, at) => lookUp(base, { first, count }, to, at);
   const together = sumOfBytes([base, second, third ?? { ...base, table: emptyTableLike(base.table) }]);
   if (together) return together;
@@ -91,7 +91,7 @@ const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
 });
 
 /** Whether the maximum of the bytes of all layers is their union, in each channel: all but one are 0, or one is 255. */
-function shareNothing(layers: readonly FusedLayer[]): boolean {
+function shareNoChannel(layers: readonly FusedLayer[]): boolean {
   return [0, 1, 2, 3].every(
     (channel) =>
       layers.some(({ table }) => table.lows[channel] === 255) ||

@@ -210,7 +210,7 @@ function expand(plane: Plane, count: number): Float32Array {
   return plane.values;
 }
 
-/** Adds up layers of any kind, with fractions. */
+/** Combines layers of any kind, with fractions. */
 function blend(layers: readonly Layer[], span: Span, planes: readonly Plane[], indexes: Uint16Array): void {
   for (const plane of planes) plane.constant = 0;
   layers.forEach((layer, position) => {

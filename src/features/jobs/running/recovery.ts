@@ -27,11 +27,11 @@ interface RecoveryOptions {
 const maxActive = 1000;
 const maxWaiting = 100;
 /**
- * A queue entry that was taken but not started is replaced after this fraction of a lease. The process that took it may have ended,
+ * A queue entry that was taken but not started is replaced after a lease divided by this number. The process that took it may have ended,
  * or closed while Agenda was fetching it; and Agenda unlocks entries beyond its limit without waiting for that. For Agenda such an
  * entry stays taken until its lock expires after 30 s. An extra entry does no harm.
  */
-const entryShare = 3;
+const entryDivisor = 3;
 
 /** Whether a job was started, then taken from its process, and should be restarted. */
 function waitsForEntry({ status, run }: JobRecord): boolean {
@@ -83,7 +83,7 @@ export class JobRecovery {
       const state = (job.run?.ticket != null && entries.get(job.run.ticket)) || 'gone';
       if (state === 'waiting') continue;
       const key = `${job.status} ${job.run?.ticket} ${state}`;
-      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, { key, leaseMs: leaseMs / entryShare }, before)) {
+      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, before)) {
         await this.#redeliver(job);
       }
     }

@@ -224,10 +224,10 @@ export class JobRun {
         return;
       } catch (err) {
         this.options.logger?.error({ err, jobId: this.id }, 'Job:EndNotWritten');
-        const isAway = isDatabaseOutage(err) && this.#stopReason !== 'closing';
-        const pauseMs = isAway ? outagePauseMs : pauses.shift();
+        const isOutage = isDatabaseOutage(err) && this.#stopReason !== 'closing';
+        const pauseMs = isOutage ? outagePauseMs : pauses.shift();
         if (pauseMs === undefined) return;
-        if (isAway) this.#sawOutage = true;
+        if (isOutage) this.#sawOutage = true;
         await pause(pauseMs);
       }
     }
@@ -253,30 +253,30 @@ export class JobRun {
   /** The final status and log entry, which depend on the stored status and on how the work ended. */
   #ending(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
     const { definition } = this.options;
-    const says = (text: string) => ({ log: [...this.#log, text] });
+    const withLog = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
     if (this.#stopReason === 'closing') {
       // The job was not the reason for the stop, so this does not count as an attempt.
-      if (job.run?.resumable) return { attempts: -1, ...says('The server was stopped; the job is restarted.\n') };
-      return { status: jobStatus.error, ...says('The server was stopped before the job ended.\n') };
+      if (job.run?.resumable) return { attempts: -1, ...withLog('The server was stopped; the job is restarted.\n') };
+      return { status: jobStatus.error, ...withLog('The server was stopped before the job ended.\n') };
     }
     if (failure === null) return { status: jobStatus.success };
     if (job.run?.resumable && isDatabaseOutage(failure.error)) {
       this.#interrupted = true;
-      const log = says('The database could not be reached; the job is restarted.\n');
+      const log = withLog('The database could not be reached; the job is restarted.\n');
       // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
       return this.#sawOutage ? { attempts: -1, ...log } : log;
     }
     if (job.run !== null && isPassing(failure.error) && mayRetry(job.run)) {
       this.#interrupted = true;
-      return says('The database was too busy for a part of the work; the job is restarted.\n');
+      return withLog('The database was too busy for a part of the work; the job is restarted.\n');
     }
-    return { status: jobStatus.error, ...says(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
+    return { status: jobStatus.error, ...withLog(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
   }
 }
 
-/** Resolves after a time, when the signal is aborted, or when the function passed to `begun` is called. */
+/** Resolves after a time, when the signal is aborted, or when the function passed to `onStart` is called. */
 function pause(ms: number, signal?: AbortSignal, onStart?: (end: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -132,7 +132,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   }
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
-  // The real type of the picture. `fitted` compares it with the type in the directory entry.
+  // The actual type of the picture. `fitToEntry` compares it with the type in the directory entry.
   const actual: PixelType = { ...type, dtype, stored: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
   if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
   return asRaster(data, actual, info.width, info.height);

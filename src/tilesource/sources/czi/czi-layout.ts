@@ -88,20 +88,20 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
   }
   const rank = (axis: string): number => (axisOrder.includes(axis) ? axisOrder.indexOf(axis) : axisOrder.length);
   const sorted = [...values].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  return new Map(sorted.map(([axis, groups]) => [axis, [...groups].toSorted((a, b) => a - b)]));
+  return new Map(sorted.map(([axis, set]) => [axis, [...set].toSorted((a, b) => a - b)]));
 }
 
 /** Whether sub-blocks of full resolution of two scenes overlap in the same plane. */
 async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
   let comparisons = 0;
-  for (const plane of groups(base, ({ plane: number }) => number).values()) {
+  for (const planeBlocks of groupBy(base, ({ plane }) => plane).values()) {
     // The sub-blocks are visited from left to right. `open` holds those that reach the left edge of the current one; only they can overlap it.
     let open: SubBlock[] = [];
-    for (const block of plane.toSorted((a, b) => a.left - b.left)) {
+    for (const block of planeBlocks.toSorted((a, b) => a.left - b.left)) {
       open = open.filter((other) => other.left + other.width > block.left);
-      const isCovered = (other: SubBlock): boolean =>
+      const overlaps = (other: SubBlock): boolean =>
         other.scene !== block.scene && other.top < block.top + block.height && block.top < other.top + other.height;
-      if (open.some(isCovered)) return true;
+      if (open.some(overlaps)) return true;
       open.push(block);
       comparisons += open.length;
       if (comparisons > maxComparisons) return false;
@@ -111,7 +111,7 @@ async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
   return false;
 }
 
-function groups<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K): Map<K, SubBlock[]> {
+function groupBy<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K): Map<K, SubBlock[]> {
   const blocksByKey = new Map<K, SubBlock[]>();
   for (const block of blocks) {
     const key = keyOf(block);
@@ -157,7 +157,7 @@ async function extentsOf(blocks: readonly SubBlock[]): Promise<Extents> {
 }
 
 /** Groups the sub-blocks by frame, scene and reduction. */
-async function ofFrames(
+async function groupByFrame(
   { blocks, planes }: SubBlocks,
   axes: ReadonlyMap<string, readonly number[]>,
 ): Promise<Map<number, Map<number, Reductions>>> {
@@ -165,24 +165,24 @@ async function ofFrames(
     axis,
     positions: new Map(values.map((value, position) => [value, position])),
   }));
-  const byDownsampling = new Map<number, Map<number, Reductions>>();
+  const byFrame = new Map<number, Map<number, Reductions>>();
   for (const [index, block] of blocks.entries()) {
     if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
     let [frame, stride] = [0, 1];
-    for (const { axis, positions: ofAxis } of positions) {
+    for (const { axis, positions: axisPositions } of positions) {
       const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);
-      frame += (value === undefined ? 0 : (ofAxis.get(value) ?? 0)) * stride;
-      stride *= ofAxis.size;
+      frame += (value === undefined ? 0 : (axisPositions.get(value) ?? 0)) * stride;
+      stride *= axisPositions.size;
     }
-    const scenes = byDownsampling.get(frame) ?? new Map<number, Reductions>();
+    const scenes = byFrame.get(frame) ?? new Map<number, Reductions>();
     const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
     const scale = scaleOf(block);
     const group = reductions.get(scale);
     if (group === undefined) reductions.set(scale, [block]);
     else group.push(block);
-    byDownsampling.set(frame, scenes.set(block.scene, reductions));
+    byFrame.set(frame, scenes.set(block.scene, reductions));
   }
-  return byDownsampling;
+  return byFrame;
 }
 
 /** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError if they form no image. */
@@ -198,7 +198,7 @@ export async function layOut(subBlocks: SubBlocks): Promise<CziLayout> {
   const count = [...axes.values()].reduce((product, values) => product * values.length, 1);
   if (count > maxFrames) throw new TileSourceError(`The CZI has ${count} planes; at most ${maxFrames} are supported.`);
   const used = [...axes].filter(([, values]) => values.length > 1);
-  const blocks = await ofFrames(subBlocks, axes);
+  const blocks = await groupByFrame(subBlocks, axes);
   const frames = Array.from({ length: count }, (_, frame) => {
     const reductions = [...(blocks.get(frame)?.values() ?? [])];
     return { axes: positionOf(used, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
@@ -239,14 +239,14 @@ export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefi
 export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
   const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];
   const tiles = Math.ceil(width / scale / tileSide) * Math.ceil(height / scale / tileSide);
-  let [stored, shown, own] = [0, 0, false];
+  let [stored, shown, hasLayer] = [0, 0, false];
   for (const scene of scenes) {
     const group = groupFor(scene, scale);
     if (group === undefined) return false;
     const area = group.box.width * group.box.height;
-    own ||= group.scale > scale / 2;
+    hasLayer ||= group.scale > scale / 2;
     stored += area / group.scale ** 2;
     shown += area / scale ** 2;
   }
-  return own && stored < 4 * shown + tiles * sparePixels;
+  return hasLayer && stored < 4 * shown + tiles * sparePixels;
 }

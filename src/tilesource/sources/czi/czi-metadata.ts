@@ -37,7 +37,7 @@ function at(element: XmlElement, ...path: string[]): XmlElement {
   return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
 }
 
-/** Numbers the members of a list, so that their keys differ: `Objectives` `Objective` becomes `Objectives.Objective:1`. */
+/** The key of an element. Members of a list are named by their id, so that keys differ: `Objectives.Objective:1`. */
 function keyOf(name: string, element: XmlElement, parent: string): string {
   const isMember = parent === `${name}s` || parent === 'Items';
   return isMember ? (attribute(element, 'Id') ?? attribute(element, 'Name') ?? name) : name;

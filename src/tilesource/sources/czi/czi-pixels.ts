@@ -35,15 +35,15 @@ export class CziPixels {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
     const [only, ...others] = groups;
-    const alone = only === undefined || others.length > 0 ? null : await this.#alone(only, { scale, box }, signal);
-    if (alone !== null) return alone;
+    const single = only === undefined || others.length > 0 ? null : await this.#wholeBlock(only, { scale, box }, signal);
+    if (single !== null) return single;
     const target = createRaster({ width: box.width, height: box.height, bands, dtype });
     for (const group of groups) await this.#draw(target, group, { scale, box }, signal);
     return target;
   }
 
   /** The pixels of a rectangle that is a whole sub-block or its upper left part, for which nothing has to be drawn; `null` for other rectangles. */
-  async #alone(
+  async #wholeBlock(
     { scale: stored, blocks }: BlockGroup,
     { scale, box }: { scale: number; box: Box },
     signal: AbortSignal | undefined,
@@ -53,16 +53,16 @@ export class CziPixels {
     const [block, ...others] = blocks.filter((each) => overlap(this.#boxOf(each), imageBox));
     if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
     const blockBox = this.#boxOf(block);
-    const isThere =
+    const startsThere =
       blockBox.left === imageBox.left &&
       blockBox.top === imageBox.top &&
       block.storedWidth >= width &&
       block.storedHeight >= height;
-    if (!isThere) return null;
+    if (!startsThere) return null;
     // A sub-block that is one tile is not needed by any other tile.
-    const isTile = block.storedWidth === width && block.storedHeight === height;
+    const isWholeTile = block.storedWidth === width && block.storedHeight === height;
     const raster =
-      isTile && isQuicklyDecoded(block)
+      isWholeTile && isQuicklyDecoded(block)
         ? await readBlock(this.file, block, null, signal)
         : (await this.#picture(block, stored, imageBox, signal)).raster;
     return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
@@ -111,7 +111,10 @@ export class CziPixels {
   ): Promise<{ raster: Raster; top: number }> {
     if (!hasPlainRows(block)) {
       const name = String(block.position);
-      return { raster: await this.blocks.read(name, (all) => readBlock(this.file, block, null, all), signal), top: 0 };
+      return {
+        raster: await this.blocks.read(name, (sharedSignal) => readBlock(this.file, block, null, sharedSignal), signal),
+        top: 0,
+      };
     }
     const { top } = this.#boxOf(block);
     const first = Math.max(0, Math.floor((imageBox.top - top) / scale));

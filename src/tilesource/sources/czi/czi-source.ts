@@ -29,7 +29,7 @@ import { readSubBlocks } from './sub-blocks.js';
 const tileSide = 512;
 /** Maximum number of bytes of decoded sub-blocks that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
-/** Maximum number of bytes of XML that are read, and of that are parsed on the main thread. */
+/** Maximum number of bytes of XML that are read, and that are parsed on the main thread. */
 const maxXmlBytes = 2 ** 26;
 const shortXmlBytes = 2 ** 16;
 /** Maximum number of pixels of an associated image. */
@@ -162,9 +162,9 @@ class CziTileSource implements TileSource {
         `The ${name} of the CZI has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
       );
     }
-    const alone: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), forget: () => {} };
+    const uncached: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), forget: () => {} };
     const box = { left: 0, top: 0, width, height };
-    return new CziPixels(file, layout, alone).read({ frame: 0, scale: 1, box }, signal);
+    return new CziPixels(file, layout, uncached).read({ frame: 0, scale: 1, box }, signal);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

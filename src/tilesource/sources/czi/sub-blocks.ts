@@ -119,7 +119,7 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   if (count > maxSubBlocks) throw new TileSourceError(`The CZI has ${count} sub-blocks; at most ${maxSubBlocks} are supported.`);
   const collector = new Collector();
   let window: { start: number; view: DataView } = { start: 0, view: new DataView(new ArrayBuffer(0)) };
-  const viewOf = async (offset: number, length: number): Promise<number> => {
+  const positionInWindow = async (offset: number, length: number): Promise<number> => {
     if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
     if (offset < window.start || offset + length > window.start + window.view.byteLength) {
       const length = Math.min(windowBytes, end - offset);
@@ -130,14 +130,14 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   let offset = segment.start + directoryHeaderBytes;
   for (let index = 0; index < count; index++) {
     if (index % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
-    let at = await viewOf(offset, entryBytes);
+    let at = await positionInWindow(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);
     const dimensions = window.view.getInt32(at + 28, true);
     if (dimensions < 2 || dimensions > maxDimensions) {
       throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensions} dimensions.`);
     }
-    at = await viewOf(offset, entryBytes + dimensions * dimensionBytes);
+    at = await positionInWindow(offset, entryBytes + dimensions * dimensionBytes);
     collector.add(window.view, at, dimensionsAt(window.view, at + entryBytes, dimensions));
     offset += entryBytes + dimensions * dimensionBytes;
   }

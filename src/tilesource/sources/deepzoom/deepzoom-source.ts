@@ -120,10 +120,10 @@ class DeepZoomTileSource implements TileSource {
     const { folder, format, overlap, tileSize } = this.#description;
     const full = levelSize(this.metadata, level);
     const before = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
-    const behind = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
+    const after = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
     const size = {
-      width: before.x + content.width + behind(full.width, x),
-      height: before.y + content.height + behind(full.height, y),
+      width: before.x + content.width + after(full.width, x),
+      height: before.y + content.height + after(full.height, y),
     };
     return { path: `${folder}${this.#finest - (levels - 1 - level)}/${x}_${y}.${format}`, before, size, content };
   }
@@ -240,7 +240,7 @@ async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Til
     throw noTile(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
   }
   try {
-    return await DeepZoomTileSource.open(below(tree, folder), description, signal);
+    return await DeepZoomTileSource.open(withFolder(tree, folder), description, signal);
   } catch (error) {
     await tree.close();
     throw error;
@@ -253,7 +253,7 @@ function noTile(path: string, mayCome: boolean): TileSourceError {
 }
 
 /** Presents the files of a folder with paths relative to its parent. */
-function below(tree: FileTree, folder: string): FileTree {
+function withFolder(tree: FileTree, folder: string): FileTree {
   const { retainedBytes } = tree;
   return {
     file: async (path) => (path.startsWith(`${folder}/`) ? tree.file(path.slice(folder.length + 1)) : null),

@@ -1,6 +1,6 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
-import { exactly, type Stretch } from './markers.js';
+import { exactly, type ByteRange } from './markers.js';
 
 /** Maximum number of boxes of a file, and of bytes of its header box and of a text. */
 const maxBoxes = 10_000;
@@ -11,7 +11,7 @@ const maxTexts = 100;
 const maxCodeStreams = 10_000;
 
 /** A box: its type, and the position of its content. */
-interface BoxEntry extends Stretch {
+interface BoxEntry extends ByteRange {
   type: string;
 }
 
@@ -37,7 +37,7 @@ export interface ColorFacts {
 
 /** The code streams of a file, and the facts in its boxes. */
 export interface FileFacts extends ColorFacts {
-  codeStreams: Stretch[];
+  codeStreams: ByteRange[];
   /** Texts of XML boxes. */
   xml: string[];
   /** The brand of the file, such as `jp2 `; `null` for a plain code stream. */
@@ -165,7 +165,7 @@ export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): P
     throw new OtherFormatError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
   }
   let [colors, brand]: [ColorFacts, string | null] = [noFacts, null];
-  const [codeStreams, xml]: [Stretch[], string[]] = [[], []];
+  const [codeStreams, xml]: [ByteRange[], string[]] = [[], []];
   for (let at = 0, count = 0; at + 8 <= reader.size; count++) {
     if (count >= maxBoxes) throw new TileSourceError(`The JPEG 2000 file has more than ${maxBoxes} boxes.`);
     const head = await exactly(reader, { offset: at, length: Math.min(16, reader.size - at) }, 'a box', signal);

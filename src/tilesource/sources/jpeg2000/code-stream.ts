@@ -9,7 +9,7 @@ import {
   readMainHeader,
   type GridSize,
   type MarkerSegment,
-  type Stretch,
+  type ByteRange,
 } from './markers.js';
 
 /** Maximum number of tile-parts of a code stream; each takes some 40 bytes of memory while the file is open. */
@@ -36,7 +36,7 @@ export class CodeStream {
   readonly #reader: ByteReader;
   readonly #segments: readonly MarkerSegment[];
   /** The tile-parts by the number of their tile. */
-  readonly #parts: ReadonlyMap<number, readonly Stretch[]>;
+  readonly #parts: ReadonlyMap<number, readonly ByteRange[]>;
   readonly partCount: number;
 
   private constructor(
@@ -46,7 +46,7 @@ export class CodeStream {
     /** How many times the resolution can be halved when decoding (decomposition levels). */
     readonly decompositions: number,
     segments: readonly MarkerSegment[],
-    parts: ReadonlyMap<number, readonly Stretch[]>,
+    parts: ReadonlyMap<number, readonly ByteRange[]>,
   ) {
     this.#reader = reader;
     this.#segments = segments;
@@ -57,24 +57,26 @@ export class CodeStream {
   }
 
   /** Reads the main header and finds the tile-parts. @throws TileSourceError if they are damaged. */
-  static async open(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<CodeStream> {
+  static async open(reader: ByteReader, stream: ByteRange, signal?: AbortSignal): Promise<CodeStream> {
     const { segments, end } = await readMainHeader(reader, stream, signal);
     const size = readGridSize(segments[0]!);
     const columns = Math.ceil((size.right - size.tileLeft) / size.tileWidth);
     const rows = Math.ceil((size.bottom - size.tileTop) / size.tileHeight);
     if (columns * rows > maxTiles) {
-      throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} can be.`);
+      throw new TileSourceError(
+        `Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} are possible.`,
+      );
     }
     const fewest = decompositions(segments, size.components.length);
     const remainder = { offset: end, length: stream.offset + stream.length - end };
     const parts = (await listedParts(reader, segments, remainder, signal)) ?? (await findParts(reader, remainder, signal));
-    const byTile = new Map<number, Stretch[]>();
-    for (const { tile, ...stretch } of parts) {
+    const byTile = new Map<number, ByteRange[]>();
+    for (const { tile, ...byteRange } of parts) {
       if (tile >= columns * rows)
         throw new TileSourceError(`Corrupt JPEG 2000 file: it has a part of tile ${tile} of ${columns * rows}.`);
       const existing = byTile.get(tile);
-      if (existing === undefined) byTile.set(tile, [stretch]);
-      else existing.push(stretch);
+      if (existing === undefined) byTile.set(tile, [byteRange]);
+      else existing.push(byteRange);
       if (isSliceOver()) await nextSlice(signal);
     }
     // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
@@ -107,27 +109,27 @@ export class CodeStream {
    * @throws TileSourceError if there is no tile-part at its position.
    */
   async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const tileParts: { stretch: Stretch; tile: number; index: number }[] = [];
+    const tileParts: { byteRange: ByteRange; tile: number; index: number }[] = [];
     const across = range.right - range.left;
     for (let row = range.top; row < range.bottom; row++) {
       for (let column = range.left; column < range.right; column++) {
         const tile = row * this.columns + column;
         const index = (row - range.top) * across + column - range.left;
-        for (const stretch of this.#parts.get(tile) ?? []) tileParts.push({ stretch, tile, index });
+        for (const byteRange of this.#parts.get(tile) ?? []) tileParts.push({ byteRange, tile, index });
       }
     }
     if (tileParts.length === 0) return null;
-    const total = tileParts.reduce((sum, { stretch }) => sum + stretch.length, 0);
+    const total = tileParts.reduce((sum, { byteRange }) => sum + byteRange.length, 0);
     if (total > maxCutBytes) {
       throw new TileSourceError(
         `Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are supported.`,
       );
     }
     const parts: Buffer[] = [this.#header(range)];
-    for (const { stretch, tile, index } of tileParts) {
-      const bytes = await exactly(this.#reader, stretch, 'a tile-part', signal);
+    for (const { byteRange, tile, index } of tileParts) {
+      const bytes = await exactly(this.#reader, byteRange, 'a tile-part', signal);
       if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
-        throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${stretch.offset} is no part of tile ${tile}.`);
+        throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${byteRange.offset} is no part of tile ${tile}.`);
       }
       bytes.writeUInt16BE(index, 4);
       bytes.writeUInt32BE(bytes.length, 6);
@@ -152,7 +154,7 @@ export class CodeStream {
 }
 
 /** A tile-part. */
-interface TilePart extends Stretch {
+interface TilePart extends ByteRange {
   tile: number;
 }
 
@@ -160,7 +162,7 @@ interface TilePart extends Stretch {
 async function listedParts(
   reader: ByteReader,
   segments: readonly MarkerSegment[],
-  { offset, length }: Stretch,
+  { offset, length }: ByteRange,
   signal: AbortSignal | undefined,
 ): Promise<TilePart[] | null> {
   const lists = segments.filter(({ marker, bytes }) => marker === markers.tlm && bytes.length >= 6);
@@ -185,12 +187,12 @@ async function listedParts(
   const last = parts.at(-1);
   if (last === undefined) return null;
   const head = await exactly(reader, { offset: last.offset, length: sotBytes }, 'a tile-part', signal);
-  const isWhole = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
-  return isWhole && offset + length - at <= 2 ** 16 ? parts : null;
+  const agrees = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
+  return agrees && offset + length - at <= 2 ** 16 ? parts : null;
 }
 
 /** Finds the tile-parts by reading the header of each. Those that a truncated file has lost are missing in the result. */
-async function findParts(reader: ByteReader, { offset, length }: Stretch, signal?: AbortSignal): Promise<TilePart[]> {
+async function findParts(reader: ByteReader, { offset, length }: ByteRange, signal?: AbortSignal): Promise<TilePart[]> {
   const end = offset + length;
   const parts: TilePart[] = [];
   for (let at = offset; at + sotBytes + 2 <= end;) {

@@ -21,7 +21,7 @@ export interface Shape {
 }
 
 /** A part of a level, in pixels of the level. */
-export interface TilePart {
+export interface LevelPart {
   box: Box;
   /** How many times the full resolution is halved to get the level. */
   reduce: number;
@@ -37,7 +37,7 @@ export class CodeStreamPixels {
     private readonly name: string,
   ) {}
 
-  async read({ box, reduce }: TilePart, keep: boolean, signal?: AbortSignal): Promise<Raster> {
+  async read({ box, reduce }: LevelPart, keep: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
     const scale = 2 ** reduce;
     // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.

@@ -153,10 +153,10 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   const { components } = size;
   const [first] = components;
   const refuse = (what: string): never => {
-    throw new TileSourceError(`The JPEG 2000 file has ${what}: this is not supported.`);
+    throw new TileSourceError(`The JPEG 2000 file has ${what}, which is not supported.`);
   };
   if (space !== null && otherSpaces[space] !== undefined) refuse(`colors of the space ${otherSpaces[space]}`);
-  if (components.length > 4) refuse(`${components.length} components, where at most four are supported`);
+  if (components.length > 4) refuse(`${components.length} components instead of at most four`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
@@ -217,8 +217,8 @@ function createJpeg2000Source(): TileSourceDefinition {
       try {
         const facts = await readFileFacts(reader, signal);
         const streams: CodeStream[] = [];
-        for (const stretch of facts.codeStreams) {
-          const stream = await CodeStream.open(reader, stretch, signal);
+        for (const range of facts.codeStreams) {
+          const stream = await CodeStream.open(reader, range, signal);
           // Further code streams are thumbnails, masks, and parts of a composition.
           if (streams.length === 0 || isAlike(stream, streams[0]!)) streams.push(stream);
         }

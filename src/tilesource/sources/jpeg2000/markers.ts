@@ -23,8 +23,8 @@ const maxSegments = 2000;
 /** Maximum number of bytes of all segments of a main header together. */
 const maxHeaderBytes = 2 ** 25;
 
-/** The part of the file that contains a code stream. */
-export interface Stretch {
+/** A range of bytes of the file. */
+export interface ByteRange {
   offset: number;
   length: number;
 }
@@ -45,7 +45,7 @@ export interface MainHeader {
 /** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
 export async function exactly(
   reader: ByteReader,
-  { offset, length }: Stretch,
+  { offset, length }: ByteRange,
   what: string,
   signal?: AbortSignal,
 ): Promise<Buffer> {
@@ -60,7 +60,7 @@ export async function exactly(
 }
 
 /** Reads the main header. @throws TileSourceError if it is damaged, too long, or of a kind that is not supported. */
-export async function readMainHeader(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<MainHeader> {
+export async function readMainHeader(reader: ByteReader, stream: ByteRange, signal?: AbortSignal): Promise<MainHeader> {
   const streamEnd = stream.offset + stream.length;
   const start = await exactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
   if (start.readUInt16BE(0) !== markers.soc || start.readUInt16BE(2) !== markers.siz) {

@@ -64,13 +64,13 @@ function sourceAxes(
   }
   const strides = Object.entries(framesAsAxes).toSorted(([, a], [, b]) => b - a);
   return (index) => {
-    const allAxisIndices: Record<string, number> = {};
+    const indexes: Record<string, number> = {};
     let length = frames.length;
     for (const [axis, stride] of strides) {
-      allAxisIndices[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(length / stride));
+      indexes[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(length / stride));
       length = stride;
     }
-    return allAxisIndices;
+    return indexes;
   };
 }
 
@@ -98,24 +98,24 @@ class FrameTable {
     if (names.length > this.channels.length) this.channels.push(...names.slice(this.channels.length));
     const frames = facts.frames ?? [{ axes: {} }];
     const axesOfFrame = sourceAxes(entry, frames, this.#axes);
-    const isChosen = entry.frames === undefined ? null : new Set(entry.frames);
-    const isCounted = frames.length <= 1 || wireFrames(frames).IndexRange !== undefined;
+    const chosen = entry.frames === undefined ? null : new Set(entry.frames);
+    const sourceHasAxes = frames.length <= 1 || wireFrames(frames).IndexRange !== undefined;
     const addOne = (frame: number) => {
-      if (isChosen?.has(frame) === false) return;
+      if (chosen?.has(frame) === false) return;
       const axisIndices = axesOfFrame(frame);
       const key = this.#axes.map((axis) => positionOf(positioned, axis, axisIndices[axis] ?? 0));
       const channel = names[axisIndices.c ?? 0];
       if (channel !== undefined) key[0] = this.#channelOf(channel, key[0]!, { entry: positioned, isNamed: named.length > 0 });
       this.#put(key, positionOf(positioned, 'frame', frame), { source, frame });
-      this.#hasAxes = (this.#hasAxes && isCounted) || key.some((value) => value !== 0);
+      this.#hasAxes = (this.#hasAxes && sourceHasAxes) || key.some((value) => value !== 0);
     };
     await forEachFrame(frames.length, addOne, signal);
   }
 
   /** A source without positions on axes comes after all others. */
   #positioned(entry: SourceEntry): SourceEntry {
-    const says = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
-    if (says.some((name) => member(entry, name) !== undefined)) return entry;
+    const positionNames = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
+    if (positionNames.some((name) => member(entry, name) !== undefined)) return entry;
     return {
       ...entry,
       ...(this.#lastFrame >= 0 && { frame: this.#lastFrame + 1 }),
@@ -125,8 +125,8 @@ class FrameTable {
 
   #channelOf(name: string, position: number, { entry, isNamed }: { entry: SourceEntry; isNamed: boolean }): number {
     if (!this.channels.includes(name) && (isNamed || this.channels.length === position)) this.channels.push(name);
-    const says = member(entry, 'c') !== undefined || member(entry, 'cValues') !== undefined;
-    return says || !this.channels.includes(name) ? position : this.channels.indexOf(name);
+    const isPositioned = member(entry, 'c') !== undefined || member(entry, 'cValues') !== undefined;
+    return isPositioned || !this.channels.includes(name) ? position : this.channels.indexOf(name);
   }
 
   #put(key: readonly number[], frame: number, part: FramePart): void {

@@ -12,7 +12,7 @@ const concurrency = 4;
  * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
  * it.
  */
-const noneOfItem = 'it cannot be read, or it contains this image';
+const itemReason = 'it cannot be read, or it contains this image';
 /** Maximum number of sources that an error message names. */
 const maxNamed = 10;
 
@@ -24,8 +24,8 @@ export interface MemberFacts extends ImageMetadata {
   profile: Uint8Array | null;
 }
 
-/** A key that is equal for sources that are the same image. */
-function imageOf({ file, entry }: Member): string {
+/** A key that is the same for all sources that show the same image. */
+function imageKey({ file, entry }: Member): string {
   return `${file.id}/${entry.sourceName ?? ''}/${entry.style === undefined ? '' : 'styled'}`;
 }
 
@@ -61,10 +61,12 @@ function areAlike(a: MemberFacts, b: MemberFacts): boolean {
 }
 
 /** The error that names the sources which cannot be read, with reasons. */
-function refusal(failures: readonly { path: string; reason: string }[], of: number): TileSourceError {
+function refusal(failures: readonly { path: string; reason: string }[], total: number): TileSourceError {
   const named = failures.slice(0, maxNamed).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
   const rest = failures.length > maxNamed ? ` and ${failures.length - maxNamed} more` : '';
-  return new TileSourceError(`Of the ${of} sources of the image, ${failures.length} cannot be read: ${named.join('; ')}${rest}.`);
+  return new TileSourceError(
+    `Of the ${total} sources of the image, ${failures.length} cannot be read: ${named.join('; ')}${rest}.`,
+  );
 }
 
 /**
@@ -80,7 +82,7 @@ export async function memberFacts(
   signal?: AbortSignal,
 ): Promise<MemberFacts[]> {
   const distinct = new Map<string, Member>();
-  for (const member of members) if (!distinct.has(imageOf(member))) distinct.set(imageOf(member), member);
+  for (const member of members) if (!distinct.has(imageKey(member))) distinct.set(imageKey(member), member);
   const cache = new Map<string, MemberFacts>();
   const profiles = new Profiles();
   const failures: { path: string; reason: string }[] = [];
@@ -93,7 +95,7 @@ export async function memberFacts(
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TileSourceError)) throw error;
-      failures.push({ path: member.file.name, reason: member.isItem ? noneOfItem : error.message });
+      failures.push({ path: member.file.name, reason: member.isItem ? itemReason : error.message });
     }
   };
   const distinctMembers = [...distinct];
@@ -109,5 +111,5 @@ export async function memberFacts(
     await mapConcurrently(distinctMembers.slice(2), concurrency, inspect);
   }
   if (failures.length > 0) throw refusal(failures, distinctMembers.length);
-  return members.map((member) => cache.get(imageOf(member)) ?? first!);
+  return members.map((member) => cache.get(imageKey(member)) ?? first!);
 }

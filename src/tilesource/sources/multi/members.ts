@@ -33,8 +33,8 @@ const anyFile = '*';
 function plainPath(...parts: string[]): string {
   const path = parts.join('/');
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
-  const leaves = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
-  if (leaves || names.includes('..') || path.includes('\\') || path.includes('\0')) {
+  const leavesFolder = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
+  if (leavesFolder || names.includes('..') || path.includes('\\') || path.includes('\0')) {
     throw new TileSourceError(
       `The source "${parts.at(-1)!.slice(0, 200)}" is not allowed: sources are files of the same folder, or below it, by their paths from there.`,
     );
@@ -96,11 +96,11 @@ async function matchingFiles(
   };
   const matches = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
   if ('refused' in matches) throw new TileSourceError(matches.refused);
-  const fitting = new Map<SourceEntry, MatchingFile[]>();
+  const matching = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
     const where = folders[i]!;
     const fileNames = paths[search.patterns[i]!.folder]!;
-    fitting.set(
+    matching.set(
       entry,
       matches.names[i]!.map(({ name, groups }) => ({ path: fileNames[name]!, groups: groupValues(groups, axes) })),
     );
@@ -108,7 +108,7 @@ async function matchingFiles(
     const place = where === '' ? 'the folder' : where;
     throw new MissingPartsError(`No file of ${place} matches the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
-  return fitting;
+  return matching;
 }
 
 /** The file at a path, or of the item that the path names; `null` if there is no such file. */
@@ -137,19 +137,21 @@ export async function findMembers(
     if (pathPattern !== undefined) return null;
     return itemPath.test(path) ? path : plainPath(basePath, path);
   });
-  const fitting = await matchingFiles(description, folder, { axes, signal });
+  const matching = await matchingFiles(description, folder, { axes, signal });
   const entries = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];
-    return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: entryOfFile(entry, at, groups, axes) }));
+    return matching
+      .get(entry)!
+      .map(({ path: name, groups }, at) => ({ path: name, entry: entryOfFile(entry, at, groups, axes) }));
   });
   if (entries.length > maxSources)
     throw new TileSourceError(`The image has ${entries.length} sources; at most ${maxSources} are supported.`);
   const distinct = [...new Set(entries.map(({ path }) => path))];
   if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image refers to more than ${maxItems} items by id.`);
-  const looked = await mapConcurrently(distinct, concurrency, async (path) => [path, await findMember(path, folder)] as const);
-  const files = new Map(looked);
+  const pairs = await mapConcurrently(distinct, concurrency, async (path) => [path, await findMember(path, folder)] as const);
+  const files = new Map(pairs);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files of the image are missing', missing);
   // A file that matched a pattern may have been removed since then.

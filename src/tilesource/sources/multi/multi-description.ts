@@ -65,7 +65,7 @@ export interface MultiDescription {
 }
 
 const sampleTypes = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'];
-/** Our types of samples by the names of numpy that differ from ours. */
+/** Our sample types for the names in numpy that differ from ours. */
 const otherTypes: Readonly<Record<string, SampleType>> = { float: 'float64', double: 'float64', int: 'int32', uint: 'uint32' };
 
 const text = { type: 'string', maxLength: 4096 };
@@ -191,8 +191,8 @@ function valueOf(content: string): unknown {
  * @throws TileSourceError that says what is wrong.
  */
 export function readDescription(content: string): MultiDescription {
-  const isTold = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');
-  if (!isTold) throw new TileSourceError('The file does not describe a combined image: it has no "sources".');
+  const mayBeDescription = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');
+  if (!mayBeDescription) throw new TileSourceError('The file does not describe a combined image: it has no "sources".');
   const value = valueOf(content);
   if (!check(value)) {
     const fault = check.errors?.[0];

@@ -97,7 +97,7 @@ class MultiTileSource implements TileSource {
   readonly #associated: ReturnType<typeof associatedOf>;
   /** The color profile that all sources share. `null` if they differ; then each source is corrected to sRGB before it is drawn. */
   readonly #profile: Uint8Array | null;
-  readonly #isMixed: boolean;
+  readonly #hasMixedProfiles: boolean;
 
   constructor(description: MultiDescription, members: readonly MultiMember[], frames: MultiFrames) {
     this.#description = description;
@@ -108,8 +108,8 @@ class MultiTileSource implements TileSource {
     this.#associated = associatedOf(members);
     this.associatedImages = [...this.#associated.keys()].toSorted();
     const profiles = new Set(members.map(({ facts }) => facts.profile));
-    this.#isMixed = profiles.size > 1;
-    this.#profile = this.#isMixed ? null : members[0]!.facts.profile;
+    this.#hasMixedProfiles = profiles.size > 1;
+    this.#profile = this.#hasMixedProfiles ? null : members[0]!.facts.profile;
   }
 
   get retainedBytes(): number {
@@ -122,13 +122,13 @@ class MultiTileSource implements TileSource {
     const scale = levelScale(this.metadata, level);
     const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
-    const match: (FramePart & { member: MultiMember })[] = [];
+    const overlapping: (FramePart & { member: MultiMember })[] = [];
     for (const part of this.#frames.parts[frame] ?? []) {
       const member = this.#members[part.source]!;
       const { box } = member.placement;
-      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) match.push({ ...part, member });
+      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) overlapping.push({ ...part, member });
     }
-    return match;
+    return overlapping;
   }
 
   async readTile(address: TileAddress, { signal, corrupt }: TileOptions = {}): Promise<Raster> {
@@ -146,10 +146,10 @@ class MultiTileSource implements TileSource {
       const some = parts.slice(from, from + concurrency);
       const read = await mapConcurrently(some, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        const memberPart = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
+        const memberPart = { member, frame, corrected: this.#hasMixedProfiles, white: this.metadata.white };
         const holes = corrupt && new CorruptTiles();
         const options = { ...(signal && { signal }), ...(holes && { corrupt: holes }) };
-        const part = await this.#named(member, () => readPart(target, window, memberPart, options));
+        const part = await this.#namingSource(member, () => readPart(target, window, memberPart, options));
         if (holes) {
           corrupt.mergeOther(holes, {
             box: partOfTile(this.metadata, address).box,
@@ -164,7 +164,8 @@ class MultiTileSource implements TileSource {
     return target;
   }
 
-  async #named<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
+  /** Does work on a source. Errors name the source. */
+  async #namingSource<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
     try {
       return await work();
     } catch (cause) {
@@ -190,7 +191,7 @@ class MultiTileSource implements TileSource {
   async readStoredTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
     const { levels, tileWidth, tileHeight, dtype, bandCount, sizeX, sizeY } = this.metadata;
     const [part, other] = this.#partsAt(address);
-    if (part === undefined || other !== undefined || this.#isMixed) return null;
+    if (part === undefined || other !== undefined || this.#hasMixedProfiles) return null;
     const { member, frame } = part;
     const { placement, facts, entry, file } = member;
     const isSame =
@@ -208,7 +209,7 @@ class MultiTileSource implements TileSource {
     const isWhole =
       right - shift.x <= sizeX && bottom - shift.y <= sizeY && isInside && Number.isInteger(x) && Number.isInteger(y);
     if (!isWhole || !facts.populatedLevels.includes(level)) return null;
-    return this.#named(member, () =>
+    return this.#namingSource(member, () =>
       file.borrow(async ({ source }) => (await source.readStoredTile?.({ level, x, y, frame }, signal && { signal })) ?? null, {
         signal,
         ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }),
@@ -230,8 +231,8 @@ class MultiTileSource implements TileSource {
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const match = this.#associated.get(name);
     if (match === undefined) return null;
-    const { member, name: holes } = match;
-    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(holes, signal && { signal })) ?? null, {
+    const { member, name: ownName } = match;
+    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(ownName, signal && { signal })) ?? null, {
       signal,
     });
   }
@@ -307,20 +308,20 @@ export const multiSource: TileSourceDefinition = {
     const folder = input.folder?.();
     if (folder === undefined)
       throw new TileSourceError('The description refers to other files, but there is no folder to find them in.');
-    const match = await findMembers(read.description, folder, signal);
-    const facts = await memberFacts(match, read.description, signal);
+    const found = await findMembers(read.description, folder, signal);
+    const facts = await memberFacts(found, read.description, signal);
     const members: MultiMember[] = [];
     const placeSome = (from: number, to: number) => {
-      for (const [i, member] of match.slice(from, to).entries()) {
-        const its = facts[from + i]!;
+      for (const [i, member] of found.slice(from, to).entries()) {
+        const ownFacts = facts[from + i]!;
         members.push({
           ...member,
-          facts: its,
-          placement: placementOf(member.entry.position, { width: its.sizeX, height: its.sizeY }),
+          facts: ownFacts,
+          placement: placementOf(member.entry.position, { width: ownFacts.sizeX, height: ownFacts.sizeY }),
         });
       }
     };
-    await inRuns(match.length, placedPerSlice, placeSome, signal);
+    await inRuns(found.length, placedPerSlice, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
   },

@@ -145,8 +145,8 @@ export async function readPart(
 /** The end of the pixels to draw. A pixel that the edge of the crop divides is drawn if the crop covers at least half of it, not counting what is outside the image. */
 function lastShown(edge: number, end: number): number {
   const whole = Math.floor(edge);
-  const coveredPart = edge - whole;
-  return coveredPart > 0 && coveredPart * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
+  const fraction = edge - whole;
+  return fraction > 0 && fraction * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
 }
 
 function changesNothing({ divisor, offset }: SampleChange): boolean {

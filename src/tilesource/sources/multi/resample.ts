@@ -71,11 +71,11 @@ export function sampleChange(
   { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
 ): SampleChange {
   const isInteger = !to.dtype.startsWith('float');
-  const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
+  const isScaled = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
     offset: sampleOffset ?? 0,
     // A scale in the description converts to samples of the image, so the types are not converted in addition.
-    divisor: isGiven ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
+    divisor: isScaled ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
     min: isInteger ? minValue(to.dtype) : -Infinity,
     max: isInteger ? fullValue(to.dtype) : Infinity,
     isInteger,
@@ -207,11 +207,11 @@ class Brush {
 }
 
 /** Draws a part of a source on a tile of the image. */
-export async function draw(target: Raster, drawing: Drawing, isBent: boolean, signal?: AbortSignal): Promise<void> {
+export async function draw(target: Raster, drawing: Drawing, isWarp: boolean, signal?: AbortSignal): Promise<void> {
   const { within } = drawing;
   const width = within.right - within.left;
   if (width <= 0 || within.bottom <= within.top) return;
-  const brush = new Brush(target, drawing, isBent ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
+  const brush = new Brush(target, drawing, isWarp ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
   const run = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samples ** 2)));
   await inRuns(
     within.bottom - within.top,

@@ -41,10 +41,10 @@ class Library {
     for (const name of names) {
       try {
         const library = this.#koffi.load(name);
-        const openByPath = new Map<string, Native>();
+        const functions = new Map<string, Native>();
         this.#call = (prototype) => {
-          const found = openByPath.get(prototype) ?? library.func(prototype);
-          openByPath.set(prototype, found);
+          const found = functions.get(prototype) ?? library.func(prototype);
+          functions.set(prototype, found);
           return found;
         };
         return;
@@ -137,7 +137,7 @@ class Library {
   }
 
   /**
-   * Converts pixels of OpenSlide to RGB, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
+   * Converts pixels of OpenSlide to RGB on the background color of the slide, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
    */
   #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
     const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
@@ -163,7 +163,7 @@ class Library {
 
 /** Maximum size of a response whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
 const keptBytes = 2 ** 21;
-let unread = new Uint8Array(0);
+let reusedMemory = new Uint8Array(0);
 
 /**
  * Zeros for the pixels of one response, which is copied when it is sent. If each response had new memory, some fifty megabytes of
@@ -171,8 +171,8 @@ let unread = new Uint8Array(0);
  */
 function memoryFor(length: number): Uint8Array {
   if (length > keptBytes) return new Uint8Array(length);
-  if (length > unread.length) unread = new Uint8Array(length);
-  return unread.subarray(0, length).fill(0);
+  if (length > reusedMemory.length) reusedMemory = new Uint8Array(length);
+  return reusedMemory.subarray(0, length).fill(0);
 }
 
 let library: Library | null = null;

@@ -34,17 +34,15 @@ function numberOf(facts: SlideFacts, name: string): number | null {
 function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
   const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
-  const isSound =
+  const isValid =
     [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
-  const isInside = isSound && left! + width! <= full.width && top! + height! <= full.height;
+  const isInside = isValid && left! + width! <= full.width && top! + height! <= full.height;
   return isInside ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
-/**
- * Maximum number of extra pixels that are read before a tile, and the largest distance from a whole number that its start in full
- * resolution may have.
- */
+/** Maximum number of extra pixels that are read before a tile. */
 const maxSkipped = 63;
+/** A start in full resolution counts as whole if it is at most this far from a whole number. */
 const nearWhole = 0.03;
 
 /**
@@ -56,10 +54,11 @@ const nearWhole = 0.03;
  * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
  */
 function startBefore(position: number, downsample: number): { base: number; skipped: number } {
-  const offOf = (skipped: number) => Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
+  const distanceToWhole = (skipped: number) =>
+    Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
   let skipped = 0;
-  for (let tried = 0; tried <= Math.min(maxSkipped, position) && offOf(skipped) > nearWhole; tried += 1) {
-    if (offOf(tried) < offOf(skipped)) skipped = tried;
+  for (let tried = 0; tried <= Math.min(maxSkipped, position) && distanceToWhole(skipped) > nearWhole; tried += 1) {
+    if (distanceToWhole(tried) < distanceToWhole(skipped)) skipped = tried;
   }
   return { base: Math.round((position - skipped) * downsample), skipped };
 }

@@ -6,7 +6,7 @@ import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { plainName, slideParts } from './slide-parts.js';
 
-/** A folder in which the files of a slide have the names by which OpenSlide searches them. */
+/** A folder in which the files of a slide have the names under which OpenSlide looks for them. */
 export interface SlideFolder {
   /** Path of the file that is opened. */
   path: string;

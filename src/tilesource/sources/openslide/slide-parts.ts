@@ -49,7 +49,7 @@ function hamamatsuNames(text: string): { needed: string[]; optional: string[] } 
     if (member.startsWith('imagefile') || member === 'mapfile' || member === 'macroimage') needed.push(value);
     else if (member.endsWith('file') || member.endsWith('image')) optional.push(value);
   }
-  return { needed, optional: optional };
+  return { needed, optional };
 }
 
 /** The names of the files that a MIRAX slide requires, from its Slidedat.ini. */

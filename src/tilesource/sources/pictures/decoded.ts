@@ -18,17 +18,17 @@ export interface DecodedPicture {
   facts: Record<string, unknown>;
 }
 
-/** Reads a whole file. */
+/** Reads a whole file. @throws TileSourceError if its first bytes are not those of the format. */
 export async function wholeFile(
   input: SourceInput,
-  is: (head: Buffer) => boolean,
+  isFormat: (head: Buffer) => boolean,
   what: string,
   signal?: AbortSignal,
 ): Promise<Buffer> {
   const reader = await input.open();
   try {
     const read = async (length: number) => Buffer.from(await reader.read(0, length, signal && { signal }));
-    if (!is(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
+    if (!isFormat(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
     if (reader.size > maxFileBytes)
       throw new TileSourceError(`${what} files larger than ${maxFileBytes} bytes are not supported.`);
     return await read(reader.size);

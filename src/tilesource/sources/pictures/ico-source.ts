@@ -42,11 +42,11 @@ export const icoSource: TileSourceDefinition = {
         `Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; a side can have at most ${maxSide}.`,
       );
     }
-    const alone = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), best!.entry, picture]);
-    alone.writeUInt32LE(22, 18);
+    const singleIcon = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), best!.entry, picture]);
+    singleIcon.writeUInt32LE(22, 18);
     let decoded: { width: number; height: number; data: ArrayLike<number> } | undefined;
     try {
-      [decoded] = decodeIco(alone);
+      [decoded] = decodeIco(singleIcon);
     } catch (cause) {
       throw new TileSourceError(`Corrupt ICO: its largest picture cannot be decoded (${String(cause)}).`, { cause });
     }

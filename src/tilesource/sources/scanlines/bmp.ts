@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { bytewise, fielded, fieldOf, indexed, type BitField, type HeaderReader, type Rows } from './rows.js';
+import { unpackBytes, unpackFields, fieldOf, indexed, type BitField, type HeaderReader, type Rows } from './rows.js';
 
 const compressions: Readonly<Record<number, string>> = { 1: 'RLE8', 2: 'RLE4', 4: 'JPEG', 5: 'PNG' };
 
@@ -65,10 +65,10 @@ function colors(
   head: Buffer,
   { bits, compression, headerBytes, start }: { bits: number; compression: number; headerBytes: number; start: number },
 ): Pick<Rows, 'bands' | 'unpack'> {
-  if (bits === 24) return { bands: 3, unpack: bytewise([2, 1, 0], 3) };
+  if (bits === 24) return { bands: 3, unpack: unpackBytes([2, 1, 0], 3) };
   if (bits === 16 || bits === 32) {
     const fields = masks(head, { bits, compression, headerBytes });
-    return { bands: fields.length, unpack: fielded(fields, bits === 16 ? 2 : 4) };
+    return { bands: fields.length, unpack: unpackFields(fields, bits === 16 ? 2 : 4) };
   }
   if (![1, 2, 4, 8].includes(bits)) throw new TileSourceError(`The BMP has pixels of ${bits} bits, which is not supported.`);
   const entryBytes = headerBytes === 12 ? 3 : 4;

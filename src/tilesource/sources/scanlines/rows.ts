@@ -74,7 +74,7 @@ export function fieldOf(mask: number): BitField {
 }
 
 /** A converter for pixels of 16 or 32 bits with a field for each band. */
-export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows['unpack'] {
+export function unpackFields(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows['unpack'] {
   return (bytes, { skip, count }, out, at) => {
     for (let i = 0; i < count; i++) {
       const value = bytes.readUIntLE((skip + i) * bytesPerPixel, bytesPerPixel);
@@ -87,7 +87,7 @@ export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows
 }
 
 /** A converter for bytes in a different order. `order[band]` is the position of the byte of a band in a pixel. */
-export function bytewise(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
+export function unpackBytes(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
   if (order.length === bytesPerPixel && order.every((from, band) => from === band)) {
     return (bytes, { skip, count }, out, at) => {
       out.set(bytes.subarray(skip * bytesPerPixel, (skip + count) * bytesPerPixel), at);

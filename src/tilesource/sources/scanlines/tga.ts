@@ -1,6 +1,6 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
-import { bytewise, fielded, fieldOf, indexed, type HeaderReader, type Rows } from './rows.js';
+import { unpackBytes, unpackFields, fieldOf, indexed, type HeaderReader, type Rows } from './rows.js';
 
 /** Reads the header of a TGA file. The format has no signature, so files are recognized by their name and by a plausible header. */
 export const readTga: HeaderReader = async ({ name, head, size, read }) => {
@@ -21,8 +21,10 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   if (!isPacked && pixelsAt + rowBytes * height > size)
     throw new TileSourceError(`Truncated or corrupt TGA: ${size} bytes for ${width} by ${height} pixels.`);
   const isTopDown = (descriptor & 0x20) !== 0;
-  const meaning = colors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
-  const unpacked = isPacked ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (most) => read(pixelsAt, most)) : null;
+  const colorFormat = colors(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
+  const unpacked = isPacked
+    ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (maxBytes) => read(pixelsAt, maxBytes))
+    : null;
   const start = unpacked === null ? pixelsAt : 0;
   return {
     format: 'TGA',
@@ -35,7 +37,7 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
     step: isTopDown ? rowBytes : -rowBytes,
     header: { kind: head[2], bits },
     ...(unpacked && { unpacked }),
-    ...meaning,
+    ...colorFormat,
   };
 };
 
@@ -85,14 +87,14 @@ function colors(
   tga: { kind: number; bits: number; descriptor: number; mapAt: number; mapLength: number; mapBits: number },
 ): Pick<Rows, 'bands' | 'unpack'> {
   const { kind, bits, descriptor, mapAt, mapLength, mapBits } = tga;
-  if (kind === 3 && bits === 8) return { bands: 1, unpack: bytewise([0], 1) };
-  if (kind === 3 && bits === 16) return { bands: 2, unpack: bytewise([0, 1], 2) };
-  if (kind === 2 && bits === 24) return { bands: 3, unpack: bytewise([2, 1, 0], 3) };
+  if (kind === 3 && bits === 8) return { bands: 1, unpack: unpackBytes([0], 1) };
+  if (kind === 3 && bits === 16) return { bands: 2, unpack: unpackBytes([0, 1], 2) };
+  if (kind === 2 && bits === 24) return { bands: 3, unpack: unpackBytes([2, 1, 0], 3) };
   if (kind === 2 && bits === 32) {
     const hasAlpha = (descriptor & 15) > 0;
-    return { bands: hasAlpha ? 4 : 3, unpack: bytewise(hasAlpha ? [2, 1, 0, 3] : [2, 1, 0], 4) };
+    return { bands: hasAlpha ? 4 : 3, unpack: unpackBytes(hasAlpha ? [2, 1, 0, 3] : [2, 1, 0], 4) };
   }
-  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: fielded(fifteenBits, 2) };
+  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: unpackFields(fifteenBits, 2) };
   const entryBytes = Math.ceil(mapBits / 8);
   // The palette may begin with a later index than 0. Indexes that it does not have are black.
   const first = head.readUInt16LE(3);
@@ -100,7 +102,7 @@ function colors(
   if (kind === 1 && bits === 8 && isKnown) {
     const palette = new Uint8Array(256 * 3);
     const entries = head.subarray(mapAt, mapAt + mapLength * entryBytes);
-    const unpack = entryBytes === 2 ? fielded(fifteenBits, 2) : bytewise([2, 1, 0], entryBytes);
+    const unpack = entryBytes === 2 ? unpackFields(fifteenBits, 2) : unpackBytes([2, 1, 0], entryBytes);
     const count = Math.min(mapLength, 256 - first);
     if (count > 0) unpack(entries, { skip: 0, count }, palette, first * 3);
     return indexed(palette, 8);

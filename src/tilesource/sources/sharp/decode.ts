@@ -76,7 +76,7 @@ export function sampleForm(facts: Metadata): SampleForm {
   };
 }
 
-/** Opens the picture with libvips. It is rotated upright unless `turn` is false. Colors are not converted, unless they must be. */
+/** Opens the picture with libvips. It is rotated upright unless `autoOrient` is false. Colors are not converted, unless they must be. */
 export function upright(
   material: VipsFile,
   settings: SharpOptions,

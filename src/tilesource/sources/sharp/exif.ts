@@ -43,8 +43,8 @@ export function readExif(block: Buffer): Record<string, string | number | number
   if (bytes.length < 8 || (order !== 'II' && order !== 'MM')) return values;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const isLittle = order === 'II';
-  const below = readDirectory(view, view.getUint32(4, isLittle), isLittle, values);
-  if (below !== null) readDirectory(view, below, isLittle, values);
+  const exifAt = readDirectory(view, view.getUint32(4, isLittle), isLittle, values);
+  if (exifAt !== null) readDirectory(view, exifAt, isLittle, values);
   return values;
 }
 
@@ -57,15 +57,15 @@ function readDirectory(
 ): number | null {
   if (at + 2 > view.byteLength) return null;
   const count = Math.min(maxEntries, view.getUint16(at, isLittle));
-  let below: number | null = null;
+  let exifAt: number | null = null;
   for (let entry = at + 2; entry < at + 2 + count * 12 && entry + 12 <= view.byteLength; entry += 12) {
     const tag = view.getUint16(entry, isLittle);
-    if (tag === exifDirectory) below = view.getUint32(entry + 8, isLittle);
+    if (tag === exifDirectory) exifAt = view.getUint32(entry + 8, isLittle);
     const name = names[tag];
     const value = name === undefined ? null : readValue(view, entry, isLittle);
     if (name !== undefined && value !== null) values[name] = value;
   }
-  return below;
+  return exifAt;
 }
 
 const sizes: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8 };

@@ -49,8 +49,8 @@ export async function openPyramid(
       { signal },
     );
     // A finished pyramid is kept even if the caller has aborted in the meantime.
-    const { signal: _signal, ...lasting } = options;
-    const pyramid = await tiffSource.open(fileInput(path), lasting);
+    const { signal: _ignored, ...withoutSignal } = options;
+    const pyramid = await tiffSource.open(fileInput(path), withoutSignal);
     await material.release();
     const profile = form.converted ? null : (facts.icc ?? null);
     return new PyramidImage(pyramid, { facts, profile, codec }, await unlinkOpenFile(path));

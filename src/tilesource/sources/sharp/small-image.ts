@@ -16,7 +16,7 @@ const maxFrames = 1000;
  */
 const maxAnimationPixels = 2 ** 30;
 
-/** Maximum number of bytes of decoded frames that are cached for an open image. */
+/** Number of bytes of decoded frames that an open image is expected to cache. The cache may hold twice as much. */
 const keptFrameBytes = 2 ** 26;
 
 /** Formats whose pages are frames. */

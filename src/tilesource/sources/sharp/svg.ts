@@ -12,8 +12,8 @@ export const maxDrawingBytes = 8 * 2 ** 20;
  */
 export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');
-  for (const [isThere, message] of refusals) {
-    if (isThere(text)) throw new TileSourceError(message);
+  for (const [isFound, message] of refusals) {
+    if (isFound(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
   // The start of the tag with the attribute. The search moves forward with the attributes, so that the time does not grow with the square of
@@ -34,7 +34,7 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
 }
 
 /** Patterns of references that are refused. Each is searched in the whole text at once. */
-const refusals: readonly [isThere: (text: string) => boolean, message: string][] = [
+const refusals: readonly [isFound: (text: string) => boolean, message: string][] = [
   [(text) => text.includes('\0'), 'SVG must be encoded as UTF-8.'],
   [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not supported.'],
   [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not supported.'],

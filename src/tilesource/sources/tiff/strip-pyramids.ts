@@ -112,7 +112,11 @@ export class StripPyramids {
   }
 
   /** @throws TileSourceError if a tile shows nothing but corrupt strips, or shows one and the caller does not collect them. */
-  #reportCorrupt({ layout, corrupt: strips, source }: TemporaryPyramid, address: TileAddress, corrupt: CorruptTiles | undefined): void {
+  #reportCorrupt(
+    { layout, corrupt: strips, source }: TemporaryPyramid,
+    address: TileAddress,
+    corrupt: CorruptTiles | undefined,
+  ): void {
     if (strips.length === 0) return;
     const { box } = partOfTile(source.metadata, address);
     const stored = storedRegionOf(box, layout.orientation, layout);

@@ -66,7 +66,11 @@ export class RowPyramidWriter {
     const level = this.#levels[index];
     if (level === undefined) return;
     for (let copiedRows = 0; copiedRows < rows.height && level.done < level.height;) {
-      const height = Math.min(rows.height - copiedRows, level.pixels.height - level.filled, level.height - level.done - level.filled);
+      const height = Math.min(
+        rows.height - copiedRows,
+        level.pixels.height - level.filled,
+        level.height - level.done - level.filled,
+      );
       blit(level.pixels, rows, { left: 0, top: level.filled }, { left: 0, top: copiedRows, width: rows.width, height });
       copiedRows += height;
       level.filled += height;
