@@ -52,7 +52,7 @@ const histogram = defineRoute({
   forLinks: true,
   summary: 'Get a histogram of the samples of each band.',
   description:
-    'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to its size.',
+    'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to the requested size.',
   query: {
     ...histogramRegion,
     frame,
@@ -76,17 +76,17 @@ const histogram = defineRoute({
     const { query, granted: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
     const enqueueRendering = enqueueFor(pictures, input);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...others } = query;
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...others } = query;
     const { zProject, zFrom, zTo, ...bounds } = others;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
-    const counting = defined({ bins, density, threshold, frame: plane, style, zProject, zFrom, zTo });
-    const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
+    const histogramOptions = defined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
+    const entry = { ...regionEntry(defined(region)), ...histogramOptions, ...(roundRange === true && { range: 'round' }) };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
-    const request = { ...pictureRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
+    const request = { ...pictureRequest(region), ...histogramOptions, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
@@ -106,17 +106,17 @@ async function report(
 ): Promise<{ cached: boolean[]; scheduledJob?: string }> {
   if (options.hasRange) return { cached: [] };
   const frames = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
-  requireShort(frames, options.entry);
+  requireReportable(frames, options.entry);
   const cached: boolean[] = [];
   const missing: CachedEntry[] = [];
-  for (const planes of batches(Array.from({ length: frames }, (_, plane) => plane))) {
-    const entries = planes.map((frame): CachedEntry => ({ ...options.entry, frame }));
+  for (const batch of batches(Array.from({ length: frames }, (_, index) => index))) {
+    const entries = batch.map((frame): CachedEntry => ({ ...options.entry, frame }));
     const keys = entries.map((entry) => histogramName(entry).key);
     const cachedEntries = await services.cachedFiles.existing([item], 'data', keys);
     for (const [i, entry] of entries.entries()) {
-      const isKept = cachedEntries.has(`${item.id}\n${keys[i]}`);
-      cached.push(isKept);
-      if (!isKept) missing.push(entry);
+      const isCached = cachedEntries.has(`${item.id}\n${keys[i]}`);
+      cached.push(isCached);
+      if (!isCached) missing.push(entry);
     }
     if (isSliceOver()) await nextSlice();
   }
@@ -130,7 +130,7 @@ async function report(
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */
-function requireShort(frames: number, entry: CachedEntry): void {
+function requireReportable(frames: number, entry: CachedEntry): void {
   if (frames * histogramName(entry).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(
     `With cache, the parameters of all frames may have ${maxReportedCharacters} characters in total; the image has ${frames} frames.`,

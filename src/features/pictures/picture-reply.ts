@@ -67,7 +67,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
 }
 
-/** The headers of a picture. If it has holes, they are counted, and no cache keeps it. */
+/** The headers of a picture. If corrupt tiles are missing in it, a header counts them, and caches must not store it. */
 function headersOf({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...others } = headers;

@@ -8,7 +8,7 @@ import { defined, encodingParameters, renderParameters, tileAddress, tilePath } 
 import { largeImageSchema } from './schemas.js';
 
 const shape = {
-  minLevel: integer({ description: 'Coarser levels do not exist; 0 by default.' }),
+  minLevel: integer({ description: 'Coarsest level that exists; 0 by default.' }),
   maxLevel: integer({ description: 'Finest level, unless both sizes are given; 9 by default.' }),
   tileWidth: integer({ description: '256 by default.' }),
   tileHeight: integer({ description: '256 by default.' }),

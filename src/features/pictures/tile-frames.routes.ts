@@ -56,7 +56,7 @@ const tileFrames = defineRoute({
 });
 
 /** Parses a URL-encoded query string. @throws BadParameterError if a name occurs twice. */
-function pairs(value: string | undefined, name: string): Record<string, string> | undefined {
+function parsePairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
   const found: Record<string, string> = {};
   for (const [member, text] of new URLSearchParams(value)) {
@@ -113,7 +113,7 @@ const quadInfo = defineRoute({
   authorize: mayReadOrSchedule,
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;
-    const options = defined({ ...numbers, format: pairs(format, 'format'), query: pairs(further, 'query') });
+    const options = defined({ ...numbers, format: parsePairs(format, 'format'), query: parsePairs(further, 'query') });
     // Some numbers can be given as names of axes, which `quadInfo` checks.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
@@ -134,8 +134,9 @@ const quadInfo = defineRoute({
   },
 });
 
-/** Maximum number of textures that one response reports on, and of characters of all their parameters. */
+/** Maximum number of textures that one response reports on. */
 const maxReported = 1000;
+/** Maximum number of characters of the parameters of these textures. */
 const maxReportedCharacters = 1024 * 1024;
 
 /**
@@ -149,8 +150,9 @@ function requireFew(textures: number, characters: number): void {
   );
 }
 
-/** Maximum number of files that one job makes, and of characters of all their parameters; another request schedules the rest. */
+/** Maximum number of files that one job makes. Another request can schedule the rest. */
 const maxScheduled = 1000;
+/** Maximum number of characters of the parameters of these files. */
 const maxScheduledCharacters = 1024 * 1024;
 
 /** Starts a job that makes the missing files, if there are any. @returns the id of the job. */

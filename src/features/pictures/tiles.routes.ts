@@ -25,9 +25,11 @@ const tileQuery = {
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
 /**
- * The address of the download of the file, if the file is one untiled picture that can be sent instead of the tile. This needs an
- * image with one level, and a request for that whole level without style, edge or another frame. `redirect` says how exactly the
- * file must match the request: `any` JPEG or PNG, the same `encoding`, or also the same JPEG quality (`exact`). Otherwise `null`.
+ * The address at which the file can be downloaded, if the file is one untiled picture that can be sent instead of the tile; otherwise
+ * `null`. The image must have one level, and the request must be for the whole level, without style, edge or another frame.
+ *
+ * @param redirect which files can be sent: with `any` all JPEG and PNG files, with `encoding` those in the requested encoding, with
+ * `exact` only those that also have the requested JPEG quality.
  */
 async function downloadInstead(
   { files, records, images }: PictureContext,
@@ -111,7 +113,7 @@ const fzxy = defineRoute({
   path: '/item/:itemId/tiles/fzxy/:frame/:z/:x/:y',
   forLinks: true,
   summary: 'Get a tile of one frame of the image.',
-  params: { ...itemPath, frame: required(integerText({ description: 'Plane, from 0.', minimum: 0 })), ...tilePath },
+  params: { ...itemPath, frame: required(integerText({ description: 'Frame, from 0.', minimum: 0 })), ...tilePath },
   query: tileQuery,
   handle(input, services) {
     const { params, query } = input;

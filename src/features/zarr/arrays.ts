@@ -7,15 +7,19 @@ const chunkSides = { min: 256, max: 1024, usual: 512 };
 /** The names of axes, in the order that OME-Zarr requires. */
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
 
-/** Lengths of the axes for frames and bands. */
+/** Lengths of the axes along which frames and bands differ. */
 interface Lengths {
   t: number;
   c: number;
   z: number;
 }
 
-/** A position along them. */
-export type Plane = Lengths;
+/** Indices along these axes. */
+export interface Plane {
+  t: number;
+  c: number;
+  z: number;
+}
 
 /** The frame and band of a plane. */
 interface FrameBand {
@@ -34,24 +38,25 @@ export interface ArrayImage {
   lengths: Lengths;
   /** Side of chunks. */
   side: number;
-  /** The sizes of the datasets, the finest first: each is half of the one before, rounded up. */
+  /** The sizes of the datasets, the finest first. Each is half as large as the one before, rounded up. */
   levels: readonly Size[];
   /** The frame and band at a position; `null` if the file has none. */
   at(plane: Plane): FrameBand | null;
 }
 
-const own = new Set(['T', 'C', 'Z']);
+/** The axes of frames that OME-Zarr also has. */
+const sharedAxes = new Set(['T', 'C', 'Z']);
 
-/** Positions along the axes that OME-Zarr does not have. Frames that differ in these belong to different images. */
+/** The position of a frame along the axes that OME-Zarr does not have, as text. Frames at different ones belong to different images. */
 function positionOf(axes: FrameMetadata['axes']): string {
-  const others = Object.keys(axes).filter((axis) => !own.has(axis) && axes[axis] !== 0);
+  const others = Object.keys(axes).filter((axis) => !sharedAxes.has(axis) && axes[axis] !== 0);
   return others
     .sort()
     .map((axis) => `${axis}=${axes[axis]}`)
     .join(',');
 }
 
-/** The position for people, with the name of the scene; `null` if the scene has none. */
+/** The same position with the name of the scene, for people; `null` if the scene has no name. */
 function sceneOf({ axes: { XY: _XY, ...others }, position }: FrameMetadata): string | null {
   if (position === undefined) return null;
   return [position, positionOf(others)].filter((part) => part !== '').join(', ');

@@ -36,15 +36,15 @@ export class Blocks {
     const { metadata, side, levels } = image;
     const size = levels[level]!;
     const box = boxOf(size, { left: column * side, top: row * side, width: side, height: side });
-    const from = sourceLevel(image, level);
+    const readLevel = sourceLevel(image, level);
     const block = (part: Box): Promise<Raster> => {
-      const name = `${state}/${frame}/${from}/${part.left}/${part.top}/${part.width}`;
+      const name = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
       const cached = this.#blocks.get(name);
       if (cached !== undefined) return Promise.resolve(cached);
       return this.#reading.join(
         name,
         async (sharedSignal) => {
-          const raster = await read(sharedSignal)({ frame, level: from, box: part });
+          const raster = await read(sharedSignal)({ frame, level: readLevel, box: part });
           this.#blocks.set(name, raster);
           return raster;
         },
@@ -53,7 +53,7 @@ export class Blocks {
     };
     const { tileWidth, tileHeight } = metadata;
     // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
-    const isCut = from >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
+    const isCut = readLevel >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
     if (!isCut) return block(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {

@@ -13,17 +13,18 @@ export interface Measured {
   codec: ChunkCodec;
 }
 
-/** Reads samples of a level of the image, which can be negative. */
+/** Reads samples of a level of the tile source. A negative level is coarser than all levels of the source. */
 export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
 
 /** Maximum number of channels whose contrast is measured. The windows of others show the whole range. */
 const maxMeasured = 64;
-/** The share of samples below and above a window. */
-const clipped = 0.001;
+/** The share of samples that are below a window, and of those above it. */
+const clippedShare = 0.001;
 /** Maximum number of samples that are sorted to find a window. */
 const maxSorted = 2 ** 16;
 /**
- * A coarse level that is more steps than this from the levels in the file is not made, because that could read the whole image.
+ * If the coarsest dataset is more than this many levels coarser than the coarsest level in the file, it is not computed, because that
+ * could read the whole image.
  */
 const maxSteps = 2;
 /** Compression is used if it leaves less than this share of the bytes. */
@@ -40,23 +41,23 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
   const channels: Record<string, unknown>[] = [];
   let codec: ChunkCodec | null = null;
   let samples: Raster | null = null;
-  let sampled = -1;
+  let sampledFrame = -1;
   const isColor = hasColors(metadata);
   for (let c = 0; c < lengths.c; c += 1) {
-    const place = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
+    const source = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
-    if (place !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
-      if (place.frame !== sampled) samples = await read({ ...where, frame: place.frame }).catch(nullIfCorrupt);
-      sampled = place.frame;
+    if (source !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
+      if (source.frame !== sampledFrame) samples = await read({ ...where, frame: source.frame }).catch(nullIfCorrupt);
+      sampledFrame = source.frame;
       if (samples === null) {
         channels.push(channelOf(image, c, null));
         continue;
       }
       if (codec === null) {
-        const bytes = chunkBytes(samples, place.band, image.side);
+        const bytes = chunkBytes(samples, source.band, image.side);
         codec = (await compressed(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
       }
-      if (!isColor) window = contrast(samples, place.band);
+      if (!isColor) window = contrast(samples, source.band);
     }
     channels.push(channelOf(image, c, window));
   }
@@ -88,7 +89,7 @@ function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
 
-/** The range of a band without its most extreme samples; `null` if no sample is a number. */
+/** The window of a band: the range of its samples without the most extreme ones; `null` if no sample is a number. */
 function contrast({ data, bands }: Raster, band: number): [number, number] | null {
   const pixels = data.length / bands;
   const step = Math.max(1, Math.ceil(pixels / maxSorted));
@@ -100,7 +101,7 @@ function contrast({ data, bands }: Raster, band: number): [number, number] | nul
   }
   if (count === 0) return null;
   const sorted = values.subarray(0, count).sort();
-  const cut = Math.floor(clipped * count);
+  const cut = Math.floor(clippedShare * count);
   return [sorted[cut]!, sorted[count - 1 - cut]!];
 }
 

@@ -15,14 +15,14 @@ export function omeXml(images: readonly NamedImage[]): string {
     const increment = secondsT === undefined ? '' : ` TimeIncrement="${secondsT}" TimeIncrementUnit="s"`;
     const physical = (axis: string, mm: number | null = null) =>
       mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000}" PhysicalSize${axis}Unit="µm"`;
-    const each = Array.from({ length: lengths.c }, (_, c) => {
-      const own = channels?.[Math.floor(c / metadata.bandCount)];
-      return `<Channel ID="Channel:${index}:${c}" SamplesPerPixel="1"${own === undefined ? '' : ` Name="${escapeXml(own)}"`}/>`;
+    const channelElements = Array.from({ length: lengths.c }, (_, c) => {
+      const channelName = channels?.[Math.floor(c / metadata.bandCount)];
+      return `<Channel ID="Channel:${index}:${c}" SamplesPerPixel="1"${channelName === undefined ? '' : ` Name="${escapeXml(channelName)}"`}/>`;
     });
     return (
       `<Image ID="Image:${index}" Name="${escapeXml(name)}"><Pixels ID="Pixels:${index}" DimensionOrder="XYZCT" ` +
       `Type="${omePixelType(dtype)}" BigEndian="false" SizeX="${sizeX}" SizeY="${sizeY}" SizeZ="${lengths.z}" ` +
-      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physical('X', mmX)}${physical('Y', mmY)}${physical('Z', mmZ)}${increment}>${each.join('')}<MetadataOnly/></Pixels></Image>`
+      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physical('X', mmX)}${physical('Y', mmY)}${physical('Z', mmZ)}${increment}>${channelElements.join('')}<MetadataOnly/></Pixels></Image>`
     );
   });
   return omeDocument(described.join(''));

@@ -11,10 +11,10 @@ import type { ZarrVersion } from './nodes.js';
 export interface StoreRequest {
   version: ZarrVersion;
   headers: IncomingMessage['headers'];
-  /** The caller whose rights apply. */
+  /** The caller whose permissions apply. */
   caller: Caller | null;
-  /** The caller who takes turns with others in queues. */
-  turn: Caller | null;
+  /** The caller as whom the request waits in queues: for a link, the link itself. */
+  queuedAs: Caller | null;
   /** Whether the caller can see associated images. */
   associated: boolean;
   readonly signal: AbortSignal;
@@ -33,7 +33,7 @@ export function replyWithText({ headers }: StoreRequest, text: string, type = 'a
 /**
  * Answers with a chunk. It is not made if the client already has it.
  *
- * @param key names its bytes exactly.
+ * @param key identifies the bytes of the chunk: it is different if they are.
  * @param make returns no bytes if the chunk contains only the fill value.
  */
 export async function replyWithChunk({ headers }: StoreRequest, key: string, make: () => Promise<Uint8Array>): Promise<Reply> {

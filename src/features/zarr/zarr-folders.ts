@@ -66,9 +66,9 @@ export class ZarrFolders {
     );
   }
 
-  /** Opens the images one after another, in the caller's turn. */
+  /** Opens the images one after another, each after waiting in the queue. */
   async #described(items: readonly ItemRecord[], request: StoreRequest): Promise<NamedImage[]> {
-    const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.turn, signal: request.signal });
+    const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.queuedAs, signal: request.signal });
     const described: NamedImage[] = [];
     for (const { id } of items) {
       const item = await this.options.images.load(id, request.caller);

@@ -21,7 +21,7 @@ import { chunkAt, replyWithChunk, replyWithText, type StoreRequest } from './sto
 /** Maximum number of images in a store. */
 export const maxImages = 500;
 
-/** Most images whose arrays and windows are remembered. */
+/** Maximum number of images whose arrays and windows are remembered. */
 const maxKnown = 1000;
 
 /** The parts of an image file that a store is made of, in one state of the file. */
@@ -34,8 +34,8 @@ interface Layout {
 }
 
 /** An image with everything that is needed to read it. */
-export interface Readable {
-  /** Names the image and its state. */
+export interface ReadableImage {
+  /** Identifies the image and its state. */
   state: string;
   image: ArrayImage;
   populatedLevels: readonly number[];
@@ -151,10 +151,10 @@ export class ZarrImages {
     return isConsolidated ? consolidate().then(write) : write(null);
   }
 
-  #readable(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): Readable | null {
+  #readable(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
     const image = images[index];
     if (image === undefined) return null;
-    const use: Readable['use'] = async (work, signal) => {
+    const use: ReadableImage['use'] = async (work, signal) => {
       const result = await this.options.images.useStored(
         item,
         (opened: BorrowedImage) =>
@@ -167,42 +167,42 @@ export class ZarrImages {
     return { state: `${state}#${index}`, image, populatedLevels, use };
   }
 
-  async #chunk(readable: Readable, chunk: NonNullable<ReturnType<typeof chunkAt>>, request: StoreRequest): Promise<Reply> {
+  async #chunk(readable: ReadableImage, chunk: NonNullable<ReturnType<typeof chunkAt>>, request: StoreRequest): Promise<Reply> {
     const { image, state } = readable;
     const { level, plane, row, column } = chunk;
-    const place = image.at(plane);
-    if (place === null) throw absent();
+    const source = image.at(plane);
+    if (source === null) throw absent();
     const { codec } = await this.#measure(readable, request);
-    const key = `${state}/${level}/${place.frame}/${place.band}/${row}/${column}/${codec}`;
+    const key = `${state}/${level}/${source.frame}/${source.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
       const read =
         (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
           readable.use((samples) => samples(where), sharedSignal);
-      const raster = await this.#blocks.chunk(image, { state, frame: place.frame, level, row, column }, read, signal);
-      const bytes = chunkBytes(raster, place.band, image.side);
+      const raster = await this.#blocks.chunk(image, { state, frame: source.frame, level, row, column }, read, signal);
+      const bytes = chunkBytes(raster, source.band, image.side);
       return codec === 'zstd' ? compressed(bytes) : bytes;
     };
     return replyWithChunk(request, key, () => this.#made(key, make, request));
   }
 
-  /** Makes bytes in the caller's turn, or takes them from the tile cache. */
+  /** Takes bytes from the tile cache, or makes them after waiting in the queue. */
   async #made(
     key: string,
     make: (signal: AbortSignal) => Promise<Uint8Array>,
-    { turn, signal }: StoreRequest,
+    { queuedAs, signal }: StoreRequest,
   ): Promise<Uint8Array> {
     const { images, queues } = this.options;
     const type = 'application/octet-stream';
     const tile = await images.made(key, async (sharedSignal) => ({ bytes: await make(sharedSignal), type }), {
-      requester: { caller: turn, signal },
+      requester: { caller: queuedAs, signal },
       queue: queues.chunks,
     });
     return tile.bytes;
   }
 
   /** Windows and codec of an image, measured once for each state of it. */
-  async #measure(readable: Readable, request: StoreRequest): Promise<Measured> {
+  async #measure(readable: ReadableImage, request: StoreRequest): Promise<Measured> {
     const { image, populatedLevels, state } = readable;
     const cached = this.#measured.get(state);
     if (cached !== undefined) return cached;
@@ -228,11 +228,11 @@ export class ZarrImages {
         async ({ source }) => (await source.readAssociatedImage?.(name, { signal })) ?? null,
         signal,
       );
-    const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.turn, signal: request.signal });
+    const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.queuedAs, signal: request.signal });
     const decode = async (signal: AbortSignal) => (await enqueue(() => read(signal), signal))?.raster ?? null;
     const source = await this.#associated.get(`${state}/associated/${name}`, decode, request.signal);
     const [image] = imagesOf(source.metadata);
-    const readable: Readable = {
+    const readable: ReadableImage = {
       state: `${state}/associated/${name}`,
       image: image!,
       populatedLevels: source.populatedLevels,

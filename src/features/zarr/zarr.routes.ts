@@ -24,17 +24,17 @@ interface ZarrContext {
 
 const defineRoute = routeDefiner<ZarrContext>();
 
-/** The item or folder that a request may read, and the caller whose rights count. */
+/** The item or folder that a request may read, and the callers of its {@link StoreRequest}. */
 interface Granted<Subject> {
   subject: Subject;
   caller: Caller | null;
-  turn: Caller | null;
+  queuedAs: Caller | null;
   associated: boolean;
 }
 
 /**
- * Statuses of refusals. Clients take 404 and 403 for chunks that are not stored, and fill in zeros. So a caller who may not read gets 401 for every key,
- * and so does everybody for an item that does not exist: it may have been deleted while a client reads it.
+ * Statuses of refusals. Clients treat a chunk with status 404 or 403 as one that is not stored, and fill in zeros. So callers without read
+ * permission get 401 for every key. So does everybody for an item that does not exist, because it may have been deleted during reading.
  */
 const errorStatus = {
   'access-denied': 401,
@@ -92,18 +92,18 @@ async function mayRead(
   { images }: ZarrContext,
 ): Promise<Granted<ItemRecord>> {
   const subject = await images.load(params.itemId, caller);
-  return { subject, caller, turn: caller, associated: await images.showsAssociated(subject, caller) };
+  return { subject, caller, queuedAs: caller, associated: await images.showsAssociated(subject, caller) };
 }
 
 async function mayReadFolder(
   { params, caller }: FolderRequest<{ folderId: string }>,
   { items }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
-  return { subject: await items.loadFolder(params.folderId, 0, caller), caller, turn: caller, associated: false };
+  return { subject: await items.loadFolder(params.folderId, 0, caller), caller, queuedAs: caller, associated: false };
 }
 
-/** Requests of a link do not use up the turns of its maker. */
-function turnOf({ caller, link }: LinkGrant): Caller {
+/** A caller for queues, so that requests of a link do not wait behind those of the user who made it, or delay them. */
+function queueCallerOf({ caller, link }: LinkGrant): Caller {
   return { ...caller, id: `link ${link._id.toHexString()}` };
 }
 
@@ -114,7 +114,7 @@ async function mayReadByLink(
   const grant = await links.grant(token, 'zarr', { address });
   const subject = await links.item(grant, itemId);
   const associated = await links.showsAssociated(grant, subject);
-  return { subject, caller: grant.caller, turn: turnOf(grant), associated };
+  return { subject, caller: grant.caller, queuedAs: queueCallerOf(grant), associated };
 }
 
 async function mayReadFolderByLink(
@@ -122,7 +122,12 @@ async function mayReadFolderByLink(
   { links }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
   const grant = await links.grant(token, 'zarr', { address });
-  return { subject: await links.folder(grant, folderId), caller: grant.caller, turn: turnOf(grant), associated: false };
+  return {
+    subject: await links.folder(grant, folderId),
+    caller: grant.caller,
+    queuedAs: queueCallerOf(grant),
+    associated: false,
+  };
 }
 
 interface Handled<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
@@ -131,14 +136,14 @@ interface Handled<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
 }
 
 function storeRequest<Subject>(request: Handled<Subject>, version: ZarrVersion): StoreRequest {
-  const { caller, turn, associated } = request.granted;
+  const { caller, queuedAs, associated } = request.granted;
   return {
     version,
     headers: request.headers,
     caller,
-    turn,
+    queuedAs,
     associated,
-    // It is made when it is first read.
+    // The signal is created when it is first read, so it is not read here.
     get signal() {
       return request.signal;
     },

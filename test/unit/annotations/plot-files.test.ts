@@ -4,7 +4,7 @@ import { ThreadPool } from '../../../src/core/concurrency/thread-pool.js';
 import type { FileRecord } from '../../../src/core/host/records.js';
 import { DataFiles } from '../../../src/features/annotations/plot/files.js';
 import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
-import { noRow } from '../../../src/features/annotations/plot/table.js';
+import { folderRow } from '../../../src/features/annotations/plot/table.js';
 
 const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
 const request = { keys: null, signal: new AbortController().signal };
@@ -79,7 +79,7 @@ describe('boxes of elements', () => {
     const boxes = new ElementBoxes();
     const count = 2000;
     const box = { lowx: 1, lowy: 1, lowz: 0, highx: 5, highy: 5, highz: 0, details: 1, size: 6 };
-    for (let i = 0; i < count; i++) boxes.add({ ...noRow, elementId: `${i}` }, box);
+    for (let i = 0; i < count; i++) boxes.add({ ...folderRow, elementId: `${i}` }, box);
     const expected = new Map([
       ['bbox.x0', 1.5],
       ['bbox.y0', 1],

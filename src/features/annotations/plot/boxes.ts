@@ -51,7 +51,7 @@ export class ElementBoxes {
     return nearest.entry.row;
   }
 
-  /** If several rows are about the same box, each is about a different element. */
+  /** Removes an entry, so that several rows with the same box are assigned to different elements. */
   #remove(entry: Entry): void {
     const [x0, y0] = entry.sides;
     const cell = this.#cells.get(cellOf(x0, y0))!;

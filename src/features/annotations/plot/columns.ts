@@ -15,7 +15,7 @@ export interface PlotColumn {
   max?: number;
 }
 
-/** Columns that need no dictionary, and their titles. */
+/** Titles of the columns with fixed keys. All other columns come from dictionaries: metadata, attributes and `user`. */
 export const commonColumns = {
   'item.id': 'Item ID',
   'item.name': 'Item Name',

@@ -13,7 +13,7 @@ export interface PlotField {
   index: number;
 }
 
-/** Values that belong together: of one object, or at one position of its lists. */
+/** Values that are plotted together: those of one object, or those at the same index of its lists. */
 export interface PlotGroup {
   index: number;
   values: { field: PlotField; value: PlotValue }[];
@@ -46,8 +46,8 @@ class Groups {
 }
 
 /**
- * The plottable values of a dictionary (metadata, attributes, `user`). It understands these layouts: key; key and list; key, object and value; key,
- * object and list; key and list of objects.
+ * The plottable values of a dictionary (metadata, attributes, `user`). These are values at `a` and `a.b`, lists of values there, and
+ * values of objects in a list at `a`. Anything deeper is ignored.
  */
 export async function plotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
@@ -93,7 +93,7 @@ function fieldOf(path: readonly string[], index: number, listLevel: number | nul
   return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };
 }
 
-/** The field of a column of a table, in which the columns are lists and each row is a position in them. */
+/** The field of a cell of a table. Each column counts as a list; `index` is the row. */
 export function csvField(name: string, index: number): PlotField {
   return fieldOf([name], index, 1);
 }

@@ -32,7 +32,7 @@ export interface DataFileRequest {
   signal: AbortSignal;
 }
 
-/** Reads CSV files in a thread, because the time does not depend on their length alone. */
+/** Reads CSV files in a thread with a time limit, because a short file can also take long to parse. */
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
     program: programOf(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),

@@ -1,6 +1,6 @@
 import { csvField, plotGroups, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
 import { aliasOf, type CommonKey, type PlotColumn } from './columns.js';
-import { noRow, PlotTable, type PlotRows, type RowKey } from './table.js';
+import { folderRow, PlotTable, type PlotRows, type RowKey } from './table.js';
 import type { Caller, HostAccess } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
@@ -60,7 +60,7 @@ export class PlotData {
   /** The available columns. */
   async list(request: PlotRequest, asking: Asking): Promise<PlotColumn[]> {
     const table = new PlotTable();
-    await new Collection(this.options, table, request, asking, listedRows).collect();
+    await new Collector(this.options, table, request, asking, listedRows).collect();
     return table.columns();
   }
 
@@ -71,13 +71,13 @@ export class PlotData {
     asking: Asking,
   ): Promise<PlotRows> {
     const table = new PlotTable([...keys, ...required]);
-    await new Collection(this.options, table, request, asking).collect();
+    await new Collector(this.options, table, request, asking).collect();
     return table.rows(keys, required, asking.signal);
   }
 }
 
 /** Reads the values of everything that is included, for one request. */
-class Collection {
+class Collector {
   #elements = 0;
   #items: readonly PlotItem[] = [];
 
@@ -130,13 +130,13 @@ class Collection {
     const { records, access } = this.options;
     const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
     if (folder === null || (await access.level(this.asking.caller, { type: 'folder', doc: folder.doc })) < 0) return;
-    await this.#addDictionary(records.metadataOf(folder), noRow);
+    await this.#addDictionary(records.metadataOf(folder), folderRow);
   }
 
   async #addItem({ item, annotations }: PlotItem): Promise<void> {
     const { records } = this.options;
     const { sources } = this.request;
-    const row: RowKey = { ...noRow, itemId: item.id };
+    const row: RowKey = { ...folderRow, itemId: item.id };
     if (sources.has('item')) {
       this.table.addCommon('item.id', row, item.id);
       this.table.addCommon('item.name', row, item.name);
@@ -222,10 +222,10 @@ class Collection {
     for (const entry of values) {
       const alias = aliasOf(entry.field);
       if (alias === 'item.id' || alias === 'item.name') {
-        const item = this.#itemCalled(String(entry.value), alias);
+        const item = this.#itemNamed(String(entry.value), alias);
         // The values describe an item that is not included.
         if (item === null) return;
-        if (item.id !== row.itemId) row = { ...noRow, itemId: item.id, index };
+        if (item.id !== row.itemId) row = { ...folderRow, itemId: item.id, index };
       } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
       else fields.push(entry);
     }
@@ -236,12 +236,12 @@ class Collection {
   }
 
   /** The included item with this id, name, or name without extension; the first if there are several. */
-  #itemCalled(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
-    this.#called ??= itemsByName(this.#items);
-    return this.#called[alias].get(text) ?? this.#called['item.name'].get(text) ?? null;
+  #itemNamed(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
+    this.#lookup ??= itemsByName(this.#items);
+    return this.#lookup[alias].get(text) ?? this.#lookup['item.name'].get(text) ?? null;
   }
 
-  #called: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
+  #lookup: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
 }
 
 function itemsByName(items: readonly PlotItem[]) {

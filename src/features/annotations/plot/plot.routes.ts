@@ -17,7 +17,7 @@ import { itemPath } from '../parameters.js';
 interface PlotContext {
   items: Items;
   plotData: PlotData;
-  /** Requests of a client, which are aborted by newer ones of the same client. */
+  /** Running requests by client and `uuid`. A newer request aborts the one before. */
   latest: LatestOnly;
 }
 
@@ -59,7 +59,7 @@ const selection = {
   }),
 };
 
-/** A column, in the form that {@link selection} expects. */
+/** The schema of a column in responses. */
 const columnSchema = {
   type: 'object',
   required: ['key', 'title', 'type', 'count'],
@@ -168,8 +168,8 @@ const list = defineRoute({
   async handle({ params, query, caller, signal }, services) {
     const item = await services.items.load(params.id, 0, caller);
     const request = requestOf(item, query);
-    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
-      services.plotData.list(request, { caller, signal: until }),
+    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
+      services.plotData.list(request, { caller, signal: workSignal }),
     );
   },
 });
@@ -209,8 +209,8 @@ const data = defineRoute({
     // Computed columns do not exist, so none can be required.
     const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
     const columns = { keys: listOf(query.keys), required: needed };
-    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
-      services.plotData.data(request, columns, { caller, signal: until }).then(rowsReply),
+    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
+      services.plotData.data(request, columns, { caller, signal: workSignal }).then(rowsReply),
     );
   },
 });

@@ -11,8 +11,8 @@ export interface RowKey {
   index: number;
 }
 
-/** The row for values about folders instead of items. */
-export const noRow: RowKey = { itemId: '', annotationId: '', elementId: '', index: -1 };
+/** The row for values about the folder instead of an item. Keys of other rows are made from it. */
+export const folderRow: RowKey = { itemId: '', annotationId: '', elementId: '', index: -1 };
 
 interface Row {
   key: RowKey;
@@ -141,8 +141,8 @@ export class PlotTable {
     const { itemId, annotationId } = key;
     if (key.index !== -1) keys.push({ ...key, index: -1 });
     if (key.elementId !== '') keys.push({ ...key, elementId: '', index: -1 });
-    if (annotationId !== '') keys.push({ ...noRow, itemId });
-    if (itemId !== '') keys.push(noRow);
+    if (annotationId !== '') keys.push({ ...folderRow, itemId });
+    if (itemId !== '') keys.push(folderRow);
     return keys.flatMap((general) => this.#rows.get(rowText(general)) ?? []);
   }
 }

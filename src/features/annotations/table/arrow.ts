@@ -16,7 +16,7 @@ import {
 import { Block, type BlockRows } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** Bytes of the mark at the end of a stream. */
+/** Length of the marker at the end of a stream. */
 const endBytes = 8;
 
 function schemaOf(columns: readonly TableColumn[]): Schema {
@@ -37,12 +37,12 @@ export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array 
   return bytes.slice(0, schemaBytes(bytes));
 }
 
-/** Bytes of the first message of a stream, which has no body: a mark, the length of the rest, the rest. */
+/** Length of the first message of a stream, the schema: a marker and the length of the rest, of 4 bytes each, and the rest. */
 function schemaBytes(stream: Uint8Array): number {
   return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
 }
 
-/** Rows of a block that a filter takes, as a message of a stream; empty when there are none. */
+/** Rows of a block that match a filter, as a message of a stream; empty if there are none. */
 export function arrowBatch({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
   const rows = block.select(filter);

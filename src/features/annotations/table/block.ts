@@ -5,10 +5,11 @@ import { windowPositions } from '../elements/packs/pack-index.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 
-/** A part of a table with the columns that a question needs, as it is sent to a thread. */
+/** A part of a table with the columns that a query needs, as it is sent to a thread. */
 export interface BlockInput {
   window: number;
   rows: number;
+  /** Ranges of rows whose elements have not changed since the block was written; `to` is exclusive. */
   live: readonly (readonly [from: number, to: number])[];
   columns: { name: string; kind: 'number' | 'text'; bytes: Uint8Array }[];
 }
@@ -58,7 +59,7 @@ export class Block {
     return stored === undefined ? { codes: new Uint8Array(this.rows), texts: [] } : decodeTexts(stored, this.rows);
   }
 
-  /** Values of a column of texts, truth values or ids; of mixed values all as texts. */
+  /** Values of a column of texts, truth values or ids. If a column also has numbers, all its values are texts. */
   texts(column: TableColumn): TextColumn {
     let found = this.#texts.get(column.name);
     if (found === undefined) {
@@ -130,7 +131,7 @@ export class Block {
     return cells;
   }
 
-  /** Rows of elements that have not changed since and that match a filter. */
+  /** Rows that match a filter and whose elements have not changed since the block was written. */
   select(filter: TableFilter | null): Uint32Array {
     const mask = filter === null ? null : this.#mask(filter);
     const rows = new Uint32Array(this.rows);
@@ -173,8 +174,8 @@ export class Block {
       case 'values': {
         const { codes, texts } = this.texts(filter.column);
         const accepted = new Set(filter.in);
-        const takes = Uint8Array.from([0, ...texts.map((text) => (accepted.has(text) ? 1 : 0))]);
-        for (let row = 0; row < rows; row += 1) mask[row] = takes[codes[row] as number]!;
+        const isAccepted = Uint8Array.from([0, ...texts.map((text) => (accepted.has(text) ? 1 : 0))]);
+        for (let row = 0; row < rows; row += 1) mask[row] = isAccepted[codes[row] as number]!;
         return mask;
       }
       case 'null':

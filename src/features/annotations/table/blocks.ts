@@ -11,13 +11,13 @@ import type { PacksInput, TableFunctions } from './table-thread.js';
 
 const what = 'The table';
 /**
- * Cells of rows in at most this many packs are made of the packs: reading and measuring an element takes some microseconds, but a segment with few columns
- * already has five megabytes.
+ * Maximum number of packs from which the cells of a few rows are computed. This is faster than reading a segment: even one with few columns
+ * has five megabytes, and measuring an element takes only some microseconds.
  */
 const maxPacksForCells = 16;
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Maximum number of calls that wait for a thread. A request makes a few at a time, and before that it has waited in a queue. */
+/** Maximum number of calls that wait for a thread. Each request makes only a few at a time, and requests wait in a queue before that. */
 const waiting = 256;
 /** Memory in bytes for segments that are made of packs without a stored segment. */
 const maxLooseBytes = 32 * 1024 * 1024;
@@ -37,11 +37,11 @@ export function tableThreads(): ThreadPool<TableFunctions> {
 /** A part of a table: elements of one window. */
 export interface TableBlock {
   header: SegmentHeader;
-  /** Original order of its window. */
+  /** Index of its window in the annotation. */
   window: number;
   /** Number of elements that have not changed since the block was written. */
   count: number;
-  /** The block with stored columns, and the buffers that are handed over to a thread with it. */
+  /** The block with its stored columns, and the buffers to transfer when the block is sent to a thread. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
   /** The values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
   cells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
@@ -52,7 +52,7 @@ export interface OpenTable {
   content: string;
   blocks: TableBlock[];
   names: ColumnNames;
-  /** Whether elements have more names than the table has columns. */
+  /** Whether elements have values that the table has no columns for, because it has as many as it can. */
   isCut: boolean;
 }
 
@@ -99,7 +99,7 @@ export class TableBlocks {
       header,
       window,
       count: live.reduce((sum, [from, to]) => sum + to - from, 0),
-      load: (columns, signal) => loaded(segment, columns, signal),
+      load: (columns, signal) => loadBlock(segment, columns, signal),
       cells: (columns, rows, signal) => this.#cells(segment, columns, rows, signal),
     };
   }
@@ -109,10 +109,10 @@ export class TableBlocks {
     const selected = packsOfRows(header, rows);
     // If the segment has left out columns, its packs are not used, because a few packs might leave out other columns.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
-      const { block, transfer } = await loaded(segment, columns, signal);
+      const { block, transfer } = await loadBlock(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });
     }
-    const { input, transfer } = handedOver(await loadPacks(selected.packs, signal));
+    const { input, transfer } = packsInput(await loadPacks(selected.packs, signal));
     return this.threads.run('cellsOfPacks', { ...input, window, columns, rows: selected.rows }, { what, signal, transfer });
   }
 
@@ -120,53 +120,59 @@ export class TableBlocks {
   async #segmentOf(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
     const cached = this.#loose.get(packs.id);
     if (cached !== undefined) return cached;
-    const { input, transfer } = handedOver(await packs.load(signal));
+    const { input, transfer } = packsInput(await packs.load(signal));
     const segment = await this.threads.run('segmentOf', input, { what, signal, transfer });
     this.#loose.set(packs.id, segment);
     return segment;
   }
 }
 
-/** The input of a thread with packs, and the buffers to transfer with it. */
-export function handedOver(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
+/** Packs as the input of a thread, and the buffers to transfer with it. */
+export function packsInput(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
 }
 
-/** The packs that contain some rows of a segment, by their indices in the header, and these rows as indices into the rows of these packs. */
+/**
+ * Finds the packs that contain some rows of a segment.
+ *
+ * @returns indices of these packs in the header, and for each row its index in the rows of only these packs.
+ */
 function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: number[]; rows: Uint32Array } {
   const packs: number[] = [];
-  const moved = new Uint32Array(rows.length);
+  const selectedRows = new Uint32Array(rows.length);
   // Rows are visited in the order of the segment, so that each pack is added once.
   const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
-  let [pack, first, firstMoved] = [0, 0, 0];
+  // `first` is the first row of the pack in the segment, `firstSelected` in the selected packs.
+  let [pack, first, firstSelected] = [0, 0, 0];
   for (const i of sorted) {
     const row = rows[i] as number;
     while (row >= first + counts[pack]!) {
-      if (packs.at(-1) === pack) firstMoved += counts[pack]!;
+      if (packs.at(-1) === pack) firstSelected += counts[pack]!;
       first += counts[pack]!;
       pack += 1;
     }
     if (packs.at(-1) !== pack) packs.push(pack);
-    moved[i] = firstMoved + row - first;
+    selectedRows[i] = firstSelected + row - first;
   }
-  return { packs, rows: moved };
+  return { packs, rows: selectedRows };
 }
 
-async function loaded(
+/** Loads the stored columns of a block that these columns of the table need. */
+async function loadBlock(
   { header, window, live, load }: StoredBlock,
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
   const needed = storedColumns(header, columns);
-  const loadedBlocks = await load(needed, signal);
+  const columnBytes = await load(needed, signal);
   const transfer: ArrayBuffer[] = [];
   const block: BlockInput = {
     window,
     rows: header.rows,
     live,
     columns: needed.map(({ name, kind }, i) => {
-      const bytes = new Uint8Array(loadedBlocks[i]!);
+      const bytes = new Uint8Array(columnBytes[i]!);
       transfer.push(bytes.buffer);
       return { name, kind, bytes };
     }),

@@ -5,7 +5,7 @@ import { baseColumns, idColumns, type SegmentColumn, type SegmentHeader } from '
 export interface TableColumn {
   name: string;
   type: 'id' | 'number' | 'boolean' | 'text';
-  /** Name of the stored columns that its values come from. */
+  /** Name of the stored columns, one for each kind of value, that its values come from. */
   source: string;
   /** Whether this is the text column of a name with both numbers and other values. It shows the numbers as texts. */
   isMixed: boolean;
@@ -17,7 +17,7 @@ const maxColumns = 1000;
 /** If a name has both numbers and other values, the column with the numbers has this ending. */
 const numberEnding = '#number';
 
-/** Determines the columns of a table from the headers of its segments. `isCut`: elements have more names than the table has columns. */
+/** Determines the columns of a table from the headers of its segments. `isCut`: elements have values that no column is left for. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
   const kinds = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
   let isCut = false;

@@ -2,13 +2,13 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { WindowPacks } from '../elements/element-store.js';
-import { handedOver } from './blocks.js';
+import { packsInput } from './blocks.js';
 import type { TableColumn } from './columns.js';
 import { filterColumns } from './filter.js';
 import { csvCell } from './ordering.js';
 import type { FileBox } from './parquet.js';
-import { movedGroup, type RowGroup } from './row-groups.js';
-import { candidates, type TableQuestion } from './tables.js';
+import { shiftRowGroup, type RowGroup } from './row-groups.js';
+import { candidates, type TableQuery } from './tables.js';
 import type { TableFunctions } from './table-thread.js';
 
 type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
@@ -26,16 +26,16 @@ export class TableFiles {
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
   /** Comma-separated values. */
-  async *csv(question: TableQuestion, columns: TableColumn[]): Chunks {
+  async *csv(query: TableQuery, columns: TableColumn[]): Chunks {
     const start = Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
-    yield* this.#blocks('csv', question, columns, Promise.resolve(start));
+    yield* this.#blocks('csv', query, columns, Promise.resolve(start));
   }
 
   /** An Arrow stream. */
-  async *arrow(question: TableQuestion, columns: TableColumn[]): Chunks {
-    const start = this.threads.run('arrowStart', { columns }, { what, signal: question.signal });
+  async *arrow(query: TableQuery, columns: TableColumn[]): Chunks {
+    const start = this.threads.run('arrowStart', { columns }, { what, signal: query.signal });
     // The first blocks are loaded while a thread starts.
-    yield* this.#blocks('arrowBatch', question, columns, start);
+    yield* this.#blocks('arrowBatch', query, columns, start);
     // This marks the end of a stream.
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
@@ -43,7 +43,7 @@ export class TableFiles {
   /** The start of a file, then the rows of all blocks, each written by a function in a thread. */
   async *#blocks(
     write: 'csv' | 'arrowBatch',
-    { table, filter, signal }: TableQuestion,
+    { table, filter, signal }: TableQuery,
     columns: TableColumn[],
     start: Promise<Uint8Array>,
   ): Chunks {
@@ -55,8 +55,8 @@ export class TableFiles {
     });
   }
 
-  /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs. */
-  async *parquet({ table, filter, signal }: TableQuestion, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
+  /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs of the annotation, by window. */
+  async *parquet({ table, filter, signal }: TableQuery, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
     yield Buffer.from('PAR1');
     let offset = 4;
     const groups: RowGroup[] = [];
@@ -67,15 +67,15 @@ export class TableFiles {
       const windowBlocks = sources.filter(({ window }) => window === packs.window);
       if (windowBlocks.length === 0) return null;
       const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (source) => source.load(needed, signal));
-      const { input, transfer } = handedOver(await packs.load(signal));
+      const { input, transfer } = packsInput(await packs.load(signal));
       const blocks = loaded.map(({ block }) => block);
       const all = [...transfer, ...loaded.flatMap((block) => block.transfer)];
       return this.threads.run('parquetParts', { ...input, blocks, filter, columns }, { what, signal, transfer: all });
     };
     for await (const part of mapAhead(windows, windowsAtOnce, write)) {
       if (part === null || part.groups.length === 0) continue;
-      for (const group of part.groups) groups.push(movedGroup(group, offset));
-      for (const own of part.boxes) box = box === null ? own : around(box, own);
+      for (const group of part.groups) groups.push(shiftRowGroup(group, offset));
+      for (const groupBox of part.boxes) box = box === null ? groupBox : boxAround(box, groupBox);
       offset += part.bytes.length;
       yield part.bytes;
     }
@@ -83,6 +83,6 @@ export class TableFiles {
   }
 }
 
-function around(a: FileBox, b: FileBox): FileBox {
+function boxAround(a: FileBox, b: FileBox): FileBox {
   return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])];
 }

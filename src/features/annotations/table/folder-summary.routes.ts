@@ -50,13 +50,13 @@ export const folderSummary = defineRoute({
   authorize: ({ params, caller }, { items }) => items.loadFolder(params.id, 0, caller),
   async handle({ granted: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
     const { recurse, filter, by, limit = 20, offset = 0 } = query;
-    const question = { columns: columnsOf(query.columns), by, filter, caller, signal };
+    const summaryQuery = { columns: columnsOf(query.columns), by, filter, caller, signal };
     const found = await annotations.lists.imagesIn({ folderId: folder.id, recurse, caller });
     const summed = new FolderSummaries(annotations, blocks, tables);
     const images: object[] = [];
     for (const itemId of found.slice(offset, offset + limit)) {
       const { name } = await items.load(itemId, 0, caller);
-      images.push({ itemId, name, ...(await summed.ofImage(itemId, question)) });
+      images.push({ itemId, name, ...(await summed.ofImage(itemId, summaryQuery)) });
     }
     return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privately });
   },

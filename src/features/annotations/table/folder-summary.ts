@@ -13,8 +13,8 @@ const maxAnnotations = 100;
 /** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
 const maxDepth = 10;
 
-/** A question for sums: the columns of numbers, the column of categories, and the elements that count. */
-export interface SummaryQuestion {
+/** What to summarize: numeric columns, the column whose values are the categories, and a filter of the elements. */
+export interface SummaryQuery {
   columns: readonly string[];
   by: string | undefined;
   filter: unknown;
@@ -46,8 +46,8 @@ function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: stri
   yield* columnsIn(not, depth - 1);
 }
 
-/** The columns of a table, and those that only other tables of the question have, in which its elements have no values. */
-function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuestion): ColumnNames {
+/** The columns of a table, and all other columns that a query names. They belong to other tables; here they have no values. */
+function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuery): ColumnNames {
   const columnsByName = new Map(names.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {
     if (!columnsByName.has(name)) columnsByName.set(name, { name, type, source: name, isMixed: false });
@@ -67,8 +67,8 @@ export class FolderSummaries {
   ) {}
 
   /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of a different type. */
-  async ofImage(itemId: string, question: SummaryQuestion): Promise<ImageSummary> {
-    const { caller, signal, by } = question;
+  async ofImage(itemId: string, query: SummaryQuery): Promise<ImageSummary> {
+    const { caller, signal, by } = query;
     const found: CategoryMoments[] = [];
     let columns: TableColumn[] = [];
     let annotations = 0;
@@ -78,7 +78,7 @@ export class FolderSummaries {
       isCut = annotations === maxAnnotations;
       if (isCut) break;
       annotations += 1;
-      const work = () => this.#ofAnnotation(annotation, question);
+      const work = () => this.#ofAnnotation(annotation, query);
       const one = await this.annotations.reading.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
       ({ columns } = one);
       found.push(...one.categories);
@@ -88,12 +88,12 @@ export class FolderSummaries {
     return { annotations, isCut, count, categories: summaries(merged, columns) };
   }
 
-  async #ofAnnotation({ elements }: AnnotationRecord, question: SummaryQuestion) {
-    const { signal, by } = question;
+  async #ofAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
+    const { signal, by } = query;
     const opened = await this.blocks.open(elements, signal);
-    const names = namesOf(opened.names, question);
-    const columns = question.columns.map((name) => names.findNumbers(name));
-    const filter = parseFilter(question.filter, names);
+    const names = namesOf(opened.names, query);
+    const columns = query.columns.map((name) => names.findNumbers(name));
+    const filter = parseFilter(query.filter, names);
     const table = { ...opened, names };
     const categories = await this.tables.moments(
       { table, filter, signal },

@@ -14,10 +14,10 @@ export interface OrderedRows {
 }
 
 /**
- * Selects rows of a block: those that come first.
+ * Selects the rows of a block that can be on a page: the first `maxRows` in its order.
  *
  * @param by the column that they are ordered by.
- * @param maxRows number of rows of all blocks up to the end of the page, at least 1.
+ * @param maxRows number of rows up to the end of the page (offset + limit), at least 1.
  */
 export function select({
   block: input,
@@ -33,7 +33,7 @@ export function select({
   const ordering = { total: rows.length, rows, orders, ...keysOf(block, by, rows) };
   if (rows.length <= maxRows) return ordering;
   const keys = orderedKeys([ordering], descending);
-  const last = placeAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
+  const last = sortKeyAt(maxRows - 1, { sorted: keys.slice().sort(), keys, orders });
   const first = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
@@ -63,7 +63,7 @@ function valuesAt(values: ArrayLike<number>, rows: Uint32Array): Float64Array {
 }
 
 /** A row of a block. */
-export interface RowPlace {
+export interface BlockRow {
   block: number;
   row: number;
 }
@@ -82,7 +82,7 @@ export function page({
   offset: number;
   limit: number;
   descending: boolean;
-}): { total: number; rows: RowPlace[] } {
+}): { total: number; rows: BlockRow[] } {
   const total = blocks.reduce((sum, block) => sum + block.total, 0);
   const end = Math.min(total, offset + limit);
   if (offset >= end) return { total, rows: [] };
@@ -94,8 +94,8 @@ export function page({
     at += block.orders.length;
   }
   const sorted = keys.slice().sort();
-  const from = placeAt(offset, { sorted, keys, orders });
-  const to = placeAt(end - 1, { sorted, keys, orders });
+  const from = sortKeyAt(offset, { sorted, keys, orders });
+  const to = sortKeyAt(end - 1, { sorted, keys, orders });
   const entries: { key: number; order: number; block: number; row: number }[] = [];
   at = 0;
   for (const [number, { rows }] of blocks.entries()) {
@@ -125,8 +125,8 @@ function orderedKeys(blocks: readonly OrderedRows[], descending: boolean): Float
   return keys;
 }
 
-/** Key and order of the row at an index in the whole order. Orders are different from one another. */
-function placeAt(
+/** Key and original order of the row that is at an index when all rows are sorted. No two rows have the same original order. */
+function sortKeyAt(
   index: number,
   { sorted, keys, orders }: { sorted: Float64Array; keys: Float64Array; orders: Float64Array },
 ): { key: number; order: number } {

@@ -17,16 +17,16 @@ function isBoxColumn(name: string): boolean {
 
 /** The schema of a file: these columns, the box and the shape. */
 function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
-  const own = columns.filter(({ name }) => !isBoxColumn(name));
+  const others = columns.filter(({ name }) => !isBoxColumn(name));
   const optional = { repetition_type: 'OPTIONAL' } as const;
-  const fields = own.map(({ name, type }): SchemaElement => {
+  const fields = others.map(({ name, type }): SchemaElement => {
     if (name === 'order') return { name, type: 'INT64', ...optional };
     if (type === 'number') return { name, type: 'DOUBLE', ...optional };
     if (type === 'boolean') return { name, type: 'BOOLEAN', ...optional };
     return { name, type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional };
   });
   return [
-    { name: 'schema', num_children: own.length + shapeNumbers.length + 3 },
+    { name: 'schema', num_children: others.length + shapeNumbers.length + 3 },
     ...fields,
     ...shapeNumbers.map((name): SchemaElement => ({ name, type: 'DOUBLE', ...optional })),
     { name: 'properties', type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional },
@@ -36,7 +36,7 @@ function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
   ];
 }
 
-/** Bytes of a row besides its shape, for few measurements. */
+/** Estimated bytes of a row without its shape, if there are few measurements. */
 const bytesPerRow = 128;
 /** The library's own compression is written in JavaScript and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };

@@ -1,17 +1,17 @@
 import type { ParquetWriter } from 'hyparquet-writer';
 
-/** The description of one part at the end of a file. */
+/** The description of a row group, as written at the end of a Parquet file. */
 export type RowGroup = ParquetWriter['row_groups'][number];
 
-/** The description of a part that begins at `offset`. */
-export function movedGroup(group: RowGroup, offset: number): RowGroup {
-  const moved = (position: bigint) => position + BigInt(offset);
+/** Adds `offset` to all positions of a row group, so that they count from the beginning of the file. */
+export function shiftRowGroup(group: RowGroup, offset: number): RowGroup {
+  const shifted = (position: bigint) => position + BigInt(offset);
   const columns = group.columns.map(({ file_offset, meta_data, ...column }) => {
     if (meta_data === undefined) throw new Error('The writer describes every column');
     const { data_page_offset, dictionary_page_offset } = meta_data;
-    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: moved(dictionary_page_offset) };
-    const data = { ...meta_data, data_page_offset: moved(data_page_offset), ...dictionary };
-    return { ...column, file_offset: moved(file_offset), meta_data: data };
+    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: shifted(dictionary_page_offset) };
+    const data = { ...meta_data, data_page_offset: shifted(data_page_offset), ...dictionary };
+    return { ...column, file_offset: shifted(file_offset), meta_data: data };
   });
-  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: moved(group.file_offset) }) };
+  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: shifted(group.file_offset) }) };
 }

@@ -21,7 +21,10 @@ export const tableSchema = component(
   objectOf({
     _version: anyInteger,
     rows: { ...anyInteger, description: 'Number of elements.' },
-    isCut: { ...truth, description: 'Whether the elements have more values than the table has columns.' },
+    isCut: {
+      ...truth,
+      description: 'Whether the table has no columns for some values of the elements, because there are too many.',
+    },
     columns: listOf(
       objectOf(
         { name: anyText, type: columnType, count: anyInteger, nulls: anyInteger },

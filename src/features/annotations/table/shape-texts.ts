@@ -12,8 +12,8 @@ const beginning = Buffer.from(`${key}[[`);
 const idLength = 33;
 const blockBytes = 1024 * 1024;
 /**
- * Maximum number of texts of elements, without id and points, that are remembered. Elements without measurements have few
- * different ones.
+ * Maximum number of parsed elements, without id and points, to remember by their text. Elements without measurements have few
+ * different texts.
  */
 const maxKnown = 256;
 
@@ -22,7 +22,7 @@ type Line = Parameters<typeof lineShape>[0];
 /** The texts of the elements of a window, from which their shapes are made. */
 export class ShapeTexts {
   readonly #packs: { text: Buffer; offsets: Float64Array }[] = [];
-  /** Pack and row of the element at a position, from 1. */
+  /** For each position in the window, the number of the pack of its element, counted from 1 (0: no element), and its row there. */
   readonly #packAt = new Uint32Array(windowPositions);
   readonly #rowAt = new Uint32Array(windowPositions);
   readonly #lines = new Map<string, Line>();
@@ -65,7 +65,7 @@ export class ShapeTexts {
 
   /**
    * The shape of a line or polygon without holes, without parsing its positions one by one; `null` for all others. In compact JSON,
-   * the sequence that is searched for is a key and the beginning of its value: quotes in texts have a backslash before them.
+   * `"points":[[` can only be a key and the beginning of its value, because quotes inside of texts are escaped.
    */
   #lineShape(text: Buffer, start: number, end: number): Shape | null {
     const from = text.indexOf(beginning, start) + key.length;
@@ -74,11 +74,12 @@ export class ShapeTexts {
     const points = this.#positions.read(text, from);
     if (points === null) return null;
     const before = text.toString('utf8', start, from);
+    // The element without its id, and with 0 instead of its points.
     const rest = `${before.startsWith('{"id":"') ? `{${before.slice(idLength)}` : before}0${text.toString('utf8', points.end, end)}`;
     let line = this.#lines.get(rest);
     if (line === undefined) {
       const element = JSON.parse(rest) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
-      // The key can be one in `user`.
+      // The `points` that were found may be inside of `user`.
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;

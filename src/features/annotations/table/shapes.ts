@@ -26,9 +26,10 @@ export function shapeOf(element: AnnotationElement): Shape {
 }
 
 /**
- * The shape of a line or polygon without holes, whose `points` do not matter.
+ * The shape of a line or polygon without holes.
  *
- * @param positions followed by the first position again.
+ * @param line the element; its `points` are ignored.
+ * @param positions its vertices. After the last one, the buffer contains the first one again, which closes a ring.
  * @param take allocates memory for the shape.
  */
 export function lineShape(line: LineElement, positions: Positions, take: (bytes: number) => Uint8Array): Shape {
@@ -65,7 +66,7 @@ function propertiesOf(element: AnnotationElement, { type }: ElementGeometry): st
   return isEmpty ? null : JSON.stringify(properties);
 }
 
-/** Whether the shape or another column has a member. */
+/** Whether a member follows from the shape or is in another column. A rotation of 0 is kept, because elements can also have none. */
 function isImplied(name: string, value: unknown, type: ElementGeometry['type']): boolean {
   if (name === 'rotation') return value !== 0;
   if (type !== 'Polygon') return false;

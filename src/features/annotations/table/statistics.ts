@@ -118,7 +118,7 @@ export interface Axis {
   bins: number;
 }
 
-/** The counts of one category: bins of x, or rows of bins of y for each bin of x. */
+/** The counts of one category for each bin of x; with two axes, those of all bins of y for the first bin of x come first. */
 export interface CategoryCounts {
   value: Cell;
   counts: Uint32Array;
@@ -156,8 +156,8 @@ export function histogram({
       }
       bin = bin * axes[i]!.bins + at;
     }
-    if (bin === isNull) into.nulls += 1;
-    else if (bin === isOutside) into.outside += 1;
+    if (bin === nullBin) into.nulls += 1;
+    else if (bin === outsideBin) into.outside += 1;
     else into.counts[bin]! += 1;
   }
   return [...categories.values()];
@@ -166,18 +166,19 @@ export function histogram({
 /** Maximum number of categories. */
 export const maxCategories = 1000;
 
-const isNull = -1;
-const isOutside = -2;
+/** In place of a bin, for a value that is missing or outside of the axis. */
+const nullBin = -1;
+const outsideBin = -2;
 
 function binOf(value: number, { low, high, bins }: Axis): number {
-  if (Number.isNaN(value)) return isNull;
-  if (value < low || value > high) return isOutside;
+  if (Number.isNaN(value)) return nullBin;
+  if (value < low || value > high) return outsideBin;
   if (value === high) return bins - 1;
   // Halves are subtracted, because the difference of two large numbers could overflow.
   return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
 }
 
-/** Counts, mean and sum of squared differences from it, for merging. */
+/** Count, mean, sum of squared differences from the mean, and range. Those of two sets of values can be merged. */
 export interface Moments {
   count: number;
   mean: number;

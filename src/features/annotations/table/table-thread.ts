@@ -9,7 +9,7 @@ import { Block, type BlockInput, type Cell } from './block.js';
 import { storedColumns, type TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 import { parquetEnd, writeRowGroup, type FileBox } from './parquet.js';
-import { movedGroup, type RowGroup } from './row-groups.js';
+import { shiftRowGroup, type RowGroup } from './row-groups.js';
 import { ShapeTexts } from './shape-texts.js';
 import { cells, csv, ids, page, select } from './ordering.js';
 import { describe, histogram, summarize } from './statistics.js';
@@ -20,7 +20,7 @@ export interface PacksInput {
   packs: { columns: Uint8Array; text: Uint8Array }[];
 }
 
-/** Makes a segment of packs that are in no stored one. */
+/** Makes a segment from packs that no stored segment contains. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
   const draft = await tableOfPacks(read);
@@ -55,7 +55,7 @@ interface ParquetInput extends PacksInput {
   columns: TableColumn[];
 }
 
-/** Rows of one part of a Parquet file. More of them take more memory, and no less time. */
+/** Number of rows in one part of a Parquet file. More rows would take more memory and would not save time. */
 const rowsPerPart = 16_384;
 
 /** Writes parts of a Parquet file: those elements of the blocks that match a filter. */
@@ -73,7 +73,7 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
       const rows = selected.subarray(from, from + rowsPerPart);
       const shapes = Array.from(rows, (row) => texts.shapeAt((orders[row] as number) % windowPositions));
       const part = writeRowGroup({ block, rows, shapes, columns });
-      groups.push(movedGroup(part.group, bytes));
+      groups.push(shiftRowGroup(part.group, bytes));
       boxes.push(part.box);
       written.push(part.bytes);
       bytes += part.bytes.length;

@@ -20,7 +20,7 @@ import { parseFilter } from './filter.js';
 import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
 import type { TableFiles } from './files.js';
 import type { Axis } from './statistics.js';
-import { rangeOf, type TableQuestion, type Tables } from './tables.js';
+import { rangeOf, type TableQuery, type Tables } from './tables.js';
 
 /** The context of the routes of tables. */
 export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
@@ -63,8 +63,9 @@ const reading = {
 /** Maximum number of cells in one response; more take several pages, or a file. */
 const maxCells = 100_000;
 const maxRows = 10_000;
-/** Maximum numbers of bins in a response, without and with categories. */
+/** Maximum number of bins in a response without categories. */
 const maxBins = 65_536;
+/** Maximum number of bins of each category in a response with categories. */
 const maxBinsOfCategory = 1024;
 /** Maximum number of ids in one response. */
 const maxIds = 1_000_000;
@@ -96,7 +97,7 @@ async function answer(
   return Reply.json({ _version: annotation.version, ...value }, { headers: replyHeaders });
 }
 
-function question(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuestion {
+function tableQueryOf(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuery {
   return { table, filter: parseFilter(condition, table.names), signal };
 }
 
@@ -144,7 +145,7 @@ const rows = defineRoute({
         );
       }
       const page = { columns, by: table.names.find(sort), descending: sortdir === -1, offset, limit };
-      const found = await context.tables.rows(question(table, query.filter, signal), page);
+      const found = await context.tables.rows(tableQueryOf(table, query.filter, signal), page);
       return { total: found.total, offset, columns: columns.map(({ name }) => name), rows: found.rows };
     }),
 });
@@ -184,7 +185,7 @@ const histogram = defineRoute({
           `${all} bins are too many; a response can have at most ${maxCount}${by === null ? '' : ' with `by`'}.`,
         );
       const axes = y === null ? [x] : [x, y];
-      const categories = await context.tables.histogram(question(table, query.filter, signal), axes, by);
+      const categories = await context.tables.histogram(tableQueryOf(table, query.filter, signal), axes, by);
       const shown = categories.map(({ counts, ...category }) => ({ ...category, counts: [...counts] }));
       return { x: shownAxis(x), y: y === null ? null : shownAxis(y), by: by?.name ?? null, categories: shown };
     }),
@@ -224,7 +225,7 @@ const summary = defineRoute({
       const { query, signal } = input;
       const columns = summedColumns(table.names, query.columns);
       const by = query.by === undefined ? null : table.names.findCategories(query.by);
-      const categories = await context.tables.summarize(question(table, query.filter, signal), columns, by);
+      const categories = await context.tables.summarize(tableQueryOf(table, query.filter, signal), columns, by);
       return { by: by?.name ?? null, categories };
     }),
 });
@@ -258,7 +259,7 @@ const ids = defineRoute({
     }
     const work = async () => {
       const table = await blocks.open(annotation.elements, signal);
-      return tables.ids(question(table, condition, signal), limit);
+      return tables.ids(tableQueryOf(table, condition, signal), limit);
     };
     const { count, texts } = await annotations.reading.run(work, { signal, caller: callerName(caller) });
     const pieces = (function* () {
@@ -280,13 +281,13 @@ interface FileFormat {
   summary: string;
   description: string;
   write: (
-    question: TableQuestion,
+    query: TableQuery,
     columns: TableColumn[],
     source: { context: TableContext; annotation: AnnotationRecord },
   ) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
 }
 
-const unordered = 'Rows come in no particular order; the column `order` has that of the elements.';
+const unordered = 'Rows come in no particular order; the column `order` contains the order of the elements.';
 
 const formats: FileFormat[] = [
   {
@@ -294,23 +295,23 @@ const formats: FileFormat[] = [
     type: 'text/csv; charset=utf-8',
     summary: 'Get the table of an annotation, or the rows that match a filter, as comma-separated values.',
     description: unordered,
-    write: (tableQuestion, columns, { context }) => context.files.csv(tableQuestion, columns),
+    write: (tableQuery, columns, { context }) => context.files.csv(tableQuery, columns),
   },
   {
     extension: 'arrow',
     type: 'application/vnd.apache.arrow.stream',
     summary: 'Get the table of an annotation, or the rows that match a filter, as an uncompressed Arrow stream.',
     description: unordered,
-    write: (tableQuestion, columns, { context }) => context.files.arrow(tableQuestion, columns),
+    write: (tableQuery, columns, { context }) => context.files.arrow(tableQuery, columns),
   },
   {
     extension: 'parquet',
     type: 'application/vnd.apache.parquet',
     summary: 'Get the table of an annotation, or the rows that match a filter, with their shapes as GeoParquet 1.1.',
     description: `${unordered} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
-    write: async (tableQuestion, columns, { context, annotation }) => {
-      const windows = await context.annotations.store.packs(annotation.elements, { signal: tableQuestion.signal });
-      return context.files.parquet(tableQuestion, columns, windows);
+    write: async (tableQuery, columns, { context, annotation }) => {
+      const windows = await context.annotations.store.packs(annotation.elements, { signal: tableQuery.signal });
+      return context.files.parquet(tableQuery, columns, windows);
     },
   },
 ];
@@ -334,8 +335,8 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
       if (unchanged !== null) return unchanged;
       const open = async () => {
         const table = await blocks.open(annotation.elements, signal);
-        const tableQuestion = question(table, query.filter, signal);
-        return write(tableQuestion, columnsOf(table.names, query.columns), { context, annotation });
+        const tableQuery = tableQueryOf(table, query.filter, signal);
+        return write(tableQuery, columnsOf(table.names, query.columns), { context, annotation });
       };
       const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
       return Reply.stream(chunks, type, { headers: replyHeaders });

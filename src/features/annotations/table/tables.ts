@@ -27,8 +27,8 @@ const maxDescriptionBytes = 16 * 1024 * 1024;
 /** Bytes of an id in a JSON list: 24 digits, quotes and a comma. */
 const idEntryBytes = 27;
 
-/** The elements that a question is about, and their columns. */
-export interface TableQuestion {
+/** A table, and a filter that selects elements in it; `null` selects all. */
+export interface TableQuery {
   table: OpenTable;
   filter: TableFilter | null;
   signal: AbortSignal;
@@ -44,9 +44,9 @@ interface ColumnSummary {
   max: number | null;
 }
 
-/** Answers questions about tables, block by block in threads. */
+/** Runs queries on tables, block by block in threads. */
 export class Tables {
-  /** Descriptions by the content of the table, which never changes. */
+  /** Descriptions by the content id of the table. A table with the same id never changes. */
   readonly #descriptions = new LRUCache<string, ColumnDescription[]>({
     maxSize: maxDescriptionBytes,
     sizeCalculation: (columns) => JSON.stringify(columns).length * 2 + 64,
@@ -57,7 +57,7 @@ export class Tables {
   /** Calls a function for each block that may have matching elements, and returns its results in the order of the blocks. */
   async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
-    { table, filter, signal }: TableQuestion,
+    { table, filter, signal }: TableQuery,
     columns: readonly TableColumn[],
     extra: Extra,
   ) {
@@ -73,7 +73,7 @@ export class Tables {
   }
 
   /** Describes all columns. */
-  async describe({ table, signal }: Omit<TableQuestion, 'filter'>): Promise<ColumnDescription[]> {
+  async describe({ table, signal }: Omit<TableQuery, 'filter'>): Promise<ColumnDescription[]> {
     const cached = this.#descriptions.get(table.content);
     if (cached !== undefined) return cached;
     const { columns } = table.names;
@@ -93,37 +93,42 @@ export class Tables {
 
   /** The values of columns for one page of rows, sorted by the column `by`. */
   async rows(
-    question: TableQuestion,
+    query: TableQuery,
     { columns, by, descending, offset, limit }: PageRequest,
   ): Promise<{ total: number; rows: Cell[][] }> {
-    const { table, signal } = question;
+    const { table, signal } = query;
     const order = table.names.find('order');
     const extra = { by, descending, maxRows: Math.max(1, offset + limit) };
-    const { blocks, results } = await this.#each('select', question, [by, order], extra);
+    const { blocks, results } = await this.#each('select', query, [by, order], extra);
     const page = await this.threads.run(
       'page',
       { blocks: results, offset, limit, descending },
-      { what: 'The table', signal, transfer: results.flatMap(({ rows, keys, orders }) => [rows, keys, orders].map(bufferOf)) },
+      {
+        what: 'The table',
+        signal,
+        transfer: results.flatMap(({ rows, keys, orders }) => [rows, keys, orders].map(arrayBufferOf)),
+      },
     );
     const rows: Cell[][] = page.rows.map(() => []);
+    // `at` is the index of a row on the page.
     const rowsByBlock = new Map<number, { row: number; at: number }[]>();
     for (const [at, { block, row }] of page.rows.entries()) {
-      const cached = rowsByBlock.get(block);
-      if (cached === undefined) rowsByBlock.set(block, [{ row, at }]);
-      else cached.push({ row, at });
+      const existing = rowsByBlock.get(block);
+      if (existing === undefined) rowsByBlock.set(block, [{ row, at }]);
+      else existing.push({ row, at });
     }
     await mapConcurrently([...rowsByBlock], atOnce, async ([number, blockRows]) => {
-      const places = Uint32Array.from(blockRows, ({ row }) => row);
-      const cells = await blocks[number]!.cells(columns, places, signal);
+      const rowIndices = Uint32Array.from(blockRows, ({ row }) => row);
+      const cells = await blocks[number]!.cells(columns, rowIndices, signal);
       for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };
   }
 
   /** Counts elements in bins, by category. */
-  async histogram(question: TableQuestion, axes: Axis[], by: TableColumn | null): Promise<CategoryCounts[]> {
+  async histogram(query: TableQuery, axes: Axis[], by: TableColumn | null): Promise<CategoryCounts[]> {
     const columns = [...axes.map(({ column }) => column), ...(by === null ? [] : [by])];
-    const { results } = await this.#each('histogram', question, columns, { axes, by });
+    const { results } = await this.#each('histogram', query, columns, { axes, by });
     const merged = new Map<Cell, CategoryCounts>();
     for (const part of results.flat()) {
       const into = merged.get(part.value);
@@ -134,18 +139,18 @@ export class Tables {
         into.outside += part.outside;
       }
     }
-    requireFew(merged.size, by);
+    requireFewCategories(merged.size, by);
     return [...merged.values()].sort((a, b) => byCount([a.value, sumOf(a)], [b.value, sumOf(b)]));
   }
 
   /** Sums up columns, by category. */
-  async summarize(question: TableQuestion, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategorySummary[]> {
-    return summaries(await this.moments(question, columns, by), columns);
+  async summarize(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategorySummary[]> {
+    return summaries(await this.moments(query, columns, by), columns);
   }
 
   /** Sums up columns, by category, so that the results for several tables can be merged. */
-  async moments(question: TableQuestion, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
-    const { results } = await this.#each('summarize', question, [...columns, ...(by === null ? [] : [by])], { columns, by });
+  async moments(query: TableQuery, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
+    const { results } = await this.#each('summarize', query, [...columns, ...(by === null ? [] : [by])], { columns, by });
     return mergeCategories(results.flat(), by);
   }
 
@@ -155,7 +160,7 @@ export class Tables {
    * @param base is subtracted from the numbers before they are rounded to seven digits.
    */
   async values(
-    { table, filter, signal }: TableQuestion,
+    { table, filter, signal }: TableQuery,
     { window, column, base }: { window: number; column: TableColumn | null; base: number },
   ): Promise<WindowValues> {
     const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
@@ -171,9 +176,9 @@ export class Tables {
     return found ?? noValues();
   }
 
-  /** The ids of elements, up to a limit, as texts that are joined by commas to the entries of a JSON list. */
-  async ids(question: TableQuestion, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
-    const { results } = await this.#each('ids', question, [question.table.names.find('id')], { limit });
+  /** The ids of elements, up to a limit, as parts of a JSON list: the caller writes the brackets, and commas between the parts. */
+  async ids(query: TableQuery, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
+    const { results } = await this.#each('ids', query, [query.table.names.find('id')], { limit });
     const texts: Uint8Array[] = [];
     let remaining = limit;
     for (const { text } of results) {
@@ -204,7 +209,7 @@ export function mergeCategories(parts: readonly CategoryMoments[], by: TableColu
       into.columns = into.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
     }
   }
-  requireFew(merged.size, by);
+  requireFewCategories(merged.size, by);
   return [...merged.values()];
 }
 
@@ -254,7 +259,7 @@ export function rangeOf(
   { name, source }: TableColumn,
   requested: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
-  // There are no limits if there are no values, or for the original order, whose limits are not stored.
+  // A column without values has no limits, and those of the original order are not stored. Then the number of rows is the limit.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
   const low = requested.low ?? limits.low;
   const high = requested.high ?? limits.high;
@@ -271,12 +276,12 @@ function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: st
   return { low: column.low, high: column.high };
 }
 
-function bufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
+function arrayBufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
   // Arrays from a thread have separate buffers.
   return buffer as ArrayBuffer;
 }
 
-function requireFew(categories: number, by: TableColumn | null): void {
+function requireFewCategories(categories: number, by: TableColumn | null): void {
   if (by === null || categories <= maxCategories) return;
   throw new BadParameterError(`The column ${JSON.stringify(by.name)} has more than ${maxCategories} categories.`);
 }

@@ -11,12 +11,12 @@ const maxNumber = 3e38;
 
 /** The values of the elements of a window by their position in it. */
 export interface WindowValues {
-  /** Numbers from which a base has been subtracted, indices of `texts`, or for no column `NaN`. */
+  /** For a column of numbers the numbers minus a base, for others indices of `texts`, and without a column `NaN`. */
   values: Float32Array;
   texts: Text[];
 }
 
-/** A window without elements. */
+/** A window in which no element matches. */
 export function noValues(): WindowValues {
   return { values: new Float32Array(windowPositions).fill(notMatching), texts: [] };
 }

@@ -5,7 +5,7 @@ export interface ElementGeometry {
 }
 
 const typeCodes = { Point: 1, LineString: 2, Polygon: 3 } as const;
-/** Added to the code of a type whose positions have z (ISO). */
+/** Is added to the code of a type if positions have z (ISO). */
 const withZ = 1000;
 const littleEndian = 1;
 const numberBytes = 8;

@@ -14,7 +14,12 @@ import { collectionSchema, manifestSchema } from './schemas.js';
 /** Maximum number of images in the manifest of a folder. Each of them is opened. */
 const maxCanvases = 100;
 
-async function presented({ images, records }: PictureContext, item: ItemRecord, signal?: AbortSignal): Promise<PresentedImage> {
+/** What a manifest says about the image of an item. */
+async function presentedImage(
+  { images, records }: PictureContext,
+  item: ItemRecord,
+  signal?: AbortSignal,
+): Promise<PresentedImage> {
   const metadata = await images.use(item, (image) => image.metadata(), signal);
   return { itemId: item.id, name: item.name, metadata, ...rightsOf(records.metadataOf(item)) };
 }
@@ -29,7 +34,7 @@ const ofItem = defineRoute({
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: mayReadImage,
   async handle(input, services) {
-    const image = await presented(services, input.granted);
+    const image = await presentedImage(services, input.granted);
     return jsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));
   },
 });
@@ -76,8 +81,8 @@ const ofFolder = defineRoute({
     const images: PresentedImage[] = [];
     const enqueue = enqueueFor(services.queues.pictures, input);
     for (const item of items.slice(0, maxCanvases)) {
-      const readable = () => services.images.load(item.id, caller);
-      const image = await enqueue(async () => presented(services, await readable(), signal)).catch(unreadable);
+      const load = () => services.images.load(item.id, caller);
+      const image = await enqueue(async () => presentedImage(services, await load(), signal)).catch(nullIfUnreadable);
       if (image !== null) images.push(image);
     }
     const omitted = Math.max(0, items.length - maxCanvases);
@@ -85,11 +90,8 @@ const ofFolder = defineRoute({
   },
 });
 
-/**
- * Like {@link presented}, but `null` if the image cannot be opened or the caller cannot read all its parts. Other errors are
- * thrown.
- */
-function unreadable(error: unknown): null {
+/** Turns the errors of an image that cannot be opened, or that the caller cannot read completely, into `null`. Others are thrown. */
+function nullIfUnreadable(error: unknown): null {
   if (error instanceof LargeImageError && ['tile-source', 'no-large-image', 'access-denied'].includes(error.code)) return null;
   throw error;
 }

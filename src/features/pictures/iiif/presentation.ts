@@ -35,8 +35,8 @@ const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2
  */
 export function itemManifest(root: string, image: PresentedImage): Json {
   const positions = positionsOf(image.metadata);
-  let named = 0;
-  const shown = positions.filter((frames) => (named += frames.length) <= maxFrames);
+  let frameCount = 0;
+  const shown = positions.filter((frames) => (frameCount += frames.length) <= maxFrames);
   const canvases = (shown.length > 0 ? shown : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
     canvasOf(root, image, frames),
   );
@@ -61,20 +61,20 @@ export function itemManifest(root: string, image: PresentedImage): Json {
 /**
  * The manifest of images of a folder, with a canvas for the first position of each image.
  *
- * @param left number of images of the folder that are not in `images`.
+ * @param omitted number of images of the folder that are not in `images`.
  */
 export function folderManifest(
   root: string,
   folder: { id: string; name: string },
   images: readonly PresentedImage[],
-  left: number,
+  omitted: number,
 ): Json {
   return {
     '@context': presentationContext,
     id: `${root}/folder/${folder.id}/manifest.json`,
     type: 'Manifest',
     label: labelOf(folder.name),
-    ...(left > 0 && { summary: { en: [`${left} more images are listed only in the collection.`] } }),
+    ...(omitted > 0 && { summary: { en: [`${omitted} more images are listed only in the collection.`] } }),
     partOf: [{ id: `${root}/folder/${folder.id}/collection.json`, type: 'Collection' }],
     items: images.map((image) => ({ ...canvasOf(root, image, positionsOf(image.metadata)[0]!), label: labelOf(image.name) })),
   };
@@ -190,9 +190,9 @@ function axesOf(frame: Frame): [axis: string, value: number][] {
  * The position of a frame as a text for people, which counts from 1, such as `Z 1, T 3` or `Z 1, Left kidney`; `null` if the channel is the only axis.
  */
 function positionName(frame: Frame): string | null {
-  const { Position: named } = frame;
+  const { Position: positionLabel } = frame;
   const axes = axesOf(frame).map(([axis, value]) =>
-    axis === 'XY' && typeof named === 'string' ? named : `${axis} ${value + 1}`,
+    axis === 'XY' && typeof positionLabel === 'string' ? positionLabel : `${axis} ${value + 1}`,
   );
   return axes.length === 0 ? null : axes.join(', ');
 }

@@ -1,12 +1,12 @@
 import { sortByDigits } from '../../../tilesource/style/sort-by-digits.js';
 import type { ElementStore, StoredElements } from '../../annotations/elements/element-store.js';
 
-/** Returns the index of an element in its annotation from its order. */
+/** Converts the original order of an element, which has gaps, to its index among the elements of its annotation. */
 export interface Ranks {
   of(order: number): number;
 }
 
-/** Reads the orders of all elements, which have gaps where elements were removed. */
+/** Reads the original orders of all elements. They have gaps where elements were removed. */
 export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
   let count = 0;

@@ -21,8 +21,9 @@ import { chunkAt, replyWithChunk, type ChunkAddress, type StoreRequest } from '.
 
 /** Maximum number of annotations that are listed as labels. */
 const maxLabels = 500;
-/** Number of lists of groups, and of tables of ranks, that are remembered. */
+/** Maximum number of annotations whose groups are remembered. */
 const maxKnown = 1000;
+/** Maximum number of annotations whose ranks are remembered. */
 const maxRanks = 4;
 
 const objectsSuffix = '.objects';
@@ -44,8 +45,8 @@ export interface ZarrLabelsOptions {
 }
 
 /**
- * Annotations as labels. `labels/<id>` has the number of the group of the last element that contains the center of a pixel, `labels/<id>.objects` the
- * number of that element, both counted from 1.
+ * Annotations as labels. The pixels of `labels/<id>` have the number of the group of the last element that contains their center, those of
+ * `labels/<id>.objects` the number of that element. Both count from 1; 0 is the background.
  */
 export class ZarrLabels {
   readonly #groups = new LRUCache<string, GroupLabel[]>(atMost(maxKnown));
@@ -66,8 +67,8 @@ export class ZarrLabels {
         properties: groups.map(({ name }, at) => ({ 'label-value': at + 1, group: name })),
       };
       names.push(annotation.id, `${annotation.id}${objectsSuffix}`);
-      add(nodes, image, { path: annotation.id, title, dtype: typeOf(groups.length), own });
-      add(nodes, image, { path: `${annotation.id}${objectsSuffix}`, title: `${title} (objects)`, dtype: 'uint32', own: {} });
+      addLabel(nodes, image, { path: annotation.id, title, dtype: typeOf(groups.length), own });
+      addLabel(nodes, image, { path: `${annotation.id}${objectsSuffix}`, title: `${title} (objects)`, dtype: 'uint32', own: {} });
       if (names.length >= 2 * maxLabels) break;
     }
     if (names.length > 0) nodes.set('', { kind: 'group', ome: { labels: names } });
@@ -91,12 +92,12 @@ export class ZarrLabels {
     const { level, row, column } = chunk;
     const kind = isObjects ? 'objects' : 'groups';
     const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.side}/${level}/${row}/${column}`;
-    const { turn, signal } = request;
+    const { queuedAs, signal } = request;
     const make = async (sharedSignal: AbortSignal) => {
       const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: sharedSignal });
       return { bytes: bytes === null ? new Uint8Array(0) : await compressed(bytes), type: 'application/octet-stream' };
     };
-    const requester = { caller: turn, signal };
+    const requester = { caller: queuedAs, signal };
     return replyWithChunk(request, key, async () => (await images.made(key, make, { requester, queue: queues.elements })).bytes);
   }
 
@@ -178,7 +179,8 @@ function colorEntry({ color }: GroupLabel, at: number): Record<string, unknown> 
   return { 'label-value': at + 1, rgba: [red, green, blue, 255] };
 }
 
-function add(
+/** Adds the nodes of a label: its group, and an array for each level of the image. */
+function addLabel(
   nodes: Map<string, ZarrNode>,
   image: ArrayImage,
   { path, title, dtype, own }: { path: string; title: string; dtype: LabelType; own: Record<string, unknown> },

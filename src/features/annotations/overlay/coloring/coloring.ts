@@ -8,7 +8,7 @@ import type { Cell } from '../../table/block.js';
 import type { OpenTable } from '../../table/blocks.js';
 import type { TableColumn } from '../../table/columns.js';
 import { filterColumns, parseFilter, type TableFilter } from '../../table/filter.js';
-import { limitsOfTable, rangeOf, type TableQuestion } from '../../table/tables.js';
+import { limitsOfTable, rangeOf, type TableQuery } from '../../table/tables.js';
 import { notMatching, type WindowValues } from '../../table/values.js';
 import { countedAlways } from '../densities.js';
 import { colorNumber, groupColor, hexColor, splitColor } from '../draw/colors.js';
@@ -116,14 +116,13 @@ export class Coloring {
     return groupColorsOf(this.#colors);
   }
 
-  #question(signal: AbortSignal, filter = this.#filter): TableQuestion {
+  #query(signal: AbortSignal, filter = this.#filter): TableQuery {
     return { table: this.#table, filter, signal };
   }
 
   /** @throws BadParameterError if the column has too many categories in the whole annotation. */
   async check(signal: AbortSignal): Promise<void> {
-    if (this.#column !== null && this.#scale === null)
-      await this.colorings.categories(this.#question(signal, null), this.#column);
+    if (this.#column !== null && this.#scale === null) await this.colorings.categories(this.#query(signal, null), this.#column);
   }
 
   /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
@@ -137,7 +136,7 @@ export class Coloring {
     const cached = this.#values.get(window);
     if (cached !== undefined) return cached;
     const request = { window, column: this.#column, base: this.#base, name: this.#name };
-    const values = await this.colorings.values(this.#stored, this.#question(signal), request);
+    const values = await this.colorings.values(this.#stored, this.#query(signal), request);
     return { values: values.values, colors: this.#colorsOf(values) };
   }
 
@@ -259,11 +258,11 @@ export class Coloring {
       none: hexOf(noneColor),
     };
     if (this.#column !== null && scale === null) {
-      const counts = await this.colorings.categories(this.#question(signal), this.#column);
+      const counts = await this.colorings.categories(this.#query(signal), this.#column);
       const categories = Array.from(counts, ([value, count]) => ({ value, color: hexOf(this.#colorOfCategory(value)), count }));
       return { count: categories.reduce((sum, { count }) => sum + count, 0), columns, scale, categories };
     }
-    const summary = await this.colorings.options.tables.summarize(this.#question(signal), [], null);
+    const summary = await this.colorings.options.tables.summarize(this.#query(signal), [], null);
     return { count: summary.reduce((sum, { count }) => sum + count, 0), columns, scale, categories: null };
   }
 }

@@ -5,7 +5,7 @@ import { SharedWork } from '../../../../tilesource/process/shared-work.js';
 import type { ElementStore, PackMarks, ScanOptions, StoredElements } from '../../elements/element-store.js';
 import type { OpenTable } from '../../table/blocks.js';
 import type { TableOffers } from '../../table/feature.js';
-import type { TableQuestion } from '../../table/tables.js';
+import type { TableQuery } from '../../table/tables.js';
 import type { WindowValues } from '../../table/values.js';
 import type { TableColumn } from '../../table/columns.js';
 import type { Cell } from '../../table/block.js';
@@ -57,7 +57,7 @@ export class Colorings {
   /** The values of a window, from memory if possible. @param options `name` identifies the column, the base and the filter */
   async values(
     stored: StoredElements,
-    question: TableQuestion,
+    query: TableQuery,
     { window, column, base, name }: { window: number; column: TableColumn | null; base: number; name: string },
   ): Promise<WindowValues> {
     // The number of the window matters to filters of the order.
@@ -65,19 +65,19 @@ export class Colorings {
     const cached = this.#values.get(key);
     if (cached !== undefined) return cached;
     const load = async (signal: AbortSignal) => {
-      const values = await this.options.tables.values({ ...question, signal }, { window, column, base });
+      const values = await this.options.tables.values({ ...query, signal }, { window, column, base });
       this.#values.set(key, values);
       return values;
     };
-    return this.#loading.join(key, load, question.signal);
+    return this.#loading.join(key, load, query.signal);
   }
 
   /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
-  async categories(question: TableQuestion, by: TableColumn): Promise<Map<Cell, number>> {
-    const key = JSON.stringify([question.table.content, by, question.filter]);
+  async categories(query: TableQuery, by: TableColumn): Promise<Map<Cell, number>> {
+    const key = JSON.stringify([query.table.content, by, query.filter]);
     const cached = this.#categories.get(key);
     if (cached !== undefined) return cached;
-    const summary = await this.options.tables.summarize(question, [], by);
+    const summary = await this.options.tables.summarize(query, [], by);
     const counts = new Map(summary.map(({ value, count }) => [value, count]));
     this.#categories.set(key, counts);
     return counts;
