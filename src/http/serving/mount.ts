@@ -29,7 +29,7 @@ export interface MountOptions<C> {
 }
 
 /** Receives the route, status and duration of a response. The status is 499 if the client disconnected before. */
-export type RequestObserver = (answered: { method: string; path: string; status: number; seconds: number }) => void;
+export type RequestObserver = (response: { method: string; path: string; status: number; seconds: number }) => void;
 
 const goneStatus = 499;
 

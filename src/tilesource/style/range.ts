@@ -136,7 +136,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
       if (nodata !== null && nodata >= low && nodata < low + counts.length) counts[nodata - low] = 0;
       const spread = new SpreadMaker(counts.reduce((sum, count) => sum + count, 0));
       for (const [at, count] of counts.entries()) spread.add(low + at, count);
-      spreads.push(spread.made);
+      spreads.push(spread.result);
       if (isSliceOver()) await nextSlice();
     }
   }
@@ -185,7 +185,7 @@ async function spreadOfSorted(sorted: Float64Array): Promise<SampleSpread> {
       start = at + 1;
     }
   });
-  return spread.made;
+  return spread.result;
 }
 
 /** Makes a {@link SampleSpread} of ascending values. */
@@ -198,7 +198,7 @@ class SpreadMaker {
 
   constructor(readonly total: number) {}
 
-  get made(): SampleSpread {
+  get result(): SampleSpread {
     return { lows: this.#lows, highs: this.#highs, counts: this.#counts };
   }
 

@@ -58,7 +58,7 @@ export class JobRunner implements JobStarter {
   readonly #closeTimeoutMs: number;
   readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
   readonly #definitions = new Map<string, JobDefinition<unknown>>();
-  /** Names on Agenda, and how many jobs of each may run at the same time. */
+  /** The queues in Agenda by name, with how many of their jobs may run at the same time, and how many slots were missing in the last check. */
   readonly #queues = new Map<string, { concurrency: number; leaked: number }>();
   readonly #runs = new Map<JobRun, Promise<void>>();
   readonly #recovery: JobRecovery;

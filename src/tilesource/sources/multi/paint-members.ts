@@ -32,7 +32,7 @@ const maxPartPixels = 2 ** 24;
 /** Width in pixels of the border that is read around the drawn pixels, because interpolation needs neighbors. */
 const margin = 2;
 /** Samples along each axis that are averaged for a pixel of the tile when it shows more than one pixel of the source. */
-const samplesOfShrunk = 3;
+const samplesWhenReduced = 3;
 /** Tolerance for rounding errors of ratios and their logarithms. */
 const tolerance = 1e-9;
 
@@ -137,7 +137,7 @@ export async function readPart(
     crop: placement.crop,
     ...window,
     within,
-    samples: max / scale > 1 + tolerance ? samplesOfShrunk : 1,
+    samples: max / scale > 1 + tolerance ? samplesWhenReduced : 1,
     change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: part.white }, entry),
   };
 }

@@ -105,7 +105,7 @@ export async function decode(
   return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);
 }
 
-/** Converts RGB with alpha back to gray with alpha. */
+/** Drops bands that libvips has added: RGB with alpha becomes gray with alpha again, and otherwise the first bands are kept. */
 function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
   const keptBands = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
