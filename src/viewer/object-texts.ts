@@ -13,7 +13,7 @@ export const objectTexts = {
   heat: 'Shapes too small to draw',
   heatMean: 'Heat map of the mean',
   heatNumber: 'Heat map of the count',
-  heatOff: 'Density',
+  heatOff: 'Density (no heat map)',
   high: (name: string) => `Highest value of ${name}`,
   horizontal: 'Horizontal',
   inOutline: 'Inside the drawn outline',

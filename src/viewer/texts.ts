@@ -89,7 +89,7 @@ export const accountTexts = {
   registrationClosed: 'Only administrators can create accounts here. Ask one of them.',
   sessionEnded: 'Your session has ended',
   sessionEndedSentence: 'Your session has ended.',
-  sessionEndedEntries: 'Your session has ended. Sign in again to continue: your entries are kept while this page stays open.',
+  sessionEndedEntries: 'Your session has ended. Sign in again to continue. Keep this page open, so that your input is not lost.',
   sessionEndedMore: (unsaved: number) =>
     `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept.` : ''}`,
   signIn: 'Sign in',
@@ -97,8 +97,8 @@ export const accountTexts = {
   /** by the level of permission that is missing */
   signInTo: {
     0: 'Sign in to view this. It is not public.',
-    1: 'Sign in to edit this. It is not public.',
-    2: 'Sign in to manage this. It is not public.',
+    1: 'Sign in to edit this.',
+    2: 'Sign in to manage this.',
   } as Record<string, string>,
   signOut: 'Sign out',
   signedInAs: (name: string) => `You are signed in as ${name}.`,
@@ -388,7 +388,7 @@ export const imageTexts = {
 
 export const openInTexts = {
   about:
-    'Other programs can read this image directly from the server. They need a link, which gives read access to this image only, with your permissions. Anyone who has the link can use it.',
+    'Other programs can read this image directly from the server. They need a link. Anyone who has the link can read this image, and nothing else, as long as you have access to it yourself.',
   associated: 'Include label, macro and other associated images',
   copied: 'Copied',
   copyFor: (program: string) => `Copy the line for ${program}`,
@@ -445,7 +445,7 @@ export const helpTexts = {
     ['0', 'Show the whole image'],
     ['R, Shift-R', 'Rotate the image by 90°; while shapes are edited, R draws rectangles'],
     ['Alt', 'With two images side by side: move only one'],
-    ['Enter', 'Finish a polygon or a line; measure'],
+    ['Enter', 'Finish a polygon, a line or a measurement'],
     ['Backspace', 'Remove the last vertex'],
     ['Escape', 'Cancel drawing, then the tool, then the selection; close a dialog'],
     ['Delete', 'Delete the selected shape'],

@@ -87,7 +87,7 @@ function dicomMetadataSetting(): SettingDefinition {
   return {
     ...setting,
     public: false,
-    allowed: 'JSON text of an object of attributes in docs/dicomweb.md and keys, or empty',
+    allowed: 'JSON text of an object that gives keys for attributes listed in docs/dicomweb.md, or empty',
     async parse(value) {
       const text = await setting.parse(value);
       const entries = Object.entries(JSON.parse(String(text) || '{}') as Record<string, unknown>);

@@ -219,7 +219,7 @@ export const coreSettingDefinitions = [
     'core.sign_in_failures_per_login',
     100,
     'an integer; 0 for no limit',
-    'Maximum number of wrong passwords for one login from all networks from which its user has not signed in for 21 days.',
+    'Maximum number of wrong passwords for one login, in total from all networks, except those from which its user has signed in within the last 21 days.',
     count,
   ),
   define(
@@ -307,10 +307,16 @@ export const coreSettingDefinitions = [
     'core.disable_anonymous_access',
     false,
     'false',
-    'Sent by web clients. Access lists decide what can be seen without an account.',
+    'Has no effect; accepted because web clients send it. Access lists decide what can be seen without an account.',
     { schema: { type: 'boolean', enum: [false] }, parse: parseNoAnonymousAccess },
   ),
-  define('core.smtp.encryption', 'none', 'none', 'Sent by web clients. This server does not send email.', oneOf('none')),
+  define(
+    'core.smtp.encryption',
+    'none',
+    'none',
+    'Has no effect; accepted because web clients send it. This server does not send email.',
+    oneOf('none'),
+  ),
   define(
     'core.add_to_group_policy',
     'never',

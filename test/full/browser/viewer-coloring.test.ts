@@ -197,7 +197,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     await legend().getByText('Shapes per million pixels').waitFor();
     expect(coloringOf()).toEqual({ palette: 'magma', heat: 'number' });
     await open(1800);
-    await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Density' });
+    await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Density (no heat map)' });
     await colorsAre('shapes have their own colors again', [red, red, red, red]);
     expect(coloringOf()).toBe(null);
     expect(complaints).toEqual([]);

@@ -153,7 +153,7 @@ export const objectTexts: Texts['objectTexts'] = {
   heat: 'Formen, die zu klein zum Zeichnen sind',
   heatMean: 'Heatmap des Mittelwerts',
   heatNumber: 'Heatmap ihrer Anzahl',
-  heatOff: 'Dichte',
+  heatOff: 'Dichte (keine Heatmap)',
   high: (name) => `Höchster Wert von ${name}`,
   horizontal: 'Waagerecht',
   inOutline: 'Im gezeichneten Umriss',

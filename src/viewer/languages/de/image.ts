@@ -91,7 +91,7 @@ export const imageTexts: Texts['imageTexts'] = {
 
 export const openInTexts: Texts['openInTexts'] = {
   about:
-    'Andere Programme können dieses Bild direkt vom Server lesen. Sie brauchen einen Link, der nur Lesezugriff auf dieses Bild gibt, mit Ihren Berechtigungen. Alle, die den Link haben, können ihn verwenden.',
+    'Andere Programme können dieses Bild direkt vom Server lesen. Sie brauchen einen Link. Alle, die den Link haben, können dieses Bild lesen, und sonst nichts, solange Sie selbst Zugriff darauf haben.',
   associated: 'Mit Etikett, Makrobild und anderen Begleitbildern',
   copied: 'Kopiert',
   copyFor: (program) => `Zeile für ${program} kopieren`,
@@ -149,7 +149,7 @@ export const helpTexts: Texts['helpTexts'] = {
     ['0', 'Das ganze Bild zeigen'],
     ['R, Umschalt-R', 'Das Bild um 90° drehen; beim Bearbeiten von Formen zeichnet R Rechtecke'],
     ['Alt', 'Bei zwei Bildern nebeneinander: nur eines bewegen'],
-    ['Eingabe', 'Polygon oder Linie abschließen; messen'],
+    ['Eingabe', 'Polygon, Linie oder Messung abschließen'],
     ['Rücktaste', 'Den letzten Eckpunkt entfernen'],
     ['Esc', 'Zeichnen abbrechen, dann das Werkzeug, dann die Auswahl; einen Dialog schließen'],
     ['Entf', 'Die ausgewählte Form löschen'],

@@ -94,15 +94,15 @@ export const accountTexts: Texts['accountTexts'] = {
   sessionEnded: 'Ihre Sitzung ist beendet',
   sessionEndedSentence: 'Ihre Sitzung ist beendet.',
   sessionEndedEntries:
-    'Ihre Sitzung ist beendet. Melden Sie sich neu an, um fortzufahren: Ihre Eingaben bleiben erhalten, solange diese Seite geöffnet ist.',
+    'Ihre Sitzung ist beendet. Melden Sie sich neu an, um fortzufahren. Lassen Sie diese Seite geöffnet, damit Ihre Eingaben nicht verloren gehen.',
   sessionEndedMore: (unsaved) =>
     `Melden Sie sich neu an, um fortzufahren.${unsaved > 0 ? ` ${unsavedChanges(unsaved)} ${unsaved === 1 ? 'bleibt' : 'bleiben'} erhalten.` : ''}`,
   signIn: 'Anmelden',
   signInElsewhere: 'Melden Sie sich in einem anderen Tab an und versuchen Sie es dann hier noch einmal',
   signInTo: {
     0: 'Melden Sie sich an, um dies anzusehen. Es ist nicht öffentlich.',
-    1: 'Melden Sie sich an, um dies zu bearbeiten. Es ist nicht öffentlich.',
-    2: 'Melden Sie sich an, um dies zu verwalten. Es ist nicht öffentlich.',
+    1: 'Melden Sie sich an, um dies zu bearbeiten.',
+    2: 'Melden Sie sich an, um dies zu verwalten.',
   },
   signOut: 'Abmelden',
   signedInAs: (name) => `Sie sind als ${name} angemeldet.`,

@@ -105,7 +105,7 @@ export const settingDescriptions: Record<string, string> = {
   'core.sign_in_window': 'Wie lange fehlgeschlagene Anmeldungen zählen, in Sekunden ab der ersten.',
   'core.sign_in_failures_per_login_and_address': 'Höchstzahl falscher Passwörter für einen Anmeldenamen aus einem Netzwerk.',
   'core.sign_in_failures_per_login':
-    'Höchstzahl falscher Passwörter für einen Anmeldenamen aus allen Netzwerken, aus denen sich die Person seit 21 Tagen nicht angemeldet hat.',
+    'Höchstzahl falscher Passwörter für einen Anmeldenamen, insgesamt aus allen Netzwerken außer denen, aus denen sich die Person in den letzten 21 Tagen angemeldet hat.',
   'core.sign_in_failures_per_address':
     'Höchstzahl falscher Passwörter (für beliebige Anmeldenamen) und falscher API-Schlüssel aus einem Netzwerk.',
   'core.email_verification':
@@ -126,8 +126,9 @@ export const settingDescriptions: Record<string, string> = {
   'core.banner_color': 'Farbe des Banners von Web-Clients.',
   'core.show_download':
     'Wer in Web-Clients Schaltflächen zum Herunterladen sieht. Wer herunterladen darf, entscheiden die Berechtigungen.',
-  'core.disable_anonymous_access': 'Wird von Web-Clients gesendet. Was ohne Konto sichtbar ist, entscheiden die Berechtigungen.',
-  'core.smtp.encryption': 'Wird von Web-Clients gesendet. Dieser Server verschickt keine E-Mails.',
+  'core.disable_anonymous_access':
+    'Ohne Wirkung; wird angenommen, weil Web-Clients es senden. Was ohne Konto sichtbar ist, entscheiden die Berechtigungen.',
+  'core.smtp.encryption': 'Ohne Wirkung; wird angenommen, weil Web-Clients es senden. Dieser Server verschickt keine E-Mails.',
   'core.add_to_group_policy':
     'Ob Administratoren einer Gruppe (yesadmin) oder auch Moderatoren (yesmod) Mitglieder ohne Einladung aufnehmen dürfen.',
   'core.trash_days': 'Wie lange Ordner und Objekte im Papierkorb bleiben, bevor sie endgültig gelöscht werden, in Tagen.',
