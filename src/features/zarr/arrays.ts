@@ -38,7 +38,7 @@ export interface ArrayImage {
   lengths: Lengths;
   /** Side of chunks. */
   side: number;
-  /** The sizes of the datasets, the finest first. Each is half as large as the one before, rounded up. */
+  /** The sizes of the datasets, the finest first. Width and height are half of those before, rounded up. */
   levels: readonly Size[];
   /** The frame and band at a position; `null` if the file has none. */
   at(plane: Plane): FrameBand | null;
@@ -47,7 +47,7 @@ export interface ArrayImage {
 /** The axes of frames that OME-Zarr also has. */
 const sharedAxes = new Set(['T', 'C', 'Z']);
 
-/** The position of a frame along the axes that OME-Zarr does not have, as text. Frames at different ones belong to different images. */
+/** The position of a frame along the axes that OME-Zarr does not have, as text. Frames at different positions belong to different images. */
 function positionOf(axes: FrameMetadata['axes']): string {
   const others = Object.keys(axes).filter((axis) => !sharedAxes.has(axis) && axes[axis] !== 0);
   return others

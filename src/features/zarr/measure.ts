@@ -18,7 +18,7 @@ export type ReadBox = (where: { frame: number; level: number; box: Box }) => Pro
 
 /** Maximum number of channels whose contrast is measured. The windows of others show the whole range. */
 const maxMeasured = 64;
-/** The share of samples that are below a window, and of those above it. */
+/** The share of samples that a window leaves out at each end. */
 const clippedShare = 0.001;
 /** Maximum number of samples that are sorted to find a window. */
 const maxSorted = 2 ** 16;

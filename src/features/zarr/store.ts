@@ -33,7 +33,7 @@ export function replyWithText({ headers }: StoreRequest, text: string, type = 'a
 /**
  * Answers with a chunk. It is not made if the client already has it.
  *
- * @param key identifies the bytes of the chunk: it is different if they are.
+ * @param key identifies the bytes of the chunk, and changes whenever they do.
  * @param make returns no bytes if the chunk contains only the fill value.
  */
 export async function replyWithChunk({ headers }: StoreRequest, key: string, make: () => Promise<Uint8Array>): Promise<Reply> {

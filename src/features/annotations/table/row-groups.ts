@@ -3,7 +3,7 @@ import type { ParquetWriter } from 'hyparquet-writer';
 /** The description of a row group, as written at the end of a Parquet file. */
 export type RowGroup = ParquetWriter['row_groups'][number];
 
-/** Adds `offset` to all positions of a row group, so that they count from the beginning of the file. */
+/** Adds `offset` to all positions in a row group, for bytes that come `offset` bytes later in a larger whole. */
 export function shiftRowGroup(group: RowGroup, offset: number): RowGroup {
   const shifted = (position: bigint) => position + BigInt(offset);
   const columns = group.columns.map(({ file_offset, meta_data, ...column }) => {
