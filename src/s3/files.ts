@@ -43,7 +43,7 @@ export interface S3FilesOptions {
   /** Prefix of the keys of new objects, such as `slides/`. By default empty. */
   prefix?: string;
   /**
-   * A name of the database with the records, which is stored with each object. If it is set, objects of this owner that no record
+   * Name of the database that contains the records. Each object is stored with it. If it is set, objects of this owner that no record
    * refers to are removed at startup and daily.
    */
   owner?: string;

@@ -82,7 +82,10 @@ export function checkTile(shape: PyramidShape, tile: { level: number; x: number;
   if (tile.y >= rows) throw new TileOutsideError('y is outside layer');
 }
 
-/** How many levels a tile of a missing level can be above the level it is made from; larger gaps are filled in stages. */
+/**
+ * Maximum number of levels between a missing level and the finer level that its tiles are made from. Larger gaps are filled in
+ * stages.
+ */
 export const largestStep = 3;
 
 /**
@@ -96,9 +99,9 @@ export function finerLevel(populated: readonly number[], level: number): number 
 }
 
 /**
- * The level to read for a requested one: between stored levels, the nearest finer one with data, or one at most two levels finer
- * than requested if data are further away. Levels coarser than all stored ones are made by averaging, so that they are the same
- * whichever levels a reader makes.
+ * The level to read for a requested one. Between stored levels, this is the nearest finer stored level or, if that is too far away,
+ * a level made from it that is at most two levels finer than requested. Levels coarser than all stored ones are returned unchanged:
+ * they are made by averaging, so that they are the same whichever levels a reader makes.
  */
 export function preferredLevel(populated: readonly number[], level: number): number {
   if (level < (populated[0] ?? 0)) return level;

@@ -47,7 +47,7 @@ export function goTo(hash: string) {
 let lastHash = globalThis.location?.hash ?? '';
 globalThis.addEventListener?.('hashchange', () => (lastHash = location.hash));
 
-/** Whether the page already knows an address. */
+/** Whether the page shows the view of an address; false while an address that the user has just entered is not shown yet. */
 export function isShown(hash: string) {
   return hash === lastHash;
 }

@@ -150,5 +150,5 @@ export function shape<const Type extends string, const Required extends string, 
   };
 }
 
-/** The members of every element, and the members of `boxProperties`. */
+/** An element with a center, a width and a height: the properties of every element, and {@link boxProperties}. */
 export type BoxElement = Omit<FromSchema<ShapeSchema<string, 'center' | 'width' | 'height', typeof boxProperties>>, 'type'>;

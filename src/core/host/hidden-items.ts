@@ -75,7 +75,10 @@ export class HiddenItems {
     return hidden;
   }
 
-  /** It bypasses Mongoose, because the item has not changed for others, and because the host may hide it from its own queries. */
+  /**
+   * Changes the mark of items. This bypasses Mongoose, because the item has not changed for others, and because the host may hide
+   * it from its own queries.
+   */
   async #mark(items: readonly StoredDocument[], change: object): Promise<void> {
     await this.items.collection.updateMany({ _id: { $in: items.map(({ _id }) => _id) } } as object, change, durable);
   }

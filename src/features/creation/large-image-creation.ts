@@ -143,7 +143,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Ends an item's waiting for its job: the item gets its previous large image back, or has none.
+   * Makes an item stop waiting for its job. It gets its previous large image back, or has none.
    *
    * @returns false if it no longer waits.
    */
@@ -232,9 +232,9 @@ export class LargeImageCreation {
     const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
-    // A process that still works on the job cleans up itself.
     const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
+    // A process that still works on the job cleans up itself.
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.removeLeftovers(job.id);
     // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
@@ -375,6 +375,7 @@ export class LargeImageCreation {
 
 const failedConversion = 'Its conversion has failed; the log of the job says why.';
 
+/** The marker of an item with ids as texts, as a job stores it. */
 function plainMarker(item: ItemRecord): Record<string, string> {
   const { fileId, sourceName, originalId, jobId } = item.largeImage ?? {};
   return Object.fromEntries(

@@ -57,8 +57,9 @@ export async function isStreamEnabled(context: HostContext): Promise<boolean> {
   return context.setting('core.enable_notification_stream');
 }
 
-/** Options of a stream: the messages to send, and its end. */
-interface Following {
+/** Options of a stream. */
+interface StreamOptions {
+  /** Messages that were changed after this date are sent first. */
   since: Date;
   /** Time without a message after which the stream ends, in milliseconds. */
   silenceMs: number;
@@ -69,24 +70,24 @@ interface Following {
 export async function* newNotifications(
   context: HostContext,
   owner: NotificationOwner,
-  { since, silenceMs, signal }: Following,
+  { since, silenceMs, signal }: StreamOptions,
 ): AsyncGenerator<ReturnType<typeof notificationView> & { _girderTime: number }> {
   const endSignal = AbortSignal.any([signal, context.closing]);
   const stream = context.notificationFeed.open(owner);
   try {
     let seen = new Set<string>();
     let from = since;
-    let heardAt = Date.now();
-    while (!endSignal.aborted && Date.now() - heardAt < silenceMs && (await isStreamEnabled(context))) {
+    let lastSentAt = Date.now();
+    while (!endSignal.aborted && Date.now() - lastSentAt < silenceMs && (await isStreamEnabled(context))) {
       const notifications = await listNotifications(context, owner, from);
       const fresh = notifications.filter(({ _id }) => !seen.has(_id.toHexString()));
       for (const message of fresh) {
         yield { ...notificationView(message), _girderTime: Math.floor(message.updated.getTime() / 1000) };
-        heardAt = Date.now();
+        lastSentAt = Date.now();
       }
       seen = new Set(notifications.map(({ _id }) => _id.toHexString()));
       from = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
-      if (fresh.length === 0) await stream.untilWoken(heardAt + silenceMs - Date.now(), endSignal);
+      if (fresh.length === 0) await stream.untilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
     }
   } finally {
     stream.close();
@@ -97,9 +98,9 @@ export async function* newNotifications(
 export async function* streamNotifications(
   context: HostContext,
   owner: NotificationOwner,
-  { format, ...following }: Following & { format: (message: object) => string },
+  { format, ...options }: StreamOptions & { format: (message: object) => string },
 ): AsyncGenerator<string> {
   // A first line is sent immediately, so that proxies and browsers know that the stream is open.
   yield ': open\n\n';
-  for await (const message of newNotifications(context, owner, following)) yield `data: ${format(message)}\n\n`;
+  for await (const message of newNotifications(context, owner, options)) yield `data: ${format(message)}\n\n`;
 }

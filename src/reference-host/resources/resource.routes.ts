@@ -185,8 +185,8 @@ const finding: RouteDefinition<HostContext>[] = [
       if (mode === 'li_metadata' || mode === 'li_annotation_metadata') {
         const { metadataSearch, annotationMetadataSearch } = context.plugin;
         const request = { query: q, types, level, limit, offset };
-        const searching = mode === 'li_metadata' ? metadataSearch : annotationMetadataSearch;
-        const results = await searching.search(request, caller);
+        const searchMode = mode === 'li_metadata' ? metadataSearch : annotationMetadataSearch;
+        const results = await searchMode.search(request, caller);
         if (Array.isArray(results)) return results;
         const views = Object.entries(results).map(([type, documents]) => {
           return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];
@@ -316,8 +316,8 @@ const changing: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const add = readTags(query.add ?? [], 'add');
       const remove = readTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
-      const named = parseResources(query.resources, ['item', 'folder'], { limit: maxMoved });
-      const resources = await loadResources(context, named, await principalOf(context, caller), 1);
+      const references = parseResources(query.resources, ['item', 'folder'], { limit: maxMoved });
+      const resources = await loadResources(context, references, await principalOf(context, caller), 1);
       for (const resource of resources) await changeTags(context, resource as FolderOrItem, add, remove);
       return null;
     },

@@ -47,6 +47,9 @@ function smooth(t: number): number {
   return t * t * (3 - 2 * t);
 }
 
+/** Sum of the weights of the three layers of a texture. */
+const textureWeight = 1 + 1 / 2 + 1 / 4;
+
 /**
  * A square texture of 2^`bits` × 2^`bits` bytes that repeats without a seam; `along` and `across` are the sizes of its features in
  * pixels.
@@ -71,7 +74,7 @@ export function texture(seed: number, bits: number, along: number, across: numbe
         const below = mix(hash(seed, left, bottom, layer), hash(seed, right, bottom, layer), u);
         sum += mix(above, below, smooth(gy - top)) / layer;
       }
-      bytes[y * size + x] = (sum / 1.75) * 255;
+      bytes[y * size + x] = (sum / textureWeight) * 255;
     }
   }
   return bytes;

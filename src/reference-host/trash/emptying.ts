@@ -12,8 +12,8 @@ import { countOf } from './trashing.js';
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Permanently removes folders and items that are in the trash. If it takes longer than clients wait, it continues after this returns. */
-export function removeFromTrash(context: HostContext, named: readonly TrashedDocument[]): Promise<void> {
-  return context.journal.finish({ kind: 'trash-removal', named: [...named] }, () => finishRemoval(context, named));
+export function removeFromTrash(context: HostContext, documents: readonly TrashedDocument[]): Promise<void> {
+  return context.journal.finish({ kind: 'trash-removal', named: [...documents] }, () => finishRemoval(context, documents));
 }
 
 /**
@@ -21,8 +21,8 @@ export function removeFromTrash(context: HostContext, named: readonly TrashedDoc
  *
  * @param resumes whether to continue removals that have begun
  */
-export async function finishRemoval(context: HostContext, named: readonly TrashedDocument[], resumes = false): Promise<void> {
-  const idsOf = (wanted: FolderOrItem['type']) => named.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+export async function finishRemoval(context: HostContext, documents: readonly TrashedDocument[], resumes = false): Promise<void> {
+  const idsOf = (wantedType: FolderOrItem['type']) => documents.flatMap(({ type, id }) => (type === wantedType ? [id] : []));
   for (const ids of batches(idsOf('folder'))) {
     for (const folder of await claim<FolderDocument>(context, 'folder', ids, resumes)) {
       await removeWithProgress(context, folder);
@@ -68,7 +68,7 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
   await removeFolder(context, folder);
 }
 
-/** The folders and items that were put into the trash, by a condition on them. Folders come first. */
+/** The folders and items in the trash that satisfy a condition, folders first; not those inside of trashed folders. */
 async function* trashedDocuments(context: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
   for (const type of ['folder', 'item'] as const) {
     const documents = treeModel(context, type)
@@ -78,7 +78,10 @@ async function* trashedDocuments(context: HostContext, condition: Record<string,
   }
 }
 
-/** Removes folders and items that have been in the trash for longer than the setting allows. @returns their number, without their contents */
+/**
+ * Removes folders and items that have been in the trash for longer than the setting allows. @returns how many, not counting their
+ * contents
+ */
 export async function removeExpired(context: HostContext, signal: AbortSignal): Promise<number> {
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;

@@ -50,7 +50,7 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   const isCopied = copied.some((each) => each !== null);
   const tileSide = (isCopied ? copySide : options.tileSize) ?? defaultTileSize;
   if (!isCopied || copySide === null)
-    return { directories: await makeLevels(work, tileSide, (pixels) => work.progress(pixels)), tileSide, copied: 0 };
+    return { directories: await makeLevels(work, tileSide, (done) => work.progress(done)), tileSide, copied: 0 };
   const directories: DirectoryPlan[] = [];
   const missing = levels.map((_, index) => copied[index] === null);
   const pixelsAt = (index: number) => (levels[index]?.width ?? 0) * (levels[index]?.height ?? 0);
@@ -91,13 +91,13 @@ async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size
   let [done, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
   // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
-  const isWritten = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
-  if (isWritten.includes(false)) share = copyShare;
-  const total = levels.reduce((sum, { width, height }, index) => sum + (isWritten[index] ? width * height : 0), 0);
+  const mayCopy = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
+  if (mayCopy.includes(false)) share = copyShare;
+  const total = levels.reduce((sum, { width, height }, index) => sum + (mayCopy[index] ? width * height : 0), 0);
   for (const [index, size] of levels.entries()) {
     const progress = (pixels: number) => work.progress((share * (done += pixels)) / total);
     const level = sourceLevels - 1 - index;
-    const copy = isWritten[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
+    const copy = mayCopy[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
     if (index === 0 && copy === null) return { levels: [], copied: [] };
     copied.push(copy);
   }
@@ -114,16 +114,16 @@ async function makeLevels(
   const { metadata } = source;
   const reader = new BlockReader(source, frame, mapping, threads, from?.level);
   const { width, height } = from?.size ?? { width: metadata.sizeX, height: metadata.sizeY };
-  const isPacked = packing.compression === 'jpeg' || packing.compression === 'webp';
-  const convert = async (raster: Raster): Promise<Raster> => (isPacked ? toPicture(raster) : raster);
-  const bands = isPacked && metadata.bandCount > 4 ? 3 : metadata.bandCount;
-  const dtype = isPacked ? 'uint8' : mapping.dtype;
+  const isPicture = packing.compression === 'jpeg' || packing.compression === 'webp';
+  const convert = async (raster: Raster): Promise<Raster> => (isPicture ? toPicture(raster) : raster);
+  const bands = isPicture && metadata.bandCount > 4 ? 3 : metadata.bandCount;
+  const dtype = isPicture ? 'uint8' : mapping.dtype;
   const image: BlockImage = { width, height, bands, dtype, read: async (box) => convert(await reader.read(box)) };
   const directories = await new PyramidWriter(container, image, {
     tileSide,
     blockSide: BlockReader.blockSide(metadata, tileSide),
     nearest,
-    // Converted samples no longer have the value that means nothing.
+    // After a conversion of the samples, none has the value that marks missing data.
     nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,
     onlyReductions: from?.reductions,
     encode: (tile) => packTile(tile, packing),

@@ -29,10 +29,10 @@ export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
       if (view[at + 4] !== 8 || at + 10 + components * 3 > view.length) return null;
       const ids = Array.from({ length: components }, (_, index) => view[at + 10 + index * 3]).join();
       const factors = view[at + 11] ?? 0x11;
-      const othersPlain = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]).every(
+      const othersUnsampled = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]).every(
         (each) => each === 0x11,
       );
-      if (!othersPlain) return null;
+      if (!othersUnsampled) return null;
       return {
         width: view.readUInt16BE(at + 7),
         height: view.readUInt16BE(at + 5),

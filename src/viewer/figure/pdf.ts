@@ -15,7 +15,7 @@ function encodeText(text: string): number[] | null {
   return codes.includes(-1) ? null : codes;
 }
 
-/** Whether a PDF can contain a mark as vectors. Other texts are drawn on its picture. */
+/** Whether a PDF can contain a mark as vectors. Texts that it cannot contain must be drawn on its picture. */
 export function isWritable(mark: Mark) {
   return 'path' in mark || encodeText(mark.text) !== null;
 }
@@ -75,11 +75,11 @@ export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: numb
   function textOf({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
     const left = isCentered ? x - widthOf(text, size, isBold) / 2 : x;
     const letters = (encodeText(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
-    const placed = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(size)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
+    const textState = `/Helvetica${isBold ? '-Bold' : ''} ${shortNumber(size)} Tf 1 0 0 -1 ${shortNumber(left)} ${shortNumber(y)} Tm`;
     const around = halo
-      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${placed} <${letters}> Tj ET `
+      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${shortNumber(halo)} w BT 1 Tr ${textState} <${letters}> Tj ET `
       : '';
-    return `${around}${use(ink, 'rg')} BT 0 Tr ${placed} <${letters}> Tj ET`;
+    return `${around}${use(ink, 'rg')} BT 0 Tr ${textState} <${letters}> Tj ET`;
   }
 }
 

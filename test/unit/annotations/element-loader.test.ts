@@ -15,7 +15,7 @@ it('packs in use stay available even when newer ones take their place', async ()
     1,
   );
   const entries = ['kept', 'a', 'b', 'c', 'd'].map((id) => packEntry(id, emptyRows(0)));
-  loader.keepPack('kept', { columns, text });
-  const packs = await loader.packsKept(entries);
+  loader.cachePack('kept', { columns, text });
+  const packs = await loader.cachedPacks(entries);
   expect(packs.map(({ entry, text: found }) => [entry.id, found?.length])).toEqual(entries.map(({ id }) => [id, text.length]));
 });

@@ -276,12 +276,12 @@ export class MongoElementRecords implements ElementRecords {
     return { pack: this.#packs, window: this.#windows, part: this.#parts }[kind];
   }
 
-  async *sweepable(family: string, kind: RecordKind): AsyncGenerator<{ id: string; of: string }> {
+  async *sweepable(family: string, kind: RecordKind): AsyncGenerator<{ id: string; recordId: string }> {
     const cursor = this.#modelOf(kind).collection.find({ family: this.#id(family) }, { projection: { _id: 1, of: 1 } });
     for await (const doc of cursor) {
       const { _id, of } = doc as unknown as { _id: Types.ObjectId; of?: Types.ObjectId };
       const id = _id.toHexString();
-      yield { id, of: of?.toHexString() ?? id };
+      yield { id, recordId: of?.toHexString() ?? id };
     }
   }
 

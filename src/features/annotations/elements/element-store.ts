@@ -300,8 +300,8 @@ export interface ElementStore {
 
   /**
    * Reads a JSON body while it arrives, never keeping all of it in memory: elements are checked and stored window by window (about
-   * 100 MB of memory for any length). Lists of elements are `elements` of the body, of its `annotation`, and of the same in each
-   * entry of a body that is a list; `features` likewise. Everything else can have 8 MiB.
+   * 100 MB of memory for any length). Lists of elements are `elements`, `annotation.elements` and `features`, of the body or,
+   * if it is a list, of each of its entries. Everything else can have 8 MiB.
    *
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is not a list, an element longer
    * than 32 MiB, or a body that ends early; LargeImageError `too-large` if everything else is too long. Nothing is kept then.
@@ -328,7 +328,7 @@ export interface ElementStore {
 
   /**
    * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with
-   * the elements of a first one. `publish` must read the first document itself, because it may be removed before that.
+   * the elements of a first one. `publish` must read the first document itself, because that may be removed before `publish` is called.
    *
    * @throws LargeImageError `unavailable` (503) if a sweep of this family does not end within seconds.
    */

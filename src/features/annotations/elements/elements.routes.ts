@@ -44,7 +44,7 @@ const errors = [
   'busy',
 ] as const;
 
-const writing =
+const writeDescription =
   'Only the packs of the affected elements are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any response about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412. Without it, the current version is changed even if somebody else has just written it, so that both changes are kept.';
 
 const reportSchema = component('ElementChange', {
@@ -129,7 +129,7 @@ const append = defineRoute({
   method: 'post',
   path: '/annotation/:id/elements',
   summary: 'Add elements to the end of an annotation.',
-  description: `The body is an element or a list of elements. An id that already exists in the annotation is refused. ${writing}`,
+  description: `The body is an element or a list of elements. An id that already exists in the annotation is refused. ${writeDescription}`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -155,7 +155,7 @@ const bulk = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements',
   summary: 'Add, replace and remove many elements at once.',
-  description: `The body is {put: [elements], remove: [ids]}. Elements with an existing id replace that element, others are added to the end; unknown ids in \`remove\` are ignored. ${writing}`,
+  description: `The body is {put: [elements], remove: [ids]}. Elements with an existing id replace that element, others are added to the end; unknown ids in \`remove\` are ignored. ${writeDescription}`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -191,7 +191,7 @@ const replace = defineRoute({
   method: 'put',
   path: '/annotation/:id/elements/:elementId',
   summary: 'Replace one element, or add it to the end if its id does not exist.',
-  description: `The body is the element; its id is that of the path. ${writing}`,
+  description: `The body is the element; its id is that of the path. ${writeDescription}`,
   access: 'user',
   scope: scopes.write,
   params: elementPath,
@@ -211,7 +211,7 @@ const merge = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements/:elementId',
   summary: 'Change fields of an element (JSON Merge Patch).',
-  description: `Members of the body replace those of the element, objects member by member; \`null\` removes one (RFC 7396). ${writing}`,
+  description: `Members of the body replace those of the element, objects member by member; \`null\` removes one (RFC 7396). ${writeDescription}`,
   access: 'user',
   scope: scopes.write,
   params: elementPath,
@@ -255,7 +255,7 @@ const remove = defineRoute({
   method: 'delete',
   path: '/annotation/:id/elements/:elementId',
   summary: 'Remove one element.',
-  description: writing,
+  description: writeDescription,
   access: 'user',
   scope: scopes.write,
   params: elementPath,

@@ -20,7 +20,7 @@ export interface WindowRecord {
   groups: string;
   /** Ids of the parts of the index of element ids; none for windows of few packs. */
   index: string[];
-  /** Segments of the table: ids of the parts of each, see `encodeSegment`. Packs that are in none are read themselves. */
+  /** Segments of the table: ids of the parts of each, see `encodeSegment`. Packs that are in no segment are read directly. */
   table: string[][];
 }
 
@@ -48,7 +48,7 @@ export interface StoredRecords {
 }
 
 /**
- * The documents behind the element store, with all queries on them. A family determines which documents can be shared, and has the
+ * The documents behind the element store, with all queries on them. A family determines which documents can be shared, and holds the
  * leases of writers and the claim of a sweeper, which exclude each other.
  */
 export interface ElementRecords extends StoredRecords {
@@ -83,11 +83,14 @@ export interface ElementRecords extends StoredRecords {
   claim(family: string, claim: string, options: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
   /** Reports that the sweeper is alive. @returns false if the claim is lost; the sweeper must stop immediately. */
   renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
-  /** Ends a sweep; if `gone`, the family is removed too. */
+  /** Ends a sweep; if `isEmpty`, the family is removed too. */
   endClaim(family: string, claim: string, isEmpty: boolean): Promise<void>;
 
-  /** All documents of one kind in a family. `of` is the record that needs the document, because a long pack takes several. */
-  sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; of: string }>;
+  /**
+   * All documents of one kind in a family. `recordId` is the record that a document belongs to, because a long pack takes several
+   * documents.
+   */
+  sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; recordId: string }>;
   /** Removes documents by the `id` from `sweepable`. @returns how many. */
   remove(kind: RecordKind, ids: readonly string[]): Promise<number>;
   /** Removes all documents of a family and the family. @returns how many documents. */

@@ -38,7 +38,7 @@ export async function sweepFamilies(
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStale || hasEnded(id);
     if (families === undefined) {
       // Most families have nothing to remove, so writers need not wait.
-      const unused = await findsUnused(records, family, elementsOf, isEnded);
+      const unused = await findUnused(records, family, elementsOf, isEnded);
       if (unused === null) continue;
       report.families += 1;
       if (unused === 'something') report.abandoned += 1;
@@ -68,25 +68,25 @@ export async function sweepFamilies(
 }
 
 /**
- * Whether a family has records that no document refers to. `name`: only the record of the family itself, as after a body without
+ * Looks for records of a family that no document refers to. `family`: only the record of the family itself, as after a body without
  * elements. `null`: the family has a pending write.
  */
-async function findsUnused(
+async function findUnused(
   records: ElementRecords,
   family: string,
   elementsOf: ElementsOfFamily,
   isEnded: (lease: { id: string; at: Date }) => boolean,
-): Promise<'nothing' | 'name' | 'something' | null> {
-  const found: { kind: RecordKind; of: string }[] = [];
+): Promise<'nothing' | 'family' | 'something' | null> {
+  const found: { kind: RecordKind; recordId: string }[] = [];
   for (const kind of ['window', 'part', 'pack'] as const) {
-    for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
+    for await (const { recordId } of records.sweepable(family, kind)) found.push({ kind, recordId });
   }
   // Leases are read after the records were listed: if nobody is writing now, a document either already refers to a listed record or
   // never will.
   if (!(await records.leases(family)).every(isEnded)) return null;
   const used = await usedRecords(records, await elementsOf(family));
-  if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
-  return used.window.size === 0 ? 'name' : 'nothing';
+  if (found.some(({ kind, recordId }) => !used[kind].has(recordId))) return 'something';
+  return used.window.size === 0 ? 'family' : 'nothing';
 }
 
 type Used = Record<RecordKind, Set<string>>;
@@ -117,7 +117,7 @@ async function removeUnused(
   let removed = 0;
   for (const kind of ['window', 'part', 'pack'] as const) {
     const unused: string[] = [];
-    for await (const { id, of } of records.sweepable(family, kind)) if (!used[kind].has(of)) unused.push(id);
+    for await (const { id, recordId } of records.sweepable(family, kind)) if (!used[kind].has(recordId)) unused.push(id);
     for (let start = 0; start < unused.length; start += removedPerStep) {
       if (!(await isStillClaimed())) return removed;
       removed += await records.remove(kind, unused.slice(start, start + removedPerStep));

@@ -30,8 +30,9 @@ function frameType(syntax: string): string {
 /** The form in which frames are sent. */
 export interface FrameForm {
   syntax: string;
-  /** Media type of each frame, and of the whole response if there are several. */
+  /** Media type of each frame. */
   type: string;
+  /** Media type of the frames as the header of a multipart response names it. */
   rootType: string;
   multipart: boolean;
 }

@@ -177,7 +177,7 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
 /**
  * Sets a user's password and ends all of the user's tokens.
  *
- * @param currentHash hash of the old password, if the caller has proved to know it; it must not have changed since
+ * @param currentHash hash of the old password, if the caller has proved knowledge of it; it must not have changed since
  * @returns the changed user; `null` if there is no such user, or the old password has changed
  */
 export async function setPassword(
@@ -209,10 +209,10 @@ export async function clearUser(context: HostContext, _id: Types.ObjectId): Prom
   await removeFoldersIn(context, _id);
   await removeTrashOf(context, _id);
   await models.notification.deleteMany({ userId: _id });
-  const mention = { $pull: { 'access.users': { id: _id } } };
-  await models.folder.updateMany({ 'access.users.id': _id }, mention, withTrashed);
-  await models.collection.updateMany({ 'access.users.id': _id }, mention);
-  await models.group.updateMany({ 'access.users.id': _id }, mention);
+  const removeAccess = { $pull: { 'access.users': { id: _id } } };
+  await models.folder.updateMany({ 'access.users.id': _id }, removeAccess, withTrashed);
+  await models.collection.updateMany({ 'access.users.id': _id }, removeAccess);
+  await models.group.updateMany({ 'access.users.id': _id }, removeAccess);
   await models.group.updateMany({ requests: _id }, { $pull: { requests: _id } });
   await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});

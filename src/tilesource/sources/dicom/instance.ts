@@ -69,7 +69,7 @@ export class DicomInstance {
   /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
   header(signal?: AbortSignal): Promise<Uint8Array> {
     // The header of that element, 8 or 12 bytes, is left out, because a part of it would be parsed as another attribute.
-    return this.#exactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
+    return this.#readExactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
   }
 
   /** Whether the frames are encapsulated, that is, stored in fragments with separate lengths. */
@@ -100,7 +100,7 @@ export class DicomInstance {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
     if (this.facts.isSwapped && !this.isEncapsulated) return this.#swapped(range, `frame ${number}`, signal);
-    const bytes = await this.#exactly(range, `frame ${number}`, { signal, into });
+    const bytes = await this.#readExactly(range, `frame ${number}`, { signal, into });
     return range.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
   }
 
@@ -108,14 +108,16 @@ export class DicomInstance {
   async #swapped({ offset, length }: Range, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const skipped = (offset - this.facts.pixelOffset) % 2;
     const words = Math.ceil((skipped + length) / 2);
-    const bytes = Buffer.from(await this.#exactly({ offset: offset - skipped, length: words * 2 }, what, { signal }));
+    const bytes = Buffer.from(await this.#readExactly({ offset: offset - skipped, length: words * 2 }, what, { signal }));
     return bytes.swap16().subarray(skipped, skipped + length);
   }
 
   /** The beginning of the first fragment of the frames, at most some kilobytes. It is empty for uncompressed frames. */
   async firstFragment(signal?: AbortSignal): Promise<Uint8Array> {
     if (!this.isEncapsulated) return new Uint8Array(0);
-    const head = viewOf(await this.#exactly({ offset: this.facts.pixelOffset, length: 8 }, 'the table of offsets', { signal }));
+    const head = viewOf(
+      await this.#readExactly({ offset: this.facts.pixelOffset, length: 8 }, 'the table of offsets', { signal }),
+    );
     const offset = this.facts.pixelOffset + 16 + head.getUint32(4, true);
     const length = Math.min(fragmentHeadBytes, this.reader.size - offset);
     return length > 0 ? this.reader.read(offset, length, { signal }) : new Uint8Array(0);
@@ -130,7 +132,7 @@ export class DicomInstance {
     return { offset: this.facts.pixelOffset + offset, length };
   }
 
-  async #exactly({ offset, length }: Range, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
+  async #readExactly({ offset, length }: Range, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
     if (!(length >= 0) || offset + length > this.reader.size) {
       throw new TileSourceError(
         `Truncated or corrupt DICOM: ${what} of ${this.name} should be at byte ${offset}, ${length} bytes long; the file has ${this.reader.size}.`,
@@ -155,7 +157,7 @@ export class DicomInstance {
   /** Finds the fragments of each frame: by a table of offsets, or by reading all of their headers. */
   async #findFrames(): Promise<FrameRanges> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
-    const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
+    const head = await this.#readExactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
     if (tagAt(table, 0) !== itemTag) throw new TileSourceError(`Corrupt DICOM: ${this.name} has no offset table.`);
     const tableLength = table.getUint32(4, true);
@@ -167,13 +169,15 @@ export class DicomInstance {
       };
     }
     if (tableLength === frames * 4 && frames > 1) {
-      const bytes = viewOf(await this.#exactly({ offset: pixelOffset + 8, length: tableLength }, 'the table of offsets'));
+      const bytes = viewOf(await this.#readExactly({ offset: pixelOffset + 8, length: tableLength }, 'the table of offsets'));
       return this.#byTable(first, bytes);
     }
     return this.#byScanning(first, frames);
   }
 
-  /** The data between two offsets is read at once, and split afterwards. */
+  /**
+   * Ranges of frames by the table of offsets: each ends where the next one begins, and still contains the tags of its fragments.
+   */
   async #byTable(first: number, table: DataView): Promise<FrameRanges> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;
@@ -194,6 +198,7 @@ export class DicomInstance {
     };
   }
 
+  /** Ranges of frames by the headers of all fragments, if each frame has one fragment or there is only one frame. */
   async #byScanning(first: number, frames: number): Promise<FrameRanges> {
     const ranges: Range[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };

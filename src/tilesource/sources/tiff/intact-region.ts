@@ -32,10 +32,10 @@ export async function readIntactRegion(
 
 /** @throws TileSourceError if a rectangle is completely in corrupt strips or tiles. */
 export function checkIntact(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
-  const side = (from: number, length: number, other: number, otherLength: number) =>
+  const overlap = (from: number, length: number, other: number, otherLength: number) =>
     Math.max(0, Math.min(from + length, other + otherLength) - Math.max(from, other));
   const lost = corrupt.reduce((sum, { region: { left, top, width, height } }) => {
-    return sum + side(region.left, region.width, left, width) * side(region.top, region.height, top, height);
+    return sum + overlap(region.left, region.width, left, width) * overlap(region.top, region.height, top, height);
   }, 0);
   const [first] = corrupt;
   if (first !== undefined && lost >= region.width * region.height) throw first.error;

@@ -7,7 +7,7 @@ import type { Cell } from '../objects/requests.js';
 /** Number of categories that are listed initially, and added by each click on “Show more”. */
 const listedAtOnce = 100;
 
-/** If there are more categories than this, they can be found by their names. */
+/** Above this many categories, a search field is shown. */
 const maxUnfiltered = 12;
 
 /** A category, or a group of shapes. */
@@ -23,14 +23,13 @@ export function categoryList<Value extends Cell>(options: {
   /** the label of the field that finds a category */
   find: string;
   onColor: (value: Value, color: string) => void;
-  /** The name of a category, and controls next to it; `refresh` updates their state. */
-  named?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
+  /** Makes the elements that name a category, with controls next to the name; `refresh` updates their state. */
+  makeName?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
 }) {
-  const { label, find, onColor, named } = options;
+  const { label, find, onColor, makeName } = options;
   let categories: readonly Category<Value>[] = [];
   let listedCount = listedAtOnce;
-  /** The category that is always listed. */
-  let listedValue: Value | undefined;
+  let alwaysListed: Value | undefined;
   let isFixed = false;
   let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
   const filter = h('input', { type: 'search', placeholder: find, 'aria-label': find, hidden: true, oninput: () => search() });
@@ -40,7 +39,7 @@ export function categoryList<Value extends Cell>(options: {
   /** @param display `isFixed`: the colors cannot be changed; `alwaysListed`: a category that is always listed */
   function show(next: readonly Category<Value>[], display: { isFixed?: boolean; alwaysListed?: Value | undefined } = {}) {
     categories = next;
-    ({ isFixed = false, alwaysListed: listedValue } = display);
+    ({ isFixed = false, alwaysListed } = display);
     filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
     refresh();
   }
@@ -60,7 +59,7 @@ export function categoryList<Value extends Cell>(options: {
     const filterText = filter.value.trim().toLowerCase();
     const matches = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(filterText));
     const listed = matches.slice(0, listedCount);
-    const further = categories.filter((category) => category.value === listedValue && !listed.includes(category));
+    const further = categories.filter((category) => category.value === alwaysListed && !listed.includes(category));
     const shownRows = [...further, ...listed].map((category) => {
       const row = rows.get(category.value) ?? makeRow(category.value);
       row.show(category);
@@ -89,7 +88,7 @@ export function categoryList<Value extends Cell>(options: {
     const name = commonTexts.colorOf(words);
     const color = h('input.swatch', { type: 'color', 'aria-label': name, onchange: () => onColor(value, color.value) });
     const count = h('span.count.quiet-text.small');
-    const controls = named?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
+    const controls = makeName?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
     const element = h('li.row', { title: words }, color, controls.elements, count);
     return {
       element,

@@ -44,7 +44,7 @@ export class Legend {
     label: commonTexts.groups,
     find: annotationTexts.findGroup,
     onColor: (group, color) => this.#recolor(group, color),
-    named: (group, words) => (this.#edited ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words)),
+    makeName: (group, words) => (this.#edited ? this.#choosableGroupControls(group, words) : this.#groupControls(group, words)),
   });
   readonly #allActions = actions(
     linkButton(annotationTexts.showAll, () => this.#hide([])),

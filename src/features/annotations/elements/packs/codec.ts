@@ -9,8 +9,8 @@ const smallestCompressed = 256;
 /** Measured: see docs/annotation-store.md. */
 const level = 1;
 /**
- * Size of the texts that one call decompresses, in bytes. A call takes as long as 20 KB of text, and the thread pool has capacity
- * for some.
+ * Size of the texts that one call decompresses, in bytes. The overhead of a call is that of 20 KB of text, but several calls can
+ * use the thread pool at the same time.
  */
 const textPerCall = 1024 * 1024;
 

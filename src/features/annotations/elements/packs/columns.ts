@@ -1,4 +1,4 @@
-/** Powers of ten that may make the decimals of a column whole numbers. */
+/** Powers of ten that are tried as factors to turn the decimals of a column into whole numbers. */
 const scales = [1, 10, 100, 1000, 10_000, 100_000];
 /** Marks a column of doubles that no scale fits. */
 const unscaled = 0;
@@ -82,7 +82,7 @@ export class ColumnWriter {
     this.#doubles(high);
   }
 
-  /** A column of numbers in which `NaN` is for rows without one. */
+  /** A column of numbers, in which `NaN` marks rows without a number. */
   numbers(values: Float64Array): void {
     let present = 0;
     for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) present += 1;

@@ -1,7 +1,7 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
-/** Average number of entries of a part of an index, at most. Looking up one id reads one part. */
+/** Maximum average number of entries per part of a new index. Looking up one id reads one part. */
 const partEntries = 4096;
 /** Bytes of an entry: its hash and the slot of the pack in the pack index. */
 const entryBytes = 6;
@@ -9,8 +9,8 @@ const entryBytes = 6;
 /** An index entry, packed into one number so that sorting is fast: hash × 65,536 + slot of the pack in the pack index. */
 export type IndexEntry = number;
 
-export function indexEntry(hash: number, pack: number): IndexEntry {
-  return hash * 65_536 + pack;
+export function indexEntry(hash: number, slot: number): IndexEntry {
+  return hash * 65_536 + slot;
 }
 
 /** Number of parts of the index of a window: a power of two. */
@@ -76,7 +76,7 @@ export function lookUp(stored: Buffer, hash: number): number[] {
     if (stored.readUInt32LE(middle * 4) < hash) low = middle + 1;
     else high = middle;
   }
-  const packs: number[] = [];
-  for (; low < length && stored.readUInt32LE(low * 4) === hash; low += 1) packs.push(stored.readUInt16LE(length * 4 + low * 2));
-  return packs;
+  const slots: number[] = [];
+  for (; low < length && stored.readUInt32LE(low * 4) === hash; low += 1) slots.push(stored.readUInt16LE(length * 4 + low * 2));
+  return slots;
 }

@@ -10,9 +10,9 @@ export interface Layout {
   windowElements: number;
   /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
-  /** Packs of a window that may be in no segment of its table: a reader of the table reads their texts. */
+  /** Maximum number of packs of a window that are in no segment of its table. Readers of the table parse their texts instead. */
   loosePacks: number;
-  /** Segments of the table of a window; more are put together. */
+  /** Maximum number of segments of a window's table. Beyond that, they are merged into one. */
   segments: number;
 }
 

@@ -76,7 +76,7 @@ const textsAtOnce = 1024;
 /** A value that is not a number. */
 export type Text = string | boolean;
 
-/** Numbers of a column, `NaN` where there are none. */
+/** Encodes the numbers of a column, `NaN` where there are none. */
 export function encodeNumbers(values: Float64Array): Buffer {
   const writer = new ColumnWriter(values.length * 4 + 64);
   writer.numbers(values);

@@ -29,7 +29,7 @@ export interface LoadedPack {
   entry: PackEntry;
   columns: PackColumns | null;
   text: Buffer | null;
-  /** If the columns are those of several packs: the packs, and the first row of each. */
+  /** If several packs were joined: their entries, and the first row of each. */
   joined?: { entries: PackEntry[]; starts: number[] };
 }
 
@@ -38,7 +38,7 @@ const maxIndexBytes = 16 * 1024 * 1024;
 /** Memory for cached headers of tables in bytes. */
 const maxHeaderBytes = 16 * 1024 * 1024;
 /** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
-const maxKeptBytes = 32 * 1024 * 1024;
+const maxPackCacheBytes = 32 * 1024 * 1024;
 /** Memory in bytes for the decoded columns of an element, besides the encoded ones. */
 const decodedBytes = 160;
 /** Memory in bytes for a decoded entry of a pack index. */
@@ -60,14 +60,14 @@ export interface RawPack {
 }
 
 /** A cached pack with columns and text. */
-interface KeptPack {
+interface CachedPack {
   columns: PackColumns;
   text: Buffer;
   bytes: number;
 }
 
 /** Copies a pack for the cache. Bytes from the database are part of a message with many packs, which they would keep in memory. */
-function keptPack(columns: Buffer, text: Buffer): KeptPack {
+function copyForCache(columns: Buffer, text: Buffer): CachedPack {
   const read = new PackColumns(Buffer.from(columns));
   return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
 }
@@ -85,7 +85,7 @@ class LoaderCache {
   readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
   /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
-  readonly packs = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
+  readonly packs = new LRUCache<string, CachedPack>({ maxSize: maxPackCacheBytes, sizeCalculation: ({ bytes }) => bytes });
 
   /** Headers of segments of tables, by the id of their part. */
   readonly headers = new LRUCache<string, { header: SegmentHeader; bytes: number }>({
@@ -111,7 +111,7 @@ export class ElementLoader {
   }
 
   /** A loader for other records that shares the caches of this one. */
-  over(records: StoredRecords): ElementLoader {
+  withRecords(records: StoredRecords): ElementLoader {
     return new ElementLoader(records, this.#cache);
   }
 
@@ -143,13 +143,13 @@ export class ElementLoader {
   }
 
   /** Caches the pack index of a window that has just been written. */
-  keepWindow(window: LoadedWindow): void {
+  cacheWindow(window: LoadedWindow): void {
     this.#cache.windows.set(window.id, window);
   }
 
   /** Caches a pack that has just been written, for the next edit of its elements. */
-  keepPack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
-    this.#cache.packs.set(id, keptPack(columns, text));
+  cachePack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
+    this.#cache.packs.set(id, copyForCache(columns, text));
   }
 
   /**
@@ -157,8 +157,8 @@ export class ElementLoader {
    *
    * @throws LargeImageError if one was removed.
    */
-  async packsKept(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const loaded = new Map<string, KeptPack>();
+  async cachedPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
+    const loaded = new Map<string, CachedPack>();
     const missing: PackEntry[] = [];
     for (const entry of entries) {
       const cached = this.#cache.packs.get(entry.id);
@@ -168,7 +168,7 @@ export class ElementLoader {
     for (let start = 0; start < missing.length; start += packsPerQuery) {
       const part = missing.slice(start, start + packsPerQuery);
       for (const { entry, pack, text } of await this.#fetch(part, 'both', signal)) {
-        const copy = keptPack(pack.columns, text!);
+        const copy = copyForCache(pack.columns, text!);
         this.#cache.packs.set(entry.id, copy);
         loaded.set(entry.id, copy);
       }
@@ -201,7 +201,7 @@ export class ElementLoader {
     return parts;
   }
 
-  /** The headers of segments of tables, cached, by their first part. @param segments ids of the parts of each. */
+  /** Headers of segments of tables, by the id of their first part. Cached. @param segments ids of the parts of each segment. */
   async tableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
     const headers = new Map<string, SegmentHeader>();
     const missing: string[] = [];
@@ -220,7 +220,7 @@ export class ElementLoader {
     return headers;
   }
 
-  /** The header of a segment of a table, cached. @param parts ids of its parts. */
+  /** The header of a segment of a table. Cached. @param parts ids of the parts of the segment. */
   async tableHeader(parts: readonly string[]): Promise<SegmentHeader> {
     return (await this.tableHeaders([parts])).get(parts[0]!)!;
   }

@@ -90,7 +90,8 @@ export async function locate(
         const group = live.slice(start, start + packsPerFetch);
         const entries = group.map((slot) => window.packs[slot]!);
         // A few packs are loaded with their texts, because the elements are usually read or edited next.
-        const packs = live.length <= maxWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
+        const packs =
+          live.length <= maxWithTexts ? loader.cachedPacks(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
           const slot = group[at] as number;
           const candidateIds = new Set(candidates.get(slot));
@@ -128,7 +129,7 @@ export async function findElements(
   for (let start = 0; start < groups.length; start += packsPerFetch) {
     const group = groups.slice(start, start + packsPerFetch);
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
-    for (const [at, pack] of (await loader.packsKept(entries, signal)).entries()) {
+    for (const [at, pack] of (await loader.cachedPacks(entries, signal)).entries()) {
       for (const row of group[at]!.rows) elements.set(packColumns(pack).idAt(row), await parsedAt(pack, row, signal));
       if (isSliceOver()) await nextSlice(signal);
     }

@@ -89,7 +89,7 @@ async function* textChunks(
   let filled = 0;
   let isFirst = true;
   for await (const selection of selections) {
-    const { window, packs, members, cut } = selection;
+    const { window, packs, members, elementTexts } = selection;
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
@@ -98,14 +98,14 @@ async function* textChunks(
       const pack = packs[index] as LoadedPack;
       const columns = packColumns(pack);
       orders?.push(window * windowPositions + (columns.positions[at] as number));
-      const cutText = cut?.[i];
-      if (cutText === undefined && offsets[index] === undefined) {
+      const elementText = elementTexts?.[i];
+      if (elementText === undefined && offsets[index] === undefined) {
         offsets[index] = columns.offsets();
         if (isSliceOver()) await nextSlice();
       }
       const starts = offsets[index] ?? [];
-      const start = cutText === undefined ? (starts[at] as number) : 0;
-      const end = cutText === undefined ? (starts[at + 1] as number) : cutText.length;
+      const start = elementText === undefined ? (starts[at] as number) : 0;
+      const end = elementText === undefined ? (starts[at + 1] as number) : elementText.length;
       const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
       const needed = end - start + 1 + suffix.length;
       if (filled + needed > chunk.length) {
@@ -120,8 +120,8 @@ async function* textChunks(
         filled += 1;
       }
       isFirst = false;
-      if (cutText === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
-      const text = cutText ?? packText(pack);
+      if (elementText === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
+      const text = elementText ?? packText(pack);
       // With a box, the closing brace is left out and is part of the suffix.
       const length = suffix === '' ? end - start : end - start - 1;
       // This takes half the time of Buffer.copy, which matters only in this loop.
@@ -200,6 +200,7 @@ async function writeCentroids(
   packs: readonly LoadedPack[],
   appearances: readonly (PackAppearances | undefined)[],
 ): Promise<void> {
+  // For each pack: first the number of its members, then where they begin in `byPack`, and finally where they end.
   const ends = new Uint32Array(packs.length);
   for (let i = 0; i < members.length; i += 1) ends[packOf(members[i] as number)]! += 1;
   let sum = 0;
@@ -217,7 +218,7 @@ async function writeCentroids(
     const end = ends[index] as number;
     if (end === start) continue;
     const columns = packColumns(packs[index] as LoadedPack);
-    writePack(view, columns, appearances[index]!.rows, { members, selected: byPack.subarray(start, end) });
+    writePack(view, columns, appearances[index]!.rows, { members, places: byPack.subarray(start, end) });
     start = end;
     // Decoding the columns of a pack takes time.
     if (isSliceOver()) await nextSlice();
@@ -227,21 +228,21 @@ async function writeCentroids(
 /**
  * Writes the records of members of one pack, in the order of its rows and without an object for each, which takes a tenth of the time.
  *
- * @param wanted their indexes among all members, which determine the places of their records.
+ * @param selection `places`: indices of this pack's members in `members`; their records are at the same places.
  */
 function writePack(
   view: DataView,
   { count, ids: { high, middle, low }, boxes: { lowx, lowy, highx, highy }, appearanceIndices }: PackColumns,
   rows: Int32Array,
-  { members, selected: positions }: { members: Float64Array; selected: Uint32Array },
+  { members, places }: { members: Float64Array; places: Uint32Array },
 ): void {
-  const places = new Int32Array(count).fill(-1);
-  for (let i = 0; i < positions.length; i += 1) {
-    const place = positions[i] as number;
-    places[rowInPack(members[place] as number)] = place;
+  const placeOfRow = new Int32Array(count).fill(-1);
+  for (let i = 0; i < places.length; i += 1) {
+    const place = places[i] as number;
+    placeOfRow[rowInPack(members[place] as number)] = place;
   }
   for (let at = 0; at < count; at += 1) {
-    const place = places[at] as number;
+    const place = placeOfRow[at] as number;
     if (place === -1) continue;
     const offset = place * centroidBytes;
     view.setUint32(offset, high[at] as number);
@@ -262,13 +263,13 @@ function writePack(
 /** The appearances of a pack. */
 interface PackAppearances {
   appearances: ElementAppearance[];
-  /** Rows of `props`; -1 where an appearance has not been met yet, because rows are in the order in which they are met. */
+  /** The row in `props` of each appearance; -1 until an element with it has been met. */
   rows: Int32Array;
   /** Number of appearances that have not been met. */
   unknown: number;
 }
 
-/** Most lists of appearances that are kept. */
+/** Maximum number of lists of appearances to keep. */
 const maxKnown = 1024;
 
 /** The appearances of packs. Many packs have the same ones. */

@@ -83,32 +83,32 @@ export async function joinedColumns(
   return new PackColumns({ ...mapColumns(all, selected), count, appearances: all.appearances });
 }
 
-function mapColumns(rows: PackRows, of: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
+function mapColumns(rows: PackRows, transform: (column: Float64Array) => Float64Array): Omit<PackRows, 'count' | 'appearances'> {
   const { high, middle, low } = rows.ids;
   return {
-    positions: of(rows.positions),
-    lengths: of(rows.lengths),
-    details: of(rows.details),
-    lowx: of(rows.lowx),
-    highx: of(rows.highx),
-    lowy: of(rows.lowy),
-    highy: of(rows.highy),
-    lowz: of(rows.lowz),
-    highz: of(rows.highz),
-    ids: { high: of(high), middle: of(middle), low: of(low) },
-    appearanceIndices: of(rows.appearanceIndices),
+    positions: transform(rows.positions),
+    lengths: transform(rows.lengths),
+    details: transform(rows.details),
+    lowx: transform(rows.lowx),
+    highx: transform(rows.highx),
+    lowy: transform(rows.lowy),
+    highy: transform(rows.highy),
+    lowz: transform(rows.lowz),
+    highz: transform(rows.highz),
+    ids: { high: transform(high), middle: transform(middle), low: transform(low) },
+    appearanceIndices: transform(rows.appearanceIndices),
   };
 }
 
 /** The columns of all rows of a segment; `null` if the segment does not have them. */
 async function rowsOfSegment(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
-  const named = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
-  const requiredParts = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
-    named.get(name),
+  const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
+  const requiredColumns = [...numberNames.map((name) => `number ${name}`), `text ${appearanceColumn}`].map((name) =>
+    columnsByKey.get(name),
   );
-  if (requiredParts.includes(undefined)) return null;
-  const stored = await loadColumns(segment, requiredParts as SegmentColumn[], loadParts);
+  if (requiredColumns.includes(undefined)) return null;
+  const stored = await loadColumns(segment, requiredColumns as SegmentColumn[], loadParts);
   const values = {} as Record<(typeof numberNames)[number], Float64Array>;
   for (const [i, name] of numberNames.entries()) {
     values[name] = decodeNumbers(stored[i]!, rows);

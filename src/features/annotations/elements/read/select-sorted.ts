@@ -12,7 +12,7 @@ import {
   matchingRows,
   packOf,
   packText,
-  perPack,
+  maxPackRows,
   rowInPack,
   type Selection,
   type SelectRequest,
@@ -116,7 +116,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     const before = matches.count;
     for (const at of matchingRows(columns, query.conditions)) {
       const match = matches.count;
-      matches.members[match] = index * perPack + at;
+      matches.members[match] = index * maxPackRows + at;
       matches.orders[match] = window * windowPositions + (columns.positions[at] as number);
       if (numbers !== null) numbers[match] = numberAt!(columns, at);
       else {
@@ -149,7 +149,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   return matches;
 }
 
-/** Indices of the first `wanted` matches in the order of the response. Equal values keep their original order. */
+/** Indices of the first `limit` matches in the order of the response. Equal values keep their original order. */
 async function sortedIndices(
   { sortedBy, orders, count }: Matches,
   direction: 1 | -1,
@@ -173,7 +173,7 @@ async function sortedIndices(
 const bins = 65_536;
 
 /**
- * Indices of at least `wanted` numbers that come first in a direction, and few others, unsorted. Numbers are counted in bins, because
+ * Indices of at least `limit` numbers that come first in a direction, and few others, unsorted. Numbers are counted in bins, because
  * sorting all of them would take many times as long.
  */
 async function firstCandidates(
@@ -218,7 +218,7 @@ async function firstCandidates(
 }
 
 /** Indices of the matches that the query selects, sorted. */
-async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
+async function selectedIndices(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.count;
   const maxIndices = Math.min(total, query.offset + maxElements(query));
@@ -248,7 +248,7 @@ function detailsOf({ packs, members }: Matches, index: number): number {
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, budget, texts, signal } = request;
   const matches = await findMatches(request);
-  const indices = await chosen(matches, request);
+  const indices = await selectedIndices(matches, request);
   let start = 0;
   while (start < indices.length) {
     let [end, bytes] = [start, 0];
@@ -263,25 +263,25 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       if (isSliceOver()) await nextSlice(signal);
     }
     const part = { window: 0, packs: matches.packs, members: Float64Array.from(members) };
-    yield texts ? await cutOut(loader, part, signal) : part;
+    yield texts ? await withElementTexts(loader, part, signal) : part;
     start = end;
   }
 }
 
-/** Adds the texts of the elements to a selection. Only these texts are kept, not those of whole packs. */
-async function cutOut(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
+/** Adds the texts of the elements to a selection, without keeping those of whole packs. */
+async function withElementTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
-  const cut: Buffer[] = Array.from({ length: members.length });
+  const elementTexts: Buffer[] = Array.from({ length: members.length });
   const offsets: (Float64Array | undefined)[] = [];
   const rangesByPack = new Map<PackEntry, { index: number; start: number; end: number }[]>();
   for (let index = 0; index < members.length; index += 1) {
     const member = members[index] as number;
     const pack = packs[packOf(member)] as LoadedPack;
-    const ends = (offsets[packOf(member)] ??= packColumns(pack).offsets());
+    const starts = (offsets[packOf(member)] ??= packColumns(pack).offsets());
     const row = rowInPack(member);
     const { entry, start } = originOf(pack, row);
-    const before = ends[start] as number;
-    const place = { index, start: (ends[row] as number) - before, end: (ends[row + 1] as number) - before };
+    const before = starts[start] as number;
+    const place = { index, start: (starts[row] as number) - before, end: (starts[row + 1] as number) - before };
     const inPack = rangesByPack.get(entry);
     if (inPack === undefined) rangesByPack.set(entry, [place]);
     else inPack.push(place);
@@ -292,14 +292,15 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
     for (const pack of loaded) {
       const text = packText(pack);
       // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
-      for (const { index, start, end } of rangesByPack.get(pack.entry)!) cut[index] = Buffer.from(text.subarray(start, end));
+      for (const { index, start, end } of rangesByPack.get(pack.entry)!)
+        elementTexts[index] = Buffer.from(text.subarray(start, end));
       if (isSliceOver()) await nextSlice(signal);
     }
   }
-  return { ...selection, cut };
+  return { ...selection, elementTexts };
 }
 
-/** The stored pack that has a row of a loaded one, and its first row there. */
+/** The stored pack that contains a row of a loaded pack, and the row of the loaded pack at which it begins. */
 function originOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; start: number } {
   if (joined === undefined) return { entry, start: 0 };
   let [low, high] = [0, joined.starts.length];

@@ -13,31 +13,31 @@ import type { PackColumns } from '../packs/pack.js';
 
 /** A part of the selected elements, in the order in which they are sent. */
 export interface Selection {
-  /** Number of the window that contains all elements; 0 if the selection is not made window by window. */
+  /** Index of the window that contains all selected elements; 0 if the selection is sorted by a field. */
   window: number;
   /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
-  /** The elements, called members: index into `packs` × {@link perPack} + row in the pack. */
+  /** The elements, called members: index into `packs` × {@link maxPackRows} + row in the pack. */
   members: Float64Array;
-  /** The text of each element, if the packs have no texts. */
-  cut?: readonly Buffer[];
+  /** The text of each element, if they are kept instead of the texts of whole packs. */
+  elementTexts?: readonly Buffer[];
   /**
    * Drops the texts of these packs, and of those fetched ahead, while the reader is slow. {@link loadTexts} loads them again.
    */
   dropTexts?: () => void;
 }
 
-/** Maximum number of elements of a pack: all of a window, if its packs are joined. A power of two. */
-export const perPack = windowPositions;
+/** Maximum number of rows of a pack. A joined pack can contain all elements of a window. A power of two. */
+export const maxPackRows = windowPositions;
 
 /** Index of the pack of a member. */
 export function packOf(member: number): number {
-  return Math.floor(member / perPack);
+  return Math.floor(member / maxPackRows);
 }
 
 /** Row of a member in its pack. The operator `%` would be many times slower for such large numbers. */
 export function rowInPack(member: number): number {
-  return member - Math.floor(member / perPack) * perPack;
+  return member - Math.floor(member / maxPackRows) * maxPackRows;
 }
 
 /** Largest size of the uncompressed texts of a batch of windows, in bytes. */
@@ -48,8 +48,8 @@ const batchTextBytes = 32 * 1024 * 1024;
  */
 const eagerTextBytes = 4 * 1024 * 1024;
 
-/** Maximum number of members that are sorted by comparison. */
-const membersCompared = 4096;
+/** If a window has more members than this and all are selected, they are placed by their positions instead of sorted. */
+const maxSorted = 4096;
 
 /** A request to select elements. */
 export interface SelectRequest {
@@ -105,10 +105,14 @@ interface WindowBatch {
   textBytes: number;
 }
 
-/** Windows with their candidate packs, in batches whose packs are fetched together. */
+/**
+ * Windows with their candidate packs, in batches whose packs are fetched together.
+ *
+ * @param skipped counts the elements before the offset; those of windows that are left out are added.
+ */
 async function* windowBatches(
   { loader, stored, query, signal }: SelectRequest,
-  skipped: { offset: number },
+  skipped: { count: number },
 ): AsyncGenerator<WindowBatch> {
   const { conditions, sort } = query;
   const ordered = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
@@ -116,7 +120,7 @@ async function* windowBatches(
   for (const window of ordered) {
     if (conditions.length > 0) {
       if (mayMatchWithin(window.box, conditions)) windows.push(window);
-    } else if (windows.length === 0 && skipped.offset + window.count <= query.offset) skipped.offset += window.count;
+    } else if (windows.length === 0 && skipped.count + window.count <= query.offset) skipped.count += window.count;
     else windows.push(window);
   }
   let batch: WindowBatch = { windows: [], textBytes: 0 };
@@ -142,7 +146,7 @@ async function* windowBatches(
 /** Selects elements in their original order, or in its reverse. */
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, query, budget, texts, signal } = request;
-  const skipped = { offset: 0 };
+  const skipped = { count: 0 };
   const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the current one is sent.
   let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
@@ -153,10 +157,10 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
-    const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
+    const isSmallRegion = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
     const load = async () => {
       const entries = batch.windows.flatMap(({ packs }) => packs);
-      if (isPlace) return loader.packsKept(entries, signal);
+      if (isSmallRegion) return loader.cachedPacks(entries, signal);
       return eager ? loader.packs(entries, 'both', signal) : loader.packsWithColumns(batch.windows, signal);
     };
     if (!texts) return { batch, packs: await loader.packsWithJoinedColumns(batch.windows, signal) };
@@ -202,19 +206,19 @@ async function takeMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
   budget: ElementBudget,
-  skipped: { offset: number },
+  skipped: { count: number },
   signal: AbortSignal | undefined,
 ): Promise<Float64Array> {
   const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
-  const takesAll = query.conditions.length === 0 && count > membersCompared;
-  const sorted = takesAll
+  const isLargeAndUnfiltered = query.conditions.length === 0 && count > maxSorted;
+  const sorted = isLargeAndUnfiltered
     ? await allMembers(packs, signal)
     : await matchingMembers(packs, query.conditions, { capacity: count, signal });
   if (query.sort[1] === -1) sorted.reverse();
-  const from = Math.min(sorted.length, query.offset - skipped.offset);
-  skipped.offset += from;
+  const from = Math.min(sorted.length, query.offset - skipped.count);
+  skipped.count += from;
   let to = from;
-  if (takesAll && from === 0 && !budget.isLimited) {
+  if (isLargeAndUnfiltered && from === 0 && !budget.isLimited) {
     const details = packs.reduce((sum, { entry }) => sum + entry.detailsCount, 0);
     budget.take(details, count);
     return sorted;
@@ -232,7 +236,7 @@ async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | un
   const slots = new Float64Array(windowPositions).fill(-1);
   for (const [index, pack] of packs.entries()) {
     const { positions, count } = packColumns(pack);
-    for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * perPack + at;
+    for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * maxPackRows + at;
     if (isSliceOver()) await nextSlice(signal);
   }
   let count = 0;
@@ -250,13 +254,13 @@ async function matchingMembers(
   { capacity, signal }: { capacity: number; signal: AbortSignal | undefined },
 ): Promise<Float64Array> {
   const keys = new Float64Array(capacity);
-  const membersSpan = perPack * windowPositions;
+  const membersSpan = maxPackRows * windowPositions;
   let count = 0;
   for (const [index, pack] of packs.entries()) {
     const columns = packColumns(pack);
     for (const at of matchingRows(columns, conditions)) {
       // A key is the position in the window, then the member: 16 + 16 + 16 bits.
-      keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
+      keys[count] = (columns.positions[at] as number) * membersSpan + index * maxPackRows + at;
       count += 1;
     }
     if (isSliceOver()) await nextSlice(signal);
@@ -273,7 +277,7 @@ function forgetTexts(packs: readonly LoadedPack[]): void {
   for (const pack of packs) pack.text = null;
 }
 
-/** Loads the texts of those packs with members that have none. */
+/** Loads the missing texts of packs that contain selected elements. */
 export async function loadTexts(loader: ElementLoader, selections: readonly Selection[], signal?: AbortSignal): Promise<void> {
   const needed = new Set<LoadedPack>();
   for (const { packs, members } of selections) {

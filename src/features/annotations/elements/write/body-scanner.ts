@@ -122,10 +122,10 @@ export class BodyScanner {
           throw elementTooLong(this.#first + this.#count);
         }
       } else {
-        const begins = this.#scanRest();
-        if (begins !== null) {
+        const key = this.#scanRest();
+        if (key !== null) {
           this.#beginList();
-          yield { kind: 'list-start', list: this.#lists - 1, key: begins, entry: this.#keys.entry };
+          yield { kind: 'list-start', list: this.#lists - 1, key, entry: this.#keys.entry };
         }
       }
     }
@@ -136,19 +136,19 @@ export class BodyScanner {
   }
 
   #takeSlice(): ElementSlice {
-    const { length } = { length: this.#count };
+    const count = this.#count;
     const slice: ElementSlice = {
       kind: 'slice',
       list: this.#lists - 1,
       first: this.#first,
-      count: length,
+      count,
       bytes: this.#block,
       starts: this.#starts,
       ends: this.#ends,
       keys: this.#keyCounts,
       canonical: this.#canonical,
     };
-    this.#first += length;
+    this.#first += count;
     this.#count = 0;
     return slice;
   }
@@ -265,7 +265,7 @@ export class BodyScanner {
         depth -= 1;
       } else if (byte === colon) this.#keyCount += 1;
       else if (byte === dot) {
-        if (isDecimalComplete(block, at + 1, filled)) this.#isCanonical = 0;
+        if (hasEmptyDecimals(block, at + 1, filled)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
         // The `e` of an exponent follows a digit, unlike that of `true` and `false`.
         const before = at === 0 ? 0 : (block[at - 1] as number);
@@ -284,7 +284,7 @@ function isSpace(byte: number): boolean {
 }
 
 /** Whether a number is not canonical because its decimals from `at` are missing or all 0, as in `12.0`; also true if they continue after `filled`. */
-function isDecimalComplete(block: Buffer, at: number, filled: number): boolean {
+function hasEmptyDecimals(block: Buffer, at: number, filled: number): boolean {
   let end = at;
   while (end < filled && block[end] === zero) end += 1;
   if (end === filled) return true;

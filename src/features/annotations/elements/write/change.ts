@@ -74,7 +74,7 @@ export async function createElements(
 ): Promise<PendingWrite<ChangedElements>> {
   const checked = await checkPut(tools, put, new KnownOverlaySizes(tools.brand, tools.overlaySizes), options);
   const ids = checked.map(({ id }) => id);
-  // `createElements` checks them again, because most are stored as they arrive.
+  // `writeElements` checks them again, because other callers pass unchecked elements.
   const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
   const write = await writeElements(tools, elements, options.signal);
   return write.map(async (stored) => ({
@@ -177,7 +177,7 @@ async function rewrite(
 ): Promise<StoredElements> {
   const last = base.windows.length - 1;
   const windows: StoredWindow[] = [];
-  let put = 0;
+  let written = 0;
   for (const [number, stored] of base.windows.entries()) {
     const packs = changes.get(number);
     const takesMore = number === last && appended.length > 0;
@@ -186,21 +186,23 @@ async function rewrite(
       continue;
     }
     const [loaded] = await tools.loader.windows([stored], edit.signal);
-    const change = new WindowEdit(edit, loaded!, stored);
-    if (packs !== undefined) await change.change(packs);
-    if (takesMore && change.capacity > 0) {
+    const windowEdit = new WindowEdit(edit, loaded!, stored);
+    if (packs !== undefined) await windowEdit.change(packs);
+    if (takesMore && windowEdit.capacity > 0) {
       // The first of them may fit into the pack that was just written.
       await edit.writer.finish();
-      put = Math.min(change.capacity, appended.length);
-      await change.append(appended.slice(0, put));
+      written = Math.min(windowEdit.capacity, appended.length);
+      await windowEdit.append(appended.slice(0, written));
     }
-    const result = await change.finish();
+    const result = await windowEdit.finish();
     if (result !== null) windows.push(result);
   }
   const { windowElements } = tools.layout;
-  for (; put < appended.length; put += windowElements) {
+  for (; written < appended.length; written += windowElements) {
     windows.push(
-      await edit.writer.write(await draftOf(appended.slice(put, put + windowElements), tools.layout, cellsOfItem(edit.signal))),
+      await edit.writer.write(
+        await draftOf(appended.slice(written, written + windowElements), tools.layout, cellsOfItem(edit.signal)),
+      ),
     );
   }
   await edit.writer.finish();

@@ -136,7 +136,7 @@ export class WindowDraft {
       if (y < top) top = y;
       if (y > bottom) bottom = y;
     }
-    const [perX, perY] = [cells / (right - left || 1), cells / (bottom - top || 1)];
+    const [perX, perY] = [cellsPerAxis / (right - left || 1), cellsPerAxis / (bottom - top || 1)];
     const keys = new Float64Array(count);
     for (let i = 0; i < count; i += 1) {
       const start = i * numbersPerBox;
@@ -220,7 +220,7 @@ export class WindowDraft {
 }
 
 /** Number of cells of the curve along each axis. */
-const cells = 65_536;
+const cellsPerAxis = 65_536;
 const sizeClasses = 15;
 
 /** Size class of a box, in powers of 4, so that a view of the whole slide reads few packs, those with large shapes first. */
@@ -230,18 +230,18 @@ function sizeClass(size: number): number {
 
 function cellOf(value: number): number {
   // A difference of two coordinates can exceed the range of a number.
-  return Number.isFinite(value) ? Math.max(0, Math.min(cells - 1, Math.floor(value))) : 0;
+  return Number.isFinite(value) ? Math.max(0, Math.min(cellsPerAxis - 1, Math.floor(value))) : 0;
 }
 
 /** Position along a Hilbert curve through 65,536 × 65,536 cells. */
 function hilbert(cellX: number, cellY: number): number {
   let [x, y, alongCurve] = [cellX, cellY, 0];
-  for (let side = cells / 2; side > 0; side >>= 1) {
+  for (let side = cellsPerAxis / 2; side > 0; side >>= 1) {
     const right = (x & side) > 0 ? 1 : 0;
     const low = (y & side) > 0 ? 1 : 0;
     alongCurve += side * side * ((3 * right) ^ low);
     if (low === 0) {
-      if (right === 1) [x, y] = [cells - 1 - x, cells - 1 - y];
+      if (right === 1) [x, y] = [cellsPerAxis - 1 - x, cellsPerAxis - 1 - y];
       [x, y] = [y, x];
     }
   }

@@ -9,6 +9,7 @@ import type { WindowWriter } from './window-writer.js';
  * The segments of a window whose packs have changed. Stored packs never change, so a segment stays valid for those of its packs
  * that still exist, and most edits write no segment. When many packs are in no segment, one is written for them.
  *
+ * @param previous the segments before the change: ids of the parts of each.
  * @param live the current packs.
  */
 export async function editedTable(
@@ -18,13 +19,13 @@ export async function editedTable(
     layout,
     signal,
   }: { loader: ElementLoader; writer: WindowWriter; layout: Layout; signal: AbortSignal | undefined },
-  before: readonly (readonly string[])[],
+  previous: readonly (readonly string[])[],
   live: readonly PackEntry[],
 ): Promise<string[][]> {
   const present = new Set(live.map(({ id }) => id));
   const covered = new Set<string>();
   const segments: string[][] = [];
-  for (const segment of before) {
+  for (const segment of previous) {
     const packs = (await loader.tableHeader(segment)).packs.filter((id) => present.has(id));
     if (packs.length === 0) continue;
     for (const id of packs) covered.add(id);
@@ -40,7 +41,7 @@ export async function editedTable(
   const draft = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
     if (isSliceOver()) await nextSlice(signal);
   });
-  const segment = await writer.segment(
+  const segment = await writer.writeSegment(
     draft.table,
     draft.packs,
     packs.map(({ id }) => id),

@@ -33,7 +33,7 @@ export class Editing implements ElementEditing {
     private readonly signal: AbortSignal | undefined,
   ) {
     this.#pending = new PendingRecords(tools.records);
-    this.#tools = { ...tools, loader: tools.loader.over(this.#pending) };
+    this.#tools = { ...tools, loader: tools.loader.withRecords(this.#pending) };
   }
 
   /** Runs `make`, which changes elements, and stores the result. If it fails, nothing is kept. */
@@ -43,17 +43,17 @@ export class Editing implements ElementEditing {
     signal: AbortSignal | undefined,
   ): Promise<ElementWrite<Value>> {
     const editing = new Editing(tools, signal);
-    const ends = {
+    const steps = {
       signal,
       lease: async () => editing.#lease,
       undo: () => editing.#pending.undo(),
       touch: tools.touch,
     };
-    const write = await PendingWrite.begin(ends, () => make(editing)).catch(async (error: unknown) => {
+    const write = await PendingWrite.begin(steps, () => make(editing)).catch(async (error: unknown) => {
       await editing.#created?.discard();
       throw error;
     });
-    // In that case nothing else was changed.
+    // If the first elements were created, nothing else was changed.
     if (editing.#created !== null) return editing.#created.map(async () => write.value);
     return write.map(async (value) => {
       await editing.#pending.flush();
@@ -63,8 +63,8 @@ export class Editing implements ElementEditing {
 
   async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
-    const look = ids.length > maxPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPrepared);
-    await Promise.all([this.#begin(stored), look]);
+    const lookup = ids.length > maxPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, maxPrepared);
+    await Promise.all([this.#begin(stored), lookup]);
   }
 
   async #begin({ family }: StoredElements): Promise<void> {

@@ -4,7 +4,7 @@ import { BadParameterError } from '../../../../errors.js';
 
 /** Longest JSON text of one element in bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
-/** Longest rest of a body without its lists of elements, in bytes. */
+/** Maximum size of a body without its lists of elements, in bytes. */
 export const maxOtherBytes = 8 * 1024 * 1024;
 /** Maximum number of groups of an annotation. Its document and lists of annotations contain them all. */
 const maxGroups = 65_536;
@@ -29,7 +29,10 @@ export function requireListableGroups(groups: ReadonlySet<string | null>): void 
   }
 }
 
-/** Distinct groups as a document lists them: sorted, `null` last. Unpaired surrogates are U+FFFD, because not every database keeps them. */
+/**
+ * Distinct groups as a document lists them: sorted, `null` last. Unpaired surrogates become U+FFFD, because not every database
+ * keeps them.
+ */
 export async function sortedGroups(groups: Iterable<string | null>): Promise<(string | null)[]> {
   const distinct = new Set<string>();
   let hasNone = false;

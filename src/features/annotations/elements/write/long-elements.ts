@@ -35,7 +35,7 @@ export class LongElements {
     const checked = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
-      { what: name, signal, ...handedOver(text) },
+      { what: name, signal, ...transferOf(text) },
     );
     if ('refused' in checked) throw malformed(checked) ?? raise(checked.refused);
     const { overlay } = checked;
@@ -50,7 +50,7 @@ export class LongElements {
    * feature; the signal's reason.
    */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
-    const options = { what: `GeoJSON feature ${index}`, signal, ...handedOver(text) };
+    const options = { what: `GeoJSON feature ${index}`, signal, ...transferOf(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
     if ('refused' in read) throw malformed(read) ?? new BadParameterError(read.refused);
     return read;
@@ -77,7 +77,7 @@ function malformed({ refused, isMalformed }: Refusal): BadParameterError | null 
   return isMalformed ? invalidJson(refused) : null;
 }
 
-/** Moves long texts to a separate buffer, which a thread takes over; copying them would block the event loop. */
-function handedOver({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
+/** The option that transfers a text to the thread, if its buffer contains nothing else. Copying it would block the event loop. */
+function transferOf({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
   return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
 }

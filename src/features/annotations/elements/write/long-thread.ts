@@ -64,7 +64,7 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
   }
 }
 
-/** Most values of `user` that are handed back for the table. */
+/** Maximum number of values of `user` to return for the table. */
 const maxUserValues = 10_000;
 
 /** The values of `user` that the table may have columns for: few enough to be copied to the event loop. */

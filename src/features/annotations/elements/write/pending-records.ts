@@ -18,7 +18,7 @@ const compressing = 8;
 
 /**
  * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
- * inserted immediately. If they are not published, nothing has to be removed from the database.
+ * inserted together. If they are not published, nothing has to be removed from the database.
  */
 export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
   readonly #packs = new Map<string, PackRecord>();
@@ -64,15 +64,15 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
-    return found<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, part));
+    return findWithPending<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, part));
   }
 
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
-    return found(this.#windows, ids, (missing) => this.records.findWindows(missing));
+    return findWithPending(this.#windows, ids, (missing) => this.records.findWindows(missing));
   }
 
   findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
-    return found(this.#parts, ids, (missing) => this.records.findParts(missing));
+    return findWithPending(this.#parts, ids, (missing) => this.records.findParts(missing));
   }
 
   /**
@@ -105,24 +105,24 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   /** Removes records written since a {@link mark}, or all. */
   async undo(mark = 0): Promise<void> {
     await this.#flushed;
-    const inserted: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
-    const waiting = { pack: this.#packs, window: this.#windows, part: this.#parts };
-    // A failed insert may have stored some records, so records that are not only in memory are removed from the database too.
+    const removed: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
+    const pending = { pack: this.#packs, window: this.#windows, part: this.#parts };
+    // A failed insert may have stored some of the records that are still in memory, so all are removed from the database.
     for (const { kind, id } of this.#written.splice(mark)) {
-      waiting[kind].delete(id);
-      inserted[kind].push(id);
+      pending[kind].delete(id);
+      removed[kind].push(id);
     }
-    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, inserted[kind]);
+    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, removed[kind]);
   }
 }
 
 /** Looks up pending records first, then stored ones. */
-async function found<R>(
-  waiting: ReadonlyMap<string, R>,
+async function findWithPending<R>(
+  pending: ReadonlyMap<string, R>,
   ids: readonly string[],
   find: (missing: readonly string[]) => Promise<Map<string, R>>,
 ): Promise<Map<string, R>> {
-  const here = ids.flatMap((id): [string, R][] => (waiting.has(id) ? [[id, waiting.get(id)!]] : []));
-  if (here.length === ids.length) return new Map(here);
-  return new Map([...here, ...(await find(ids.filter((id) => !waiting.has(id))))]);
+  const inMemory = ids.flatMap((id): [string, R][] => (pending.has(id) ? [[id, pending.get(id)!]] : []));
+  if (inMemory.length === ids.length) return new Map(inMemory);
+  return new Map([...inMemory, ...(await find(ids.filter((id) => !pending.has(id))))]);
 }

@@ -2,8 +2,8 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** The final steps of a write. */
-interface WriteEnds {
+/** How a write is ended. */
+interface WriteSteps {
   signal: AbortSignal | undefined;
   /** Keeps the sweeper away; `null` if nothing was stored. */
   lease: () => Promise<FamilyLease | null>;
@@ -22,18 +22,18 @@ function isRefusal(error: unknown): boolean {
 export class PendingWrite<Value> implements ElementWrite<Value> {
   private constructor(
     readonly value: Value,
-    private readonly ends: WriteEnds,
+    private readonly steps: WriteSteps,
   ) {}
 
   /** Stores elements; if that fails, none are kept. */
-  static async begin<Value>(ends: WriteEnds, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
-    const write = new PendingWrite(null, ends);
+  static async begin<Value>(steps: WriteSteps, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
+    const write = new PendingWrite(null, steps);
     return write.map(store);
   }
 
   async map<Other>(make: (value: Value) => Promise<Other>): Promise<PendingWrite<Other>> {
     try {
-      return new PendingWrite(await make(this.value), this.ends);
+      return new PendingWrite(await make(this.value), this.steps);
     } catch (error) {
       await this.discard();
       throw error;
@@ -41,7 +41,7 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
   }
 
   async commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result> {
-    const { signal, lease, undo } = this.ends;
+    const { signal, lease, undo } = this.steps;
     let mayBeVisible = false;
     try {
       signal?.throwIfAborted();
@@ -58,14 +58,14 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
 
   async discard(): Promise<void> {
     try {
-      await this.ends.undo();
+      await this.steps.undo();
     } finally {
       await this.#end();
     }
   }
 
   async #end(): Promise<void> {
-    this.ends.touch();
-    await (await this.ends.lease())?.release();
+    this.steps.touch();
+    await (await this.steps.lease())?.release();
   }
 }

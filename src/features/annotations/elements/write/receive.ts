@@ -102,7 +102,7 @@ async function addSlice(
   await writer.add(prepared, prepared === values ? slice : undefined);
 }
 
-/** An element can consist of points alone up to {@link maxElementBytes}, and slices are not longer than that. */
+/** Options for text whose length is already limited. Its containers are not, because an element can have millions of points. */
 function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }
@@ -131,7 +131,7 @@ async function valuesOf(
     await parseShort(slice, { from, to: i }, values, signal);
     from = i + 1;
     if (line !== null || lines !== null) values.push(line);
-    else values.push(await parseJsonText(sliceText(slice, i, from), boundedByLength(signal)));
+    else values.push(await parseJsonText(sliceText(slice, i, i + 1), boundedByLength(signal)));
   }
   await parseShort(slice, { from, to: count }, values, signal);
   return values;
@@ -214,7 +214,7 @@ async function* partsOf(
 /** Maximum number of entries of a body that is a list, apart from lists of elements. */
 const maxEntries = 100_000;
 
-/** Assigns the stored lists to their objects: in the rest of the body, brackets contain the number of each list. */
+/** Assigns the stored lists to their objects. The scanner has replaced each list by `[number]`. */
 function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   if (Array.isArray(value) && value.length > maxEntries) {
     throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
@@ -223,10 +223,10 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   const readers = new Map<object, GeoJsonReader>();
   const attached = new Set<number>();
   const take = (object: JsonObject, key: string): void => {
-    const mark = object[key];
-    const number: unknown = Array.isArray(mark) ? mark[0] : undefined;
+    const placeholder = object[key];
+    const number: unknown = Array.isArray(placeholder) ? placeholder[0] : undefined;
     const list = typeof number === 'number' ? lists[number] : undefined;
-    if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(mark)}`);
+    if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(placeholder)}`);
     attached.add(number as number);
     // Only a FeatureCollection has this member; on other objects, the check of the document reports it.
     if (key === 'features' && object.type !== 'FeatureCollection') return;

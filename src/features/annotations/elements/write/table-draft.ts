@@ -95,11 +95,11 @@ interface Place {
   pointer: string;
   numbers: Cells | null;
   texts: TextCells | null;
-  below: Map<string, Place> | null;
+  children: Map<string, Place> | null;
 }
 
 function newPlace(pointer: string): Place {
-  return { pointer, numbers: null, texts: null, below: null };
+  return { pointer, numbers: null, texts: null, children: null };
 }
 
 const measured = ['area', 'length', 'x', 'y'] as const;
@@ -111,8 +111,9 @@ export class TableDraft {
   readonly #numbers = Object.fromEntries(measured.map((name) => [name, new Cells()])) as Record<(typeof measured)[number], Cells>;
   readonly #texts = Object.fromEntries(texts.map((name) => [name, new TextCells()])) as Record<(typeof texts)[number], TextCells>;
   readonly #user = newPlace('');
-  readonly #named: Place[] = [];
-  #places = 0;
+  /** Places that have values, which become columns. */
+  readonly #filled: Place[] = [];
+  #placeCount = 0;
   #isCut = false;
   #valuesLeft = 0;
 
@@ -137,22 +138,22 @@ export class TableDraft {
 
   #addValues(row: number, values: object, place: Place, depth: number): void {
     if (depth === 0) return;
-    const below = (place.below ??= new Map<string, Place>());
+    const children = (place.children ??= new Map<string, Place>());
     for (const key in values) {
       if (this.#valuesLeft === 0) return;
       this.#valuesLeft -= 1;
       const value = (values as Record<string, unknown>)[key];
       if (value === null || (key === 'coordinates' && isGeometry(values))) continue;
-      let at = below.get(key);
+      let at = children.get(key);
       if (at === undefined) {
         const pointer = `${place.pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-        if (this.#places >= maxPlaces || this.#named.length >= maxNames || pointer.length > maxNameLength) {
+        if (this.#placeCount >= maxPlaces || this.#filled.length >= maxNames || pointer.length > maxNameLength) {
           this.#isCut = true;
           continue;
         }
         at = newPlace(pointer);
-        below.set(key, at);
-        this.#places += 1;
+        children.set(key, at);
+        this.#placeCount += 1;
       }
       if (typeof value === 'object') this.#addValues(row, value, at, depth - 1);
       else this.#addValue(row, value, at);
@@ -161,7 +162,7 @@ export class TableDraft {
 
   #addValue(row: number, value: unknown, at: Place): void {
     if (typeof value === 'number' ? !Number.isFinite(value) : typeof value === 'string' && value.length > maxCellLength) return;
-    if (at.numbers === null && at.texts === null) this.#named.push(at);
+    if (at.numbers === null && at.texts === null) this.#filled.push(at);
     if (typeof value === 'number') (at.numbers ??= new Cells()).add(row, value);
     else (at.texts ??= new TextCells()).addText(row, value as Text);
   }
@@ -179,8 +180,8 @@ export class TableDraft {
     order: Float64Array | null = null,
   ): AsyncGenerator<Buffer, void, undefined> {
     const { count } = this;
-    const places = order === null ? null : new Uint32Array(count);
-    for (let i = 0; i < (order?.length ?? 0); i += 1) places![order![i] as number] = i;
+    const newRows = order === null ? null : new Uint32Array(count);
+    for (let i = 0; i < (order?.length ?? 0); i += 1) newRows![order![i] as number] = i;
     const columns: SegmentColumn[] = [];
     const parts: Buffer[] = [];
     const dense = new Float64Array(count);
@@ -203,7 +204,7 @@ export class TableDraft {
       dense.fill(isText ? 0 : NaN);
       for (let i = 0; i < cells.length; i += 1) {
         const row = cells.rows[i] as number;
-        dense[places === null ? row : (places[row] as number)] = cells.values[i] as number;
+        dense[newRows === null ? row : (newRows[row] as number)] = cells.values[i] as number;
       }
       const nulls = count - cells.length;
       if (isText) {
@@ -222,14 +223,14 @@ export class TableDraft {
   *#columns(): Generator<{ name: string; cells: Cells }> {
     for (const name of measured) yield { name, cells: this.#numbers[name] };
     for (const name of texts) yield { name, cells: this.#texts[name] };
-    for (const { pointer: name, numbers, texts: others } of this.#named) {
+    for (const { pointer: name, numbers, texts: others } of this.#filled) {
       if (numbers !== null) yield { name, cells: numbers };
       if (others !== null) yield { name, cells: others };
     }
   }
 }
 
-/** Joins a column of packs. */
+/** Writes a column of all packs to `dense`, pack by pack. */
 function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf: (pack: PackColumns) => Float64Array): void {
   let at = 0;
   for (const pack of packs) {
@@ -238,7 +239,7 @@ function joinInto(dense: Float64Array, packs: readonly PackColumns[], numbersOf:
   }
 }
 
-/** Joins the appearances of packs: from 1, the index among those that are returned. */
+/** Writes the appearance of each element to `dense`, as 1 + its index in the returned list of distinct ones. */
 async function joinAppearances(dense: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
   const codes = new Map<string, number>();
   let at = 0;

@@ -36,7 +36,7 @@ const elementsAtOnce = 1024;
 export class WindowEdit {
   readonly #packs: PackEntry[];
   readonly #groups: Map<string | null, number>;
-  readonly #added: { id: string; pack: number }[] = [];
+  readonly #added: { id: string; slot: number }[] = [];
   #nextPosition: number;
   #lowId: string;
   #highId: string;
@@ -58,7 +58,7 @@ export class WindowEdit {
     return Math.max(0, this.tools.layout.windowElements - this.#nextPosition);
   }
 
-  #count(group: string | null, change: 1 | -1): void {
+  #addToGroup(group: string | null, change: 1 | -1): void {
     const count = (this.#groups.get(group) ?? 0) + change;
     if (count === 0) this.#groups.delete(group);
     else this.#groups.set(group, count);
@@ -69,7 +69,7 @@ export class WindowEdit {
     const slots = [...changes.keys()];
     for (let start = 0; start < slots.length; start += packsPerFetch) {
       const group = slots.slice(start, start + packsPerFetch);
-      const packs = await this.tools.loader.packsKept(
+      const packs = await this.tools.loader.cachedPacks(
         group.map((slot) => this.#packs[slot]!),
         this.tools.signal,
       );
@@ -81,10 +81,10 @@ export class WindowEdit {
           const edit = edits.get(at);
           if (edit === undefined) items.push(item);
           else {
-            this.#count(item.group, -1);
+            this.#addToGroup(item.group, -1);
             if (edit === null) continue;
             const changed = edit(item);
-            this.#count(changed.group, 1);
+            this.#addToGroup(changed.group, 1);
             items.push(changed);
           }
         }
@@ -107,7 +107,7 @@ export class WindowEdit {
   async #storePack(slot: number, rows: PackRows, text: Buffer): Promise<void> {
     const id = this.tools.ids.make();
     this.#packs[slot] = packEntry(id, rows);
-    this.tools.loader.keepPack(id, { columns: await this.tools.writer.pack(id, rows, text), text });
+    this.tools.loader.cachePack(id, { columns: await this.tools.writer.writePack(id, rows, text), text });
   }
 
   /** Adds elements at the end and sets their positions. There must be {@link capacity}. */
@@ -118,7 +118,7 @@ export class WindowEdit {
       for (const item of items.slice(from, to)) {
         const { id, group, text } = item;
         positioned.push({ ...item, position: this.#nextPosition++ });
-        this.#count(group, 1);
+        this.#addToGroup(group, 1);
         if (id < this.#lowId) this.#lowId = id;
         if (id > this.#highId) this.#highId = id;
         bytes += text.length;
@@ -133,16 +133,16 @@ export class WindowEdit {
       tail.count + positioned.length <= packElements &&
       tail.textBytes + bytes <= packTextBytes
     ) {
-      const [pack] = await this.tools.loader.packsKept([tail], this.tools.signal);
+      const [pack] = await this.tools.loader.cachedPacks([tail], this.tools.signal);
       await this.#replacePack(last, [...itemsOf(pack!), ...positioned]);
-      for (const { id } of positioned) this.#added.push({ id, pack: last });
+      for (const { id } of positioned) this.#added.push({ id, slot: last });
       return;
     }
     const draft = await draftOf(positioned, this.tools.layout);
     for await (const { rows, text } of draft.packs()) {
       const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were added.
-      for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, pack: slot });
+      for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, slot });
       rows.positions = rows.positions.map((at) => positioned[at]!.position);
       await this.#storePack(slot, rows, text);
     }
@@ -161,8 +161,8 @@ export class WindowEdit {
     const index = await this.#writeIndex(count);
     const groups = [...this.#groups];
     const table = await editedTable(this.tools, this.window.table, live);
-    await this.tools.writer.window({ id, packIndex, groups: JSON.stringify(groups), index, table });
-    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index, table });
+    await this.tools.writer.writeWindow({ id, packIndex, groups: JSON.stringify(groups), index, table });
+    this.tools.loader.cacheWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index, table });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 
@@ -188,7 +188,7 @@ export class WindowEdit {
       if (this.#packs.length <= packsWithoutIndex) return [];
       // New packs may be among them, so everything must be stored first.
       await writer.finish();
-      return writer.index(await this.#allEntries());
+      return writer.writeIndex(await this.#allEntries());
     }
     if (this.#added.length === 0) return [...index];
     const added = this.#added;
@@ -196,24 +196,24 @@ export class WindowEdit {
       const stored = await loader.indexParts([...index]);
       const entries = [...stored.values()].flatMap((part) => decodePart(part));
       await inRuns(added.length, elementsAtOnce, (from, to) => {
-        for (const { id, pack } of added.slice(from, to)) entries.push(indexEntry(hashOfId(id), pack));
+        for (const { id, slot } of added.slice(from, to)) entries.push(indexEntry(hashOfId(id), slot));
       });
-      return writer.index(Float64Array.from(entries));
+      return writer.writeIndex(Float64Array.from(entries));
     }
     const byPart = new Map<number, number[]>();
     await inRuns(added.length, elementsAtOnce, (from, to) => {
-      for (const { id, pack } of added.slice(from, to)) {
+      for (const { id, slot } of added.slice(from, to)) {
         const hash = hashOfId(id);
         const part = partOfHash(hash, index.length);
         const existing = byPart.get(part);
-        if (existing === undefined) byPart.set(part, [indexEntry(hash, pack)]);
-        else existing.push(indexEntry(hash, pack));
+        if (existing === undefined) byPart.set(part, [indexEntry(hash, slot)]);
+        else existing.push(indexEntry(hash, slot));
       }
     });
     const changed = [...index];
     const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
     for (const [part, entries] of byPart) {
-      changed[part] = await writer.part(addToPart(stored.get(index[part] as string) as Buffer, entries));
+      changed[part] = await writer.writePart(addToPart(stored.get(index[part] as string) as Buffer, entries));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return changed;

@@ -30,24 +30,25 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
 class IdRange {
   low = '';
   high = '';
+  /** The same ids as numbers. */
   #low: [number, number, number] = [Infinity, 0, 0];
   #high: [number, number, number] = [-1, 0, 0];
 
   add(ids: PackRows['ids']): void {
-    let [low, high] = [-1, -1];
+    let [lowRow, highRow] = [-1, -1];
     for (let i = 0; i < ids.high.length; i += 1) {
       const [a, b, c] = [ids.high[i] as number, ids.middle[i] as number, ids.low[i] as number];
       if (isBelow(a, b, c, this.#low)) {
         this.#low = [a, b, c];
-        low = i;
+        lowRow = i;
       }
       if (!isBelow(a, b, c, this.#high)) {
         this.#high = [a, b, c];
-        high = i;
+        highRow = i;
       }
     }
-    if (low !== -1) this.low = idAt(ids, low);
-    if (high !== -1) this.high = idAt(ids, high);
+    if (lowRow !== -1) this.low = idAt(ids, lowRow);
+    if (highRow !== -1) this.high = idAt(ids, highRow);
   }
 }
 
@@ -55,7 +56,7 @@ function isBelow(high: number, middle: number, low: number, [a, b, c]: [number, 
   return high !== a ? high < a : middle !== b ? middle < b : low < c;
 }
 
-/** The positions of the elements of packs. */
+/** The positions of all elements of the packs, pack by pack. */
 function joinedPositions(packs: readonly PackColumns[], count: number): Float64Array {
   const positions = new Float64Array(count);
   let at = 0;
@@ -104,14 +105,14 @@ export class WindowWriter {
         range.add(rows.ids);
         packs.push(new PackColumns(rows));
         entries.push(packEntry(id, rows));
-        await running.start(async () => void (await this.pack(id, rows, text)));
+        await running.start(async () => void (await this.writePack(id, rows, text)));
       }
       await running.finish();
     } finally {
       // A failed write is undone only after all its inserts have ended.
       await running.settle();
     }
-    const index = entries.length > packsWithoutIndex ? await this.index(indexEntries) : [];
+    const index = entries.length > packsWithoutIndex ? await this.writeIndex(indexEntries) : [];
     const id = this.ids.make();
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
     const groups = [...(await draft.groups())];
@@ -119,47 +120,47 @@ export class WindowWriter {
     // A small window gets no table, because reading its few packs is faster than storing their data twice.
     const rows = entries.length > draft.layout.loosePacks ? draft.table : null;
     const packIds = entries.map((entry) => entry.id);
-    // The rows of the table are in the order of the elements.
-    const table = rows === null ? [] : [await this.segment(rows, packs, packIds, joinedPositions(packs, draft.count))];
-    await this.window({ id, packIndex, groups: JSON.stringify(groups), index, table });
+    // The draft's table has a row for each element in original order, so an element's position is its row.
+    const table = rows === null ? [] : [await this.writeSegment(rows, packs, packIds, joinedPositions(packs, draft.count))];
+    await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), index, table });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements cannot be written');
     return { id, count: draft.count, detailsCount: box.details, box, lowId: range.low, highId: range.high };
   }
 
   /** Stores one pack. @returns its columns as stored. */
-  async pack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
+  async writePack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
     await this.#packs.add({ id, family: this.family, columns, ...(await this.compressText(text)) });
     return columns;
   }
 
-  /** Stores a pack index. */
-  async window(window: Omit<WindowRecord, 'family'>): Promise<void> {
+  /** Stores the record of a window. */
+  async writeWindow(window: Omit<WindowRecord, 'family'>): Promise<void> {
     await this.#windows.add({ ...window, family: this.family });
   }
 
   /** Stores a segment of the table, see `TableDraft.segment`. @returns the ids of its parts. */
-  async segment(draft: TableDraft, ...of: Parameters<TableDraft['segment']>): Promise<string[]> {
+  async writeSegment(draft: TableDraft, ...args: Parameters<TableDraft['segment']>): Promise<string[]> {
     const parts: string[] = [];
-    for await (const part of draft.segment(...of)) {
+    for await (const part of draft.segment(...args)) {
       this.signal?.throwIfAborted();
-      parts.push(await this.part(part));
+      parts.push(await this.writePart(part));
     }
     return parts;
   }
 
   /** Stores one part of an index or of a segment. @returns its id. */
-  async part(entries: Buffer): Promise<string> {
+  async writePart(entries: Buffer): Promise<string> {
     const id = this.ids.make();
     await this.#parts.add({ id, family: this.family, entries });
     return id;
   }
 
   /** Stores an id index. @returns the ids of its parts. */
-  async index(entries: Float64Array): Promise<string[]> {
+  async writeIndex(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
-    for await (const part of encodeIndex(entries)) ids.push(await this.part(part));
+    for await (const part of encodeIndex(entries)) ids.push(await this.writePart(part));
     return ids;
   }
 

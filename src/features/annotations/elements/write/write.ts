@@ -52,8 +52,8 @@ export class FamilyWrite {
     fill: (write: FamilyWrite) => Promise<Value>,
   ): Promise<PendingWrite<Value>> {
     const write = new FamilyWrite(tools, signal);
-    const ends = { signal, lease: async () => write.#lease, undo: () => write.#undo(), touch: tools.touch };
-    return PendingWrite.begin(ends, async () => {
+    const steps = { signal, lease: async () => write.#lease, undo: () => write.#undo(), touch: tools.touch };
+    return PendingWrite.begin(steps, async () => {
       const filled = await fill(write);
       await write.#context.windows.finish();
       return filled;
