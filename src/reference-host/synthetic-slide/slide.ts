@@ -88,7 +88,11 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
   try {
     const blocks = size / blockSize;
     const coarse = sizes[blockLevels] ?? { width: 1, height: 1 };
-    let raster: Raster = { pixels: Buffer.alloc(coarse.width * coarse.height * 3), width: coarse.width, height: coarse.height };
+    let coarseRaster: Raster = {
+      pixels: Buffer.alloc(coarse.width * coarse.height * 3),
+      width: coarse.width,
+      height: coarse.height,
+    };
     // One block is painted while the tiles of the previous one are encoded on other threads.
     let encoding: Promise<unknown> = Promise.resolve();
     for (let index = 0; index < blocks * blocks; index++) {
@@ -107,7 +111,7 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
         tiles.push(...writeTiles(writer, level, raster, column * perBlock, row * perBlock));
         raster = halve(raster);
       }
-      paste(raster, raster, column * raster.width, row * raster.height);
+      paste(raster, coarseRaster, column * raster.width, row * raster.height);
       encoding = Promise.all(tiles);
       // A rejection is noticed at the await above, or below after the last block.
       encoding.catch(() => undefined);
@@ -117,8 +121,8 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     }
     await encoding;
     for (let level = blockLevels; level < sizes.length; level++) {
-      await Promise.all(writeTiles(writer, level, raster, 0, 0));
-      raster = halve(raster);
+      await Promise.all(writeTiles(writer, level, coarseRaster, 0, 0));
+      coarseRaster = halve(coarseRaster);
     }
     const { magnification, mmPerPixel } = syntheticSlide;
     const properties = [`AppMag = ${magnification}`, `MPP = ${mmPerPixel * 1000}`, 'Title = Synthetic tissue slide'].join('|');

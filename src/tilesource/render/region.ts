@@ -255,9 +255,9 @@ export class RegionMaker {
     const isDirect = isForLibvips(scaling);
     const opened = isPainted || !isDirect ? null : await this.#renderer.open(where, appearance, signal);
     signal?.throwIfAborted();
-    const paddingSteps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
+    const directSteps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
     // If this fails, drawing tile by tile tells which tile is corrupt, or succeeds without this pass.
-    const bytes = opened && (await encodePicture(opened, encoding, paddingSteps).catch(() => null));
+    const bytes = opened && (await encodePicture(opened, encoding, directSteps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
     const corrupt = new CorruptTiles();
@@ -270,7 +270,7 @@ export class RegionMaker {
     corrupt.check();
     const picture = await this.#withHoles(scaled, drawing, corrupt);
     const painted = isPainted ? await withColor(picture) : picture;
-    const rest = isUnscaled ? paddingSteps : { ...further, signal };
+    const rest = isUnscaled ? directSteps : { ...further, signal };
     return { kind: 'bytes', bytes: await encodePicture(painted, encoding, rest), type: encoding.type, ...withCorrupt(corrupt) };
   }
 
