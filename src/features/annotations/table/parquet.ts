@@ -62,15 +62,15 @@ export function writeRowGroup({
   const boxAt = (row: number) => ({ xmin: xmin[row]!, ymin: ymin[row]!, xmax: xmax[row]!, ymax: ymax[row]! });
   const data: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
-    .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column), ...optionsOf(column) }));
+    .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
   // Most shapes have none of these.
   const hasNumbers = shapes.some(({ numbers }) => numbers !== null);
   const none = hasNumbers ? [] : shapes.map(() => null);
   for (const name of shapeNumbers) {
     data.push({ name, data: hasNumbers ? shapes.map(({ numbers }) => numbers?.[name] ?? null) : none });
   }
-  data.push({ name: 'properties', data: shapes.map(({ properties }) => properties), statistics: false });
-  data.push({ name: 'bbox', data: Array.from(rows, boxAt), ...numberOptions });
+  data.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
+  data.push({ name: 'bbox', data: Array.from(rows, boxAt) });
   // No dictionary, because shapes are rarely equal; no statistics, because bounds of bytes mean nothing; no compression, because it
   // would save only a quarter of the size and take a third of the time.
   const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
@@ -92,17 +92,6 @@ export function writeRowGroup({
   }
   // The bytes are copied, because bytes that are transferred must fill their buffer.
   return { bytes: writer.getBytes(), group: file.row_groups[0]!, box };
-}
-
-/** Positions and sizes are rarely equal, so a dictionary would not help, and compression would save little. */
-const numberOptions = { encoding: 'PLAIN', codec: 'UNCOMPRESSED' } as const;
-const geometryColumns: ReadonlySet<string> = new Set(['area', 'length', 'x', 'y']);
-
-/** How the values of a column are written. */
-function optionsOf({ name }: TableColumn): Partial<ColumnSource> {
-  // Each id is different.
-  if (name === 'id') return { encoding: 'PLAIN', statistics: false };
-  return geometryColumns.has(name) ? numberOptions : {};
 }
 
 function valuesOf(cells: Cell[], { name }: TableColumn): unknown[] {
