@@ -73,7 +73,7 @@ export function parseConfig(text: string): { entries: ConfigEntry[]; problem: Co
 /** Reads line by line, because whether a line continues a value depends on the lines before it. */
 class ConfigReader {
   readonly entries: ConfigEntry[] = [];
-  /** First line that is not a header, option or continuation. It is reported at the end, because a later duplicate has precedence. */
+  /** First line that is not a header, option or continuation. It is reported only if no section or option is repeated further down. */
   firstError: number | null = null;
   readonly #seen = new Map<string, Set<string>>();
   #section: string | null = null;

@@ -21,8 +21,8 @@ interface Entry<T> {
 }
 
 /**
- * An entry in the list of open sources. It is replaced by a new object when its size is known, because the list takes a size only
- * with a new value.
+ * An entry of the LRU cache. It is replaced by a new object when its size is known, because the cache accepts a new size only with
+ * a new object.
  */
 interface ListEntry<T> {
   entry: Entry<T>;

@@ -45,7 +45,7 @@ interface Viewport {
   part: { left: number; top: number; width: number; height: number } | null;
 }
 
-/** @throws BadParameterError for an invalid viewport, or one outside the instance. */
+/** @throws BadParameterError for an invalid viewport. Whether it is inside the instance is checked when it is drawn. */
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, part: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));

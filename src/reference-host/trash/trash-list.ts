@@ -21,8 +21,8 @@ async function foldersById({ models }: HostContext, ids: readonly Types.ObjectId
 }
 
 /**
- * Whether the caller may restore or remove something: those who may remove it outside of the trash, too. An item whose folder is gone
- * belongs to the user who put it into the trash.
+ * Whether the caller may restore or remove something. This takes the same rights as removing it outside of the trash. An item whose
+ * folder is gone belongs to the user who put it into the trash.
  */
 function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefined, principal: Principal): boolean {
   if (type === 'folder') return levelOn(doc, principal) >= 2;
@@ -30,18 +30,18 @@ function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefin
   return principal.admin || (principal.id !== null && doc.trashed?.by?.equals(principal.id) === true);
 }
 
-/** The folders and items in the trash that the caller may restore, newest first, and the folders that are being removed. */
+/** The folders and items in the trash that the caller may restore, newest first. Includes folders that are being removed. */
 export async function* trashFor(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
-  const dates: { at: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
+  const entries: { at: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
   for (const type of ['folder', 'item'] as const) {
     const marked = { 'trashed.entry': { $ne: null }, ...(type === 'item' && { 'trashed.removing': null }) };
     const query = treeModel(context, type).find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
     for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
-      dates.push({ at: trashed!.entry!.getTime(), type, id: _id });
+      entries.push({ at: trashed!.entry!.getTime(), type, id: _id });
     }
   }
-  dates.sort((one, other) => other.at - one.at);
-  for (const batch of batches(dates, checkedTogether)) {
+  entries.sort((one, other) => other.at - one.at);
+  for (const batch of batches(entries, checkedTogether)) {
     const keys = batch.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
     for (const document of await documentsOf(context, keys)) {
       if (document !== null && mayManage(document.resource, document.folder, principal)) yield document.resource;

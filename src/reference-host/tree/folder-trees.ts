@@ -60,7 +60,7 @@ export async function requireRemovableFolders(
   if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
 
-/** Removes everything that was in a folder at some time. Can be repeated. */
+/** Removes what is in a folder and was created no later than `before`. Can be repeated. */
 export function emptySince(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
   return removeContents(context, folderId, { filter: { created: { $lte: before } }, options: {} });
 }

@@ -58,7 +58,7 @@ export function describeRegion(
   const channels = Array.from({ length: lengths.c }, (_, index) => {
     const frame = frames[index]!;
     const { Channel: name, ChannelColor: color }: Record<string, unknown> = wire.frames?.[frame] ?? {};
-    // Frames that do not form a grid are named after their positions on the axes.
+    // If there are several channels, those without a name are named after their positions on the axes.
     const place = Object.entries(axes[frame]?.axes ?? {}).map(([axis, value]) => `${axis}${value}`);
     const text = typeof name === 'string' ? name : lengths.c === 1 ? '' : place.join(' ');
     const attributes = (text && ` Name="${escapeXml(text)}"`) + (typeof color === 'string' ? omeColor(color) : '');

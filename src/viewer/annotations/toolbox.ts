@@ -112,7 +112,7 @@ export class Toolbox {
   #clicked(tool: Tool) {
     const { container, stage } = this.options;
     void this.#useTool(tool === this.tools.tool ? 'select' : tool);
-    // After a click, the keys of tools work; keyboard users stay on the button.
+    // A click of the mouse moves the focus to the image, so that the keys of the tool work. Keyboard users stay on the button.
     if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
   }
 
@@ -133,7 +133,7 @@ export class Toolbox {
     if (isReady) this.tools.use(tool);
     this.tools.endDelay(isReady && firstShapeTools.has(tool));
     if (!isReady) return;
-    // A hole needs a selected polygon.
+    // A tool that was refused says what it needs: a hole, for example, needs a selected polygon.
     if (this.tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
   }
 }

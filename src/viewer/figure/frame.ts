@@ -24,7 +24,7 @@ export function frameOfView(stage: Stage): Frame {
   return frameAt(stage, { left: 0, top: 0, right: width, bottom: height });
 }
 
-/** The frame at the same place on the screen, in an image that is compared with the first. */
+/** Converts a frame on the first image to the frame on the second that is at the same place on the screen. */
 export function frameBeside(frame: Frame, first: Stage, second: Stage): Frame {
   const at = first.placement().transformPoint(frame);
   const [firstSize, secondSize] = [first.size(), second.size()];

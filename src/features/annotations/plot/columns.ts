@@ -45,7 +45,7 @@ const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
   ]),
 ];
 
-/** The common column for the last name of a field, or `null`. */
+/** The common column that the last part of a field's path stands for, or `null`. */
 export function aliasOf({ path }: PlotField): CommonKey | null {
   const name = (path.at(-1) ?? '').toLowerCase();
   return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;

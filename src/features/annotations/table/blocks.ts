@@ -19,7 +19,7 @@ const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Maximum number of calls that wait for a thread. Each request makes only a few at a time, and requests wait in a queue before that. */
 const waiting = 256;
-/** Memory in bytes for segments that are made of packs without a stored segment. */
+/** Memory in bytes for segments that are computed here, from packs that are in no stored segment. */
 const maxLooseBytes = 32 * 1024 * 1024;
 
 /** The threads that work on tables. */
@@ -107,7 +107,7 @@ export class TableBlocks {
   async #cells(segment: StoredBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
     const { header, window, loadPacks } = segment;
     const selected = packsOfRows(header, rows);
-    // If the segment has left out columns, its packs are not used, because a few packs might leave out other columns.
+    // If the segment lacks columns because there are too many, some of its packs might lack others, so they are not used.
     if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { what, signal, transfer });

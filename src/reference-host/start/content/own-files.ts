@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { batches, inParts } from '../../../larger-host.js';
 import { treeDigestOf } from '../../files/tree-digest.js';
 
-/** A local file, and the folders below the collection that contain its item. */
+/** A local file, and the names of the folders in the collection in which its item is placed. */
 export interface OwnFile {
   /** Its path, without symbolic links. */
   path: string;
@@ -32,7 +32,7 @@ export interface OwnFilesOptions {
   entered?: (folder: string) => void;
 }
 
-/** Files that describe a Zarr group or array, the one that a reader looks for first in front. */
+/** Files that describe a Zarr group or array, in the order in which a reader looks for them. */
 export const zarrDescriptions: readonly string[] = ['zarr.json', '.zattrs', '.zgroup', '.zarray'];
 const zarrNames: ReadonlySet<string> = new Set([...zarrDescriptions, '.zmetadata']);
 
@@ -55,7 +55,7 @@ interface Walk extends OwnFilesOptions {
 }
 
 /**
- * Lists these files and, for folders, all files below them; of a folder `*.zarr` only its description, as one file. Names that
+ * Lists these files and, for folders, all files below them. A folder `*.zarr` is listed as one file, its description. Names that
  * start with a dot are left out, except names that Zarr uses. Links to visited folders, and links that lead out of these paths, are left out too.
  * Single files go into the folder `Files`, folders keep their names.
  */
@@ -75,7 +75,7 @@ export async function* ownFiles(paths: readonly string[], walkOptions: OwnFilesO
   }
 }
 
-/** The files in a folder whose path has no links: of a Zarr the description, otherwise all files below it. */
+/** All files below a folder whose path has no links; of a Zarr folder, only its description. */
 async function* filesIn(real: string, above: string[], options: Walk): AsyncGenerator<OwnFile> {
   if (isZarrName(real)) {
     const description = await descriptionIn(real);
@@ -117,7 +117,7 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
     }
   } catch (error) {
     options.signal?.throwIfAborted();
-    // A dangling link or an unreadable folder must not keep the other files from being served.
+    // An unreadable folder must not keep the other files from being served.
     leaveOut(real, error, options);
   }
 }
@@ -159,7 +159,7 @@ function isBelow(path: string, roots: ReadonlySet<string>): boolean {
   }
 }
 
-/** Whether bytes of a name that are not UTF-8 have become this character; no file has that name. */
+/** Whether a name has bytes that are not UTF-8. Node.js replaces them by U+FFFD, and no file can be found by such a name. */
 function hasLostBytes(path: string): boolean {
   return path.includes('\ufffd');
 }

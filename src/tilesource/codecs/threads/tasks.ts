@@ -9,7 +9,7 @@ export interface ReducedSize {
   height: number;
 }
 
-/** Encoded bytes for the threads, with properties that are only in the file around them. */
+/** Encoded bytes for the threads, with what the decoder needs to know and the bytes do not contain. */
 export type CodecTask =
   /** Zstandard of at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }

@@ -108,6 +108,7 @@ function addRow(
   { y, weightY, across, bands }: { y: number; weightY: number; across: Coverage; bands: number },
 ): void {
   const { taps, first, weights } = across;
+  // With 0, gray is repeated in all bands.
   const bandStep = source.bands === bands ? 1 : 0;
   for (let x = 0; x < first.length; x++) {
     for (let tap = 0; tap < taps; tap++) {

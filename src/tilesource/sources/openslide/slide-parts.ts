@@ -82,7 +82,7 @@ class Parts {
     return parts;
   }
 
-  /** Finds a file by the name in another file of the slide. */
+  /** Finds a file by the name under which another file of the slide refers to it. */
   async find(path: string, isNeeded: boolean): Promise<SlidePart | null> {
     const name = plainName(path);
     if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${path.slice(0, 200)}".`);

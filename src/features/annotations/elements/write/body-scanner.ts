@@ -265,7 +265,7 @@ export class BodyScanner {
         depth -= 1;
       } else if (byte === colon) this.#keyCount += 1;
       else if (byte === dot) {
-        if (hasEmptyDecimals(block, at + 1, filled)) this.#isCanonical = 0;
+        if (hasOnlyZeroDecimals(block, at + 1, filled)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
         // The `e` of an exponent follows a digit, unlike that of `true` and `false`.
         const before = at === 0 ? 0 : (block[at - 1] as number);
@@ -283,8 +283,8 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Whether a number is not canonical because its decimals from `at` are missing or all 0, as in `12.0`; also true if they continue after `filled`. */
-function hasEmptyDecimals(block: Buffer, at: number, filled: number): boolean {
+/** Whether the decimals of a number, which begin at `at`, are all 0, as in `12.0`. Also true if only zeros are before `filled`. */
+function hasOnlyZeroDecimals(block: Buffer, at: number, filled: number): boolean {
   let end = at;
   while (end < filled && block[end] === zero) end += 1;
   if (end === filled) return true;
