@@ -2,6 +2,33 @@ import type { AnnotationElement } from '../schema/document.js';
 
 const [key, opened, closed] = ['"points":', '[[', ']]'] as const;
 
+/** The key of points and the beginning of their value, in compact JSON. */
+export const pointsBeginning = Buffer.from(key + opened);
+/** Length of the key in bytes. */
+export const pointsKeyBytes = key.length;
+/** The beginning of an element with an id, as this server writes it. */
+const ownId = /^\{"id":"([0-9a-f]{24})",/;
+const ownIdBytes = '{"id":"",'.length + 24;
+
+/**
+ * The JSON text of an element without its id, and with 0 for its points: elements without measurements have few different ones.
+ *
+ * @param element where the text begins and ends in `json`.
+ * @param points where their value begins and ends.
+ * @returns the text; `id` is the id if the element begins with it.
+ */
+export function textWithoutPoints(
+  json: Buffer,
+  element: { start: number; end: number },
+  points: { start: number; end: number },
+  encoding: 'latin1' | 'utf8' = 'utf8',
+): { text: string; id: string | undefined } {
+  const before = json.toString(encoding, element.start, points.start);
+  const id = ownId.exec(before)?.[1];
+  const head = id === undefined ? before : `{${before.slice(ownIdBytes)}`;
+  return { text: `${head}0${json.toString(encoding, points.end, element.end)}`, id };
+}
+
 /** Elements whose lists of points may not have been parsed. */
 export interface ElementsWithoutPoints {
   /** If the points of an element have not been parsed, its `points` is empty. */

@@ -13,7 +13,7 @@ const maxAnnotations = 100;
 /** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
 const maxDepth = 10;
 
-/** What to summarize: numeric columns, the column whose values are the categories, and a filter of the elements. */
+/** A request for a summary: numeric columns, the column whose values are the categories, and a filter of the elements. */
 export interface SummaryQuery {
   columns: readonly string[];
   by: string | undefined;

@@ -1,3 +1,4 @@
+import { pointsBeginning, pointsKeyBytes, textWithoutPoints } from '../../../annotation-format/formats/points-text.js';
 import { PositionReader } from '../../../annotation-format/positions.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
@@ -6,10 +7,6 @@ import { windowPositions } from '../elements/packs/pack-index.js';
 import { lineShape, shapeOf, type Shape } from './shapes.js';
 import type { PacksInput } from './table-thread.js';
 
-const key = '"points":';
-const beginning = Buffer.from(`${key}[[`);
-/** Bytes of `{"id":"…",` at the beginning of most elements. */
-const idLength = 33;
 const blockBytes = 1024 * 1024;
 /**
  * Maximum number of parsed elements, without id and points, to remember by their text. Elements without measurements have few
@@ -68,14 +65,12 @@ export class ShapeTexts {
    * `"points":[[` can only be a key and the beginning of its value, because quotes inside of texts are escaped.
    */
   #lineShape(text: Buffer, start: number, end: number): Shape | null {
-    const from = text.indexOf(beginning, start) + key.length;
-    if (from < key.length || from > end) return null;
+    const from = text.indexOf(pointsBeginning, start) + pointsKeyBytes;
+    if (from < pointsKeyBytes || from > end) return null;
     this.#positions.clear();
     const points = this.#positions.read(text, from);
     if (points === null) return null;
-    const before = text.toString('utf8', start, from);
-    // The element without its id, and with 0 instead of its points.
-    const rest = `${before.startsWith('{"id":"') ? `{${before.slice(idLength)}` : before}0${text.toString('utf8', points.end, end)}`;
+    const { text: rest } = textWithoutPoints(text, { start, end }, { start: from, end: points.end });
     let line = this.#lines.get(rest);
     if (line === undefined) {
       const element = JSON.parse(rest) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };

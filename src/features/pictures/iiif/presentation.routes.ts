@@ -14,7 +14,7 @@ import { collectionSchema, manifestSchema } from './schemas.js';
 /** Maximum number of images in the manifest of a folder. Each of them is opened. */
 const maxCanvases = 100;
 
-/** What a manifest says about the image of an item. */
+/** Facts about the image of an item for its manifest. */
 async function presentedImage(
   { images, records }: PictureContext,
   item: ItemRecord,

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { pointsBeginning, pointsKeyBytes, textWithoutPoints } from '../../../../annotation-format/formats/points-text.js';
 import { PositionReader, type Positions } from '../../../../annotation-format/positions.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { ElementValidator } from '../../../../annotation-format/validate.js';
@@ -8,11 +9,6 @@ import { countKeys } from './json-text.js';
 
 type Line = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
 
-const key = '"points":';
-const beginning = Buffer.from(`${key}[[`);
-/** The beginning of an element with an id, as this server writes it. */
-const ownId = /^\{"id":"([0-9a-f]{24})",/;
-const ownIdBytes = '{"id":"",'.length + 24;
 /** Takes the place of the points of a line while the rest of it is checked. */
 const twoPoints = [
   [0, 0, 0],
@@ -49,7 +45,7 @@ export class LineTexts {
   readonly #known = new Map<string, { line: Line; keys: number } | null>();
   #bytes: Buffer = Buffer.alloc(0);
   #encoding: 'latin1' | 'utf8' | null = null;
-  /** Position of the next {@link beginning}. */
+  /** Position of the next {@link pointsBeginning}. */
   #next = 0;
 
   constructor(private readonly validate: ElementValidator) {}
@@ -67,17 +63,16 @@ export class LineTexts {
     const [start, end] = [starts[i] as number, ends[i] as number];
     if (canonical[i] !== 1 || this.#encoding === null) return null;
     if (this.#next < start) {
-      const next = this.#bytes.indexOf(beginning, start);
+      const next = this.#bytes.indexOf(pointsBeginning, start);
       this.#next = next < 0 ? Infinity : next;
     }
     if (this.#next >= end) return null;
-    const from = this.#next + key.length;
+    const from = this.#next + pointsKeyBytes;
     const positions = this.#reader.read(this.#bytes, from);
     if (positions === null) return null;
-    const before = this.#bytes.toString(this.#encoding, start, from);
-    const id = ownId.exec(before)?.[1];
-    const rest = `${id === undefined ? before : `{${before.slice(ownIdBytes)}`}0${this.#bytes.toString(this.#encoding, positions.end, end)}`;
-    const known = this.#lineOf(rest, first + i);
+    const points = { start: from, end: positions.end };
+    const { text, id } = textWithoutPoints(this.#bytes, { start, end }, points, this.#encoding);
+    const known = this.#lineOf(text, first + i);
     if (known === null) return null;
     const { line } = known;
     // A key that is repeated is in the text, but not in the element.

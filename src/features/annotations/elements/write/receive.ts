@@ -130,7 +130,7 @@ async function valuesOf(
     if (line === null && !isLong(i)) continue;
     await parseShort(slice, { from, to: i }, values, signal);
     from = i + 1;
-    if (line !== null || lines !== null) values.push(line);
+    if (lines !== null) values.push(line);
     else values.push(await parseJsonText(sliceText(slice, i, i + 1), boundedByLength(signal)));
   }
   await parseShort(slice, { from, to: count }, values, signal);
