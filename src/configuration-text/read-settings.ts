@@ -131,10 +131,28 @@ function portions(
   };
 }
 
-/** Key, allowed values and default of each setting of the configuration file, for the documentation. */
-export function describeSettings(): { key: string; allowed: string; default: unknown }[] {
+const descriptions: Record<Key, string> = {
+  cache_backend: 'Where encoded tiles are cached. `"python"`, the name in existing files, means `"memory"`; so does None.',
+  cache_python_memory_portion: 'Tiles in the cache can use one n-th of the memory.',
+  cache_redis_url: 'Redis for the backend `"redis"`.',
+  cache_redis_username: 'User name at Redis.',
+  cache_redis_password: 'Password at Redis.',
+  cache_tilesource_memory_portion: 'Open images can use one n-th of the memory.',
+  cache_tilesource_maximum: 'Maximum number of images that stay open; 0 means 64.',
+  cache_sources: 'Keep images open between requests.',
+  max_small_image_size: 'Default of the setting `large_image.max_small_image_size`.',
+  icc_correction: 'Default of the setting `large_image.icc_correction`.',
+  all_sources_ignored_names: 'File names that no fallback source reads. The expression is in the syntax of RE2.',
+  max_annotation_input_file_length: 'Largest annotation file that is imported, in bytes.',
+};
+
+/** Key, description, allowed values and default of each setting of the configuration file, for the documentation. */
+export function describeSettings(): { key: string; description: string; allowed: string; default: unknown }[] {
   const { memory: _memory, ...defaults } = defaultSettings(0);
-  return (Object.keys(checks) as Key[]).map((key) => ({ key, allowed: checks[key].allowed, default: defaults[key] }));
+  return (Object.keys(checks) as Key[]).map((key) => {
+    const { allowed } = checks[key];
+    return { key, description: descriptions[key], allowed, default: defaults[key] };
+  });
 }
 
 /** Value of an environment variable that selects the built-in default instead of the value in the file. */

@@ -82,11 +82,11 @@ describe('documentation', () => {
   it('lists every setting in docs/settings.md as its definition describes it (UPDATE_DOCS=1 writes the table)', async () => {
     const shown = (value: unknown) => (value === null || value === '' ? '' : `\`${JSON.stringify(value)}\``);
     const cell = (text: string) => text.replaceAll('|', '\\|');
-    // Settings of the configuration file are described elsewhere. The default of this one depends on the memory of the machine.
-    const ofFile = describeSettings().map(({ key, allowed, default: byDefault }) => {
+    const ofFile = describeSettings().map(({ key, description, allowed, default: byDefault }) => {
+      // The default of this one depends on the memory of the machine.
       const usual =
         key === 'max_annotation_input_file_length' ? '1 GiB, or a sixteenth of the memory if that is more' : shown(byDefault);
-      return `| \`${key}\` | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | at startup |`;
+      return `| ${cell(description)} | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | at startup |`;
     });
     const ofEnvironment = environmentVariables.map(
       ([name, byDefault, meaning]) =>
