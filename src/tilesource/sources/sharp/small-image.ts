@@ -16,8 +16,8 @@ const maxFrames = 1000;
  */
 const maxAnimationPixels = 2 ** 30;
 
-/** Number of bytes of decoded frames that an open image is expected to cache. The cache may hold twice as much. */
-const keptFrameBytes = 2 ** 26;
+/** Maximum number of bytes of decoded frames that an open image caches. One frame is always cached. */
+const maxCachedBytes = 2 ** 26;
 
 /** Formats whose pages are frames. */
 const framedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['gif', 'webp', 'tiff']);
@@ -31,10 +31,7 @@ export class SmallImage implements TileSource {
   readonly #settings: SharpOptions;
   readonly #form: SampleForm;
   readonly #facts: Metadata;
-  readonly #frames = new LRUCache<number, Raster>({
-    maxSize: keptFrameBytes * 2,
-    sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
-  });
+  readonly #frames: LRUCache<number, Raster>;
 
   /** Decodes the first frame, so that a file that cannot be decoded is refused when it is opened. */
   static async open(
@@ -60,6 +57,9 @@ export class SmallImage implements TileSource {
     this.#settings = settings;
     this.#facts = facts;
     this.#form = form;
+    const frameBytes = first.data.byteLength;
+    const maxSize = frames > 1 ? Math.max(frameBytes, maxCachedBytes) : frameBytes;
+    this.#frames = new LRUCache({ maxSize, sizeCalculation: ({ data }) => data.byteLength });
     this.#frames.set(0, first);
     const { width, height, bands, dtype } = first;
     const list = Array.from({ length: frames }, (): FrameMetadata => ({ axes: {} }));
@@ -76,8 +76,7 @@ export class SmallImage implements TileSource {
       bandCount: bands,
       ...(frames > 1 && { frames: list }),
     };
-    const frameBytes = frames > 1 ? Math.max(first.data.byteLength, keptFrameBytes) : first.data.byteLength;
-    this.retainedBytes = frameBytes + (Buffer.isBuffer(material.input) ? material.input.length : 0);
+    this.retainedBytes = maxSize + (Buffer.isBuffer(material.input) ? material.input.length : 0);
   }
 
   async readTile({ frame }: { frame: number }, options: { signal?: AbortSignal } = {}): Promise<Raster> {
