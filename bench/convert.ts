@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import type { convertFile as Convert } from '../src/tilesource/convert/convert-file.js';
 import { checkConversion, type ConversionRequest } from '../src/tilesource/convert/options.js';
-import { temporaryDirectory } from '../src/core/temporary-files.js';
+import { createTemporaryDirectory } from '../src/core/temporary-files.js';
 import { buildProgram } from '../test/support/run/built-program.js';
 
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
@@ -45,7 +45,7 @@ function residentBelow(parent: number): number {
 }
 
 async function ours(input: string, request: ConversionRequest): Promise<{ seconds: number; resident: number }> {
-  const directory = await temporaryDirectory(work);
+  const directory = await createTemporaryDirectory(work);
   let resident = 0;
   const timer = setInterval(() => (resident = Math.max(resident, residentBelow(process.pid))), 200);
   const start = performance.now();

@@ -1,7 +1,7 @@
 import { chmod, rename, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { lookup } from 'mime-types';
-import { temporaryDirectory } from '../core/temporary-files.js';
+import { createTemporaryDirectory } from '../core/temporary-files.js';
 import { TileSourceError } from '../errors.js';
 import type { TileSource } from '../tilesource/tile-source.js';
 import { convertFile } from '../tilesource/convert/convert-file.js';
@@ -39,7 +39,7 @@ export async function convertTo(
   if (existing !== null && (!overwrite || !existing.isFile()))
     throw new CommandError(`${to} already exists${existing.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
   // The temporary folder is in the same folder as the result, so that the file can be renamed to it atomically.
-  const directory = await temporaryDirectory(dirname(output));
+  const directory = await createTemporaryDirectory(dirname(output));
   const { opened, refusal } = await openForConversion(input);
   try {
     const converted = await convertFile(

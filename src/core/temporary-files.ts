@@ -27,7 +27,7 @@ export function hiddenTemporaryPath(directory: string, extension = ''): string {
  * Creates a directory for temporary files, whose name contains the name of this process. @returns its path, and a function that
  * removes it.
  */
-export async function temporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
+export async function createTemporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
   const path = temporaryPath(parent, '.d');
   await mkdir(path, { mode: 0o700 });
   // A process that was killed may keep a file open for a moment.

@@ -15,7 +15,7 @@ import type { LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/running/definition.js';
 import { step } from '../../core/steps.js';
-import { temporaryDirectory } from '../../core/temporary-files.js';
+import { createTemporaryDirectory } from '../../core/temporary-files.js';
 
 /** Dependencies of the conversion job. */
 export interface ConversionParts {
@@ -62,7 +62,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     return;
   }
   const { work, item, file, folder, owner } = await creation.load(job);
-  const directory = await temporaryDirectory(parts.temporaryDirectory);
+  const directory = await createTemporaryDirectory(parts.temporaryDirectory);
   try {
     const opened = await parts.images.openForConversion(item, file, owner);
     let converted: ConvertedFile;

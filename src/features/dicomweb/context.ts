@@ -33,15 +33,15 @@ export interface DicomContext {
 /** Declares a route of this feature. */
 export const defineRoute = routeDefiner<DicomContext>();
 
-/** Text of a UID in a path. */
-const uid = (what: string) => required(text({ description: `UID of the ${what}.`, pattern: '^[0-9.]{1,64}$' }));
+/** Declares a path parameter that is a UID. */
+const uidParameter = (what: string) => required(text({ description: `UID of the ${what}.`, pattern: '^[0-9.]{1,64}$' }));
 
-export const studyPath = { study: uid('study') };
-export const seriesPath = { ...studyPath, series: uid('series') };
-export const instancePath = { ...seriesPath, instance: uid('instance') };
+export const studyPath = { study: uidParameter('study') };
+export const seriesPath = { ...studyPath, series: uidParameter('series') };
+export const instancePath = { ...seriesPath, instance: uidParameter('instance') };
 
-/** Declarations that all routes share. As the standard says, parameters can be repeated. */
-export const shared = {
+/** Fields that all routes for reading have in common. The standard allows repeated parameters. */
+export const commonRouteFields = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
@@ -62,7 +62,7 @@ export const retrieveErrors = [
   'busy',
 ] as const;
 
-/** The address of the service as the client sees it: absolute, with the token in its path. */
+/** The absolute address of this service for clients. It includes the token of a link if the request has one in its path. */
 export function serviceRoot({ origin, root, params }: Pick<RouteRequest, 'origin' | 'root'> & { params: object }): string {
   const { token } = params as { token?: string };
   return `${origin}${root}/dicomweb${token === undefined ? '' : `/t/${token}`}`;
@@ -77,18 +77,18 @@ export function addressOf(root: string, { study, series, instance }: Address): s
 }
 
 /**
- * Loads the instances of the address in the path, if the caller can read them. Used to check the permission; the handler gets the
- * result.
+ * Loads the instances of the address in the path that the caller can read. Routes authorize a request with it, and their handlers
+ * get the instances.
  */
-export async function mayRetrieve(
+export async function loadInstances(
   request: Pick<RouteRequest, 'caller' | 'address'> & { params: Address },
   context: DicomContext,
 ): Promise<Instance[]> {
   return context.locator.instances(request.params, await askerOf(request, context));
 }
 
-/** Adds to the routes a copy of each for links, with the token in the path, because many clients lose headers and queries. */
-export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
+/** Adds a copy of each route for links. Its path contains the token, because many clients lose headers and queries. */
+export function withLinkRoutes(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const linkRoutes = routes
     .filter(({ method, path }) => method === 'get' && path.startsWith('/dicomweb/'))

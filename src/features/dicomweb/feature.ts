@@ -9,7 +9,7 @@ import { AnnotationInstances } from './annotations/annotation-instances.js';
 import { DicomFiles } from './answers/dicom-files.js';
 import { Instances } from './answers/instances.js';
 import { Slides } from './answers/slides.js';
-import { withLinks, type DicomContext } from './context.js';
+import { withLinkRoutes, type DicomContext } from './context.js';
 import { frameRoutes } from './frames.routes.js';
 import { ImageIndex } from './images/image-index.js';
 import { ImageRecordModel } from './images/image-record.model.js';
@@ -37,7 +37,7 @@ export const dicomWebFeature: Feature<DicomNeeds, null> = {
     const model = new ImageRecordModel(own);
     await model.createIndexes();
     const index = new ImageIndex({ core, images, settings, model });
-    index.follow(onClose);
+    index.followChanges(onClose);
     const slides = new Slides({ images, model, queue: queues.tiles });
     const files = new DicomFiles({ images, queue: queues.tiles });
     const annotationInstances = new AnnotationInstances({ annotations, temporaryDirectory });
@@ -60,6 +60,6 @@ export const dicomWebFeature: Feature<DicomNeeds, null> = {
       if (full) index.compareAll();
       return Promise.resolve({});
     };
-    return { offers: null, routes: bindRoutes(withLinks(routes), context), sweep };
+    return { offers: null, routes: bindRoutes(withLinkRoutes(routes), context), sweep };
   },
 };

@@ -6,22 +6,30 @@ import { Reply } from '../../http/reply.js';
 import { chooseForm } from './answers/frame-forms.js';
 import { uidsOf } from './answers/instances.js';
 import { frameName } from './images/image-record.js';
-import { multipart, multipartType, singlePart, type Part } from './answers/multipart.js';
-import { acceptedBy } from './answers/replies.js';
-import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
+import { multipartBody, multipartType, singlePart, type Part } from './answers/multipart.js';
+import { acceptedTypes } from './answers/replies.js';
+import {
+  addressOf,
+  defineRoute,
+  instancePath,
+  loadInstances,
+  retrieveErrors,
+  serviceRoot,
+  commonRouteFields,
+} from './context.js';
 
 /** Maximum number of frames in one response. */
 const maxFrames = 5000;
 
 /** Parses the list of frame numbers, from 1, in a path. @throws BadParameterError, NotFoundError */
-export function parseFrames(list: string, count: number): number[] {
+export function parseFrames(list: string, frameCount: number): number[] {
   const parts = list.split(',', maxFrames + 1);
   if (parts.length > maxFrames) throw new BadParameterError(`A response has at most ${maxFrames} frames.`);
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
   if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers, 1 or more, separated by commas.');
   if (new Set(numbers).size < numbers.length) throw new BadParameterError('The list contains a frame twice.');
-  const outside = numbers.find((number) => number > count);
-  if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${count}.`);
+  const outside = numbers.find((number) => number > frameCount);
+  if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${frameCount}.`);
   return numbers;
 }
 
@@ -31,7 +39,7 @@ const framesPath = {
 };
 
 const frames = defineRoute({
-  ...shared,
+  ...commonRouteFields,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames',
   summary: 'Get frames of an instance (WADO-RS).',
   description:
@@ -40,12 +48,12 @@ const frames = defineRoute({
   params: framesPath,
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
   errors: retrieveErrors,
-  authorize: mayRetrieve,
+  authorize: loadInstances,
   async handle(request, { instances }) {
     const [instance] = request.granted;
     const forms = await instances.forms(instance!, request);
     const numbers = parseFrames(request.params.frames, forms.frameCount);
-    const form = chooseForm(acceptedBy(request), forms.frames, numbers.length === 1);
+    const form = chooseForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);
     const uids = uidsOf(instance!);
     const name = frameName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
     const tag = entityTag(name);
@@ -53,24 +61,24 @@ const frames = defineRoute({
     const unchanged = answerConditional(request.headers, tag, headers);
     if (unchanged !== null) return unchanged;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
-    const frameOf = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
-    if (!form.multipart) return Reply.content(await frameOf(numbers[0]!), type, { headers });
+    const makeFrame = (number: number) => instances.frame(instance!, number - 1, form.syntax, request);
+    if (!form.isMultipart) return Reply.content(await makeFrame(numbers[0]!), type, { headers });
     const address = addressOf(serviceRoot(request), uids);
-    const partOf = async (number: number): Promise<Part & { body: Uint8Array }> => ({
+    const makePart = async (number: number): Promise<Part & { body: Uint8Array }> => ({
       type,
       location: `${address}/frames/${number}`,
-      body: await frameOf(number),
+      body: await makeFrame(number),
     });
-    const first = await partOf(numbers[0]!);
-    // Equal requests are answered with equal bytes, as their tag says. The boundary cannot be guessed from the frame.
+    const first = await makePart(numbers[0]!);
+    // Equal requests have equal entity tags, so they must get equal bytes, including the boundary.
     const boundary = createHash('sha256').update(first.body).update(name).digest('hex').slice(0, 32);
     const contentType = multipartType(form.rootType, boundary);
     if (numbers.length === 1) return Reply.content(singlePart(first, boundary), contentType, { headers });
     const parts = async function* (): AsyncGenerator<Part> {
       yield first;
-      for (const number of numbers.slice(1)) yield partOf(number);
+      for (const number of numbers.slice(1)) yield makePart(number);
     };
-    return Reply.stream(multipart(parts(), boundary), contentType, { headers });
+    return Reply.stream(multipartBody(parts(), boundary), contentType, { headers });
   },
 });
 

@@ -2,43 +2,43 @@ import { LargeImageError } from '../../errors.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { uidsOf, type Instances } from './answers/instances.js';
-import { multipart, multipartType, newBoundary, type Part } from './answers/multipart.js';
-import { acceptedBy, asPart, fileReply } from './answers/replies.js';
+import { multipartBody, multipartType, newBoundary, type Part } from './answers/multipart.js';
+import { acceptedTypes, wrapInPart, fileReply } from './answers/replies.js';
 import type { CallerContext } from './answers/slides.js';
-import { bytesOf } from './answers/streamed-file.js';
+import { streamBytes } from './answers/streamed-file.js';
 import {
   addressOf,
   defineRoute,
   instancePath,
-  mayRetrieve,
+  loadInstances,
   retrieveErrors,
   seriesPath,
   serviceRoot,
-  shared,
+  commonRouteFields,
   studyPath,
 } from './context.js';
-import { matchesType, notAcceptable, type Accepted } from './format/accept.js';
+import { matchesType, throwNotAcceptable, type AcceptedType } from './format/accept.js';
 import type { Instance } from './images/locator.js';
 
 const dicomType = 'application/dicom';
 
-/** The transfer syntax of a file for an entry of `Accept`; `null` if the file is not available in it. */
+/** The transfer syntax in which a file is sent for an entry of `Accept`; `null` if the file is not available in the requested one. */
 async function syntaxFor(
   instance: Instance,
-  { syntax }: Accepted,
+  { syntax }: AcceptedType,
   instances: Instances,
   context: CallerContext,
 ): Promise<string | null> {
-  const { files } = await instances.forms(instance, context);
-  return syntax === null || syntax === '*' ? files[0]! : (files.find((each) => each === syntax) ?? null);
+  const { fileSyntaxes } = await instances.forms(instance, context);
+  return syntax === null || syntax === '*' ? fileSyntaxes[0]! : (fileSyntaxes.find((each) => each === syntax) ?? null);
 }
 
-function typeOf(syntax: string): string {
+function mediaTypeOf(syntax: string): string {
   return `${dicomType}; transfer-syntax=${syntax}`;
 }
 
 const instanceFile = defineRoute({
-  ...shared,
+  ...commonRouteFields,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance',
   summary: 'Get an instance as a DICOM file (WADO-RS).',
   description:
@@ -47,55 +47,55 @@ const instanceFile = defineRoute({
   params: instancePath,
   returns: { types: ['multipart/related', dicomType] },
   errors: [...retrieveErrors, 'unsatisfiable-range'],
-  authorize: mayRetrieve,
+  authorize: loadInstances,
   async handle(request, { instances }) {
     const [instance] = request.granted;
-    for (const accepted of acceptedBy(request)) {
+    for (const accepted of acceptedTypes(request)) {
       if (!matchesType(accepted.type, dicomType)) continue;
       const syntax = await syntaxFor(instance!, accepted, instances, request);
       if (syntax === null) continue;
       const file = await instances.file(instance!, syntax, request);
       const headers = { 'Cache-Control': 'private, no-cache' };
-      if (!accepted.multipart && accepted.type !== '*/*') return fileReply(request, file, typeOf(syntax), headers);
+      if (!accepted.isMultipart && accepted.type !== '*/*') return fileReply(request, file, mediaTypeOf(syntax), headers);
       const boundary = newBoundary();
       const { range: _range, ...otherHeaders } = request.headers;
       return fileReply(
         { headers: otherHeaders },
-        asPart(file, typeOf(syntax), boundary),
+        wrapInPart(file, mediaTypeOf(syntax), boundary),
         multipartType(dicomType, boundary),
         headers,
       );
     }
-    const { files } = await instances.forms(instance!, request);
-    return notAcceptable(
+    const { fileSyntaxes } = await instances.forms(instance!, request);
+    return throwNotAcceptable(
       'The instance',
-      files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
+      fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
     );
   },
 });
 
 const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     params: params as typeof seriesPath,
     returns: { types: ['multipart/related'] },
     errors: retrieveErrors,
-    authorize: mayRetrieve,
+    authorize: loadInstances,
     async handle(request, { instances }) {
-      const accepted = acceptedBy(request).find(
-        ({ type, multipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
+      const accepted = acceptedTypes(request).find(
+        ({ type, isMultipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
       );
-      if (accepted === undefined) return notAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
+      if (accepted === undefined) return throwNotAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
       const { granted } = request;
       const syntaxes = await Promise.all(granted.map((instance) => syntaxFor(instance, accepted, instances, request)));
-      const missing = syntaxes.indexOf(null);
-      if (missing >= 0) {
-        const { files } = await instances.forms(granted[missing]!, request);
-        return notAcceptable(
+      const missingIndex = syntaxes.indexOf(null);
+      if (missingIndex >= 0) {
+        const { fileSyntaxes } = await instances.forms(granted[missingIndex]!, request);
+        return throwNotAcceptable(
           'An instance',
-          files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
+          fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
         );
       }
       const root = serviceRoot(request);
@@ -103,11 +103,11 @@ const instancesRoute = (path: string, params: typeof studyPath | typeof seriesPa
         for (const [index, instance] of granted.entries()) {
           const syntax = syntaxes[index]!;
           const file = await instances.file(instance, syntax, request);
-          yield { type: typeOf(syntax), location: addressOf(root, uidsOf(instance)), body: bytesOf(file) };
+          yield { type: mediaTypeOf(syntax), location: addressOf(root, uidsOf(instance)), body: streamBytes(file) };
         }
       };
       const boundary = newBoundary();
-      return Reply.stream(multipart(parts(), boundary), multipartType(dicomType, boundary));
+      return Reply.stream(multipartBody(parts(), boundary), multipartType(dicomType, boundary));
     },
   });
 

@@ -4,18 +4,18 @@ import { objectOf, anyText, listOf } from '../../http/schemas.js';
 import { required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { uidsOf } from './answers/instances.js';
-import { bulkReply, bytesReply } from './answers/replies.js';
+import { streamedValueReply, valueReply } from './answers/replies.js';
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import type { DicomJson } from '../../tilesource/tile-source.js';
 import {
   addressOf,
   defineRoute,
   instancePath,
-  mayRetrieve,
+  loadInstances,
   retrieveErrors,
   seriesPath,
   serviceRoot,
-  shared,
+  commonRouteFields,
   studyPath,
   type DicomContext,
 } from './context.js';
@@ -29,15 +29,15 @@ const maxInstances = 5000;
 
 const metadataRoute = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     description: 'Long values have separate addresses (`BulkDataURI`).',
     params: params as typeof instancePath,
     returns,
     errors: retrieveErrors,
-    authorize: mayRetrieve,
-    async handle(request, { instances: answers }) {
+    authorize: loadInstances,
+    async handle(request, { instances: instanceAnswers }) {
       requireJson(request.headers, request.sent);
       const { granted: instances } = request;
       if (instances.length > maxInstances) {
@@ -49,7 +49,7 @@ const metadataRoute = (path: string, params: typeof instancePath | typeof series
       const root = serviceRoot(request);
       const datasets: DicomJson[] = [];
       for (const instance of instances) {
-        datasets.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), request));
+        datasets.push(await instanceAnswers.metadata(instance, addressOf(root, uidsOf(instance)), request));
         if (isSliceOver()) await nextSlice(request.signal);
       }
       return Reply.json(datasets, { headers: { 'Content-Type': dicomJson } });
@@ -72,8 +72,8 @@ const instanceMetadata = metadataRoute(
   'Get the attributes of an instance (WADO-RS).',
 );
 
-const itemMetadata = defineRoute({
-  ...shared,
+const itemStudy = defineRoute({
+  ...commonRouteFields,
   repeatable: false,
   path: '/item/:itemId/dicomweb',
   summary: 'Get the DICOM study of an image.',
@@ -84,10 +84,10 @@ const itemMetadata = defineRoute({
   authorize: ({ params, caller }, { images }: DicomContext) => images.load(params.itemId, caller),
   async handle(request, context) {
     const { index, locator } = context;
-    const record = await index.current(request.granted);
+    const record = await index.currentRecord(request.granted);
     if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
     if (record.reason !== null) throw new LargeImageError('conflict', `The image is not available as DICOM. ${record.reason}`);
-    const instances = await locator.ofRecord(request.granted, record, await askerOf(request, context));
+    const instances = await locator.instancesOfRecord(request.granted, record, await askerOf(request, context));
     return {
       studyInstanceUID: record.study,
       seriesInstanceUIDs: [...new Set(instances.map((instance) => uidsOf(instance).series))],
@@ -97,29 +97,29 @@ const itemMetadata = defineRoute({
 });
 
 const bulkData = defineRoute({
-  ...shared,
+  ...commonRouteFields,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/bulkdata/:name',
   summary: 'Get a long value of an instance (WADO-RS) by its `BulkDataURI`.',
   params: { ...instancePath, name: required(text({ description: 'Name of the value.' })) },
   returns: { types: ['application/octet-stream', 'multipart/related'] },
   errors: retrieveErrors,
-  authorize: mayRetrieve,
+  authorize: loadInstances,
   async handle(request, { slides, files, annotations }) {
     const [instance] = request.granted;
     const { name } = request.params;
     if (!/^[\w.-]{1,200}$/.test(name))
       throw new BadParameterError(`The instance has no value named ${JSON.stringify(name.slice(0, 100))}.`);
-    if (instance!.kind === 'annotation') return bulkReply(request, await annotations.value(instance!, name, request));
+    if (instance!.kind === 'annotation') return streamedValueReply(request, await annotations.value(instance!, name, request));
     const value =
       instance!.kind === 'file'
         ? await files.value(instance!, name, request)
         : name === 'icc'
-          ? await slides.profile(instance!, request.signal)
+          ? await slides.colorProfile(instance!, request.signal)
           : null;
     if (value === null) throw new NotFoundError('The instance has no such value.');
-    return bytesReply(request, value);
+    return valueReply(request, value);
   },
 });
 
 /** Routes of attributes (WADO-RS metadata and bulk data). */
-export const metadataRoutes = [studyMetadata, seriesMetadata, instanceMetadata, itemMetadata, bulkData];
+export const metadataRoutes = [studyMetadata, seriesMetadata, instanceMetadata, itemStudy, bulkData];

@@ -5,24 +5,24 @@ import { integer, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { levelScale } from '../../tilesource/geometry.js';
-import { acceptedBy } from './answers/replies.js';
-import { placeOf } from './answers/slide-frames.js';
+import { acceptedTypes } from './answers/replies.js';
+import { locateFrame } from './answers/slide-frames.js';
 import {
   defineRoute,
   instancePath,
-  mayRetrieve,
+  loadInstances,
   retrieveErrors,
   seriesPath,
-  shared,
+  commonRouteFields,
   studyPath,
   type DicomContext,
 } from './context.js';
-import { matchesType, notAcceptable } from './format/accept.js';
+import { matchesType, throwNotAcceptable } from './format/accept.js';
 import { parseFrames } from './frames.routes.js';
 import type { Instance } from './images/locator.js';
 import type { CallerContext } from './answers/slides.js';
 
-/** Maximum side of a picture, default side, and side of a thumbnail. */
+/** Maximum side of a picture, default side, and side of a thumbnail, in pixels. */
 const [maxSide, defaultSide, thumbnailSide] = [4096, 1024, 256];
 
 const encodings = { 'image/jpeg': 'JPEG', 'image/png': 'PNG', 'image/webp': 'WEBP' } as const;
@@ -42,12 +42,12 @@ const parameters = {
 interface Viewport {
   width: number;
   height: number;
-  part: { left: number; top: number; width: number; height: number } | null;
+  region: { left: number; top: number; width: number; height: number } | null;
 }
 
-/** @throws BadParameterError for an invalid viewport. Whether it is inside the instance is checked when it is drawn. */
+/** @throws BadParameterError for an invalid viewport. {@link drawPicture} checks whether its region is inside the instance. */
 function parseViewport(value: string | undefined, side: number): Viewport {
-  if (value === undefined) return { width: side, height: side, part: null };
+  if (value === undefined) return { width: side, height: side, region: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));
   const [width = 0, height = 0, left = 0, top = 0, partWidth = 0, partHeight = 0] = numbers;
   const isWhole = numbers.length === 2;
@@ -56,38 +56,39 @@ function parseViewport(value: string | undefined, side: number): Viewport {
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
   if (!isWhole && !(partWidth > 0 && partHeight > 0)) throw new BadParameterError('The region in viewport must not be empty.');
-  return { width, height, part: isWhole ? null : { left, top, width: partWidth, height: partHeight } };
+  return { width, height, region: isWhole ? null : { left, top, width: partWidth, height: partHeight } };
 }
 
-function typeFor(request: Parameters<typeof acceptedBy>[0]): PictureType {
-  for (const { type, multipart } of acceptedBy(request)) {
+function choosePictureType(request: Parameters<typeof acceptedTypes>[0]): PictureType {
+  for (const { type, isMultipart } of acceptedTypes(request)) {
     const pictureType = (Object.keys(encodings) as PictureType[]).find((each) => matchesType(type, each));
-    if (pictureType !== undefined && !multipart) return pictureType;
+    if (pictureType !== undefined && !isMultipart) return pictureType;
   }
-  return notAcceptable('The picture', Object.keys(encodings));
+  return throwNotAcceptable('The picture', Object.keys(encodings));
 }
 
-type Request = CallerContext &
-  Parameters<typeof acceptedBy>[0] & { query: { viewport?: string | undefined; quality?: number | undefined } };
+type RenderRequest = CallerContext &
+  Parameters<typeof acceptedTypes>[0] & { query: { viewport?: string | undefined; quality?: number | undefined } };
 
-async function render(
+async function renderInstance(
   instance: Instance,
-  request: Request,
+  request: RenderRequest,
   { images, queues }: DicomContext,
   side: number,
-  frame?: number,
+  frameIndex?: number,
 ): Promise<Reply> {
-  if (instance.kind === 'annotation') return notAcceptable('Annotations', ['application/dicom+json', 'application/dicom']);
-  const type = typeFor(request);
+  if (instance.kind === 'annotation') return throwNotAcceptable('Annotations', ['application/dicom+json', 'application/dicom']);
+  const type = choosePictureType(request);
   const { quality } = request.query;
   const viewport = parseViewport(request.query.viewport, side);
-  const picture = {
+  const pictureOptions = {
     encoding: encodings[type],
     width: Math.round(viewport.width),
     height: Math.round(viewport.height),
     ...(quality !== undefined && { jpegQuality: quality }),
   };
-  const draw = (image: LargeImage) => drawPicture(instance, image, viewport, frame, { ...picture, signal: request.signal });
+  const draw = (image: LargeImage) =>
+    drawPicture(instance, image, viewport, frameIndex, { ...pictureOptions, signal: request.signal });
   const drawnPicture = await enqueueFor(queues.pictures, request)(() => images.use(instance.item, draw, request.signal));
   return drawnPicture.kind === 'bytes'
     ? Reply.content(drawnPicture.bytes, type)
@@ -97,12 +98,12 @@ async function render(
 async function drawPicture(
   instance: Exclude<Instance, { kind: 'annotation' }>,
   image: LargeImage,
-  { part }: Viewport,
-  frame: number | undefined,
-  picture: { encoding: string; width: number; height: number; jpegQuality?: number; signal: AbortSignal },
+  { region }: Viewport,
+  frameIndex: number | undefined,
+  options: { encoding: string; width: number; height: number; jpegQuality?: number; signal: AbortSignal },
 ): Promise<EncodedPicture | StreamedPicture> {
-  if (instance.kind === 'slide' && instance.plan.shown.kind === 'associated') {
-    const associated = part === null ? await image.associatedImage(instance.plan.shown.name, picture) : null;
+  if (instance.kind === 'slide' && instance.plan.content.kind === 'associated') {
+    const associated = region === null ? await image.associatedImage(instance.plan.content.name, options) : null;
     if (associated !== null) return associated;
     throw new BadParameterError('viewport must not select a part of a label or overview.');
   }
@@ -110,28 +111,30 @@ async function drawPicture(
     const file = instance.record.dicom?.files.find((each) => valueText(each, '00080018') === instance.uid);
     const flavor = valueText(file, '00080008', 2);
     const name = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' }[flavor];
-    const associated = name === undefined || part !== null ? null : await image.associatedImage(name, picture);
-    return associated ?? image.region(picture);
+    const associated = name === undefined || region !== null ? null : await image.associatedImage(name, options);
+    return associated ?? image.region(options);
   }
   const { record, plan } = instance;
   const { facts } = record;
-  const level = plan.shown.kind === 'level' ? plan.shown.level : 0;
+  const level = plan.content.kind === 'level' ? plan.content.level : 0;
   const scale = levelScale(facts, level);
-  const place = placeOf({ facts, plan }, frame ?? 0);
-  const tile =
-    frame === undefined ? { left: 0, top: 0, width: plan.matrixColumns, height: plan.matrixRows } : tileBox(plan, place.tile);
-  const box = part ?? { left: 0, top: 0, width: tile.width, height: tile.height };
-  if (box.left + box.width > tile.width || box.top + box.height > tile.height) {
-    throw new BadParameterError(`The region in viewport is outside the ${tile.width} by ${tile.height} pixels.`);
+  const framePlace = locateFrame({ facts, plan }, frameIndex ?? 0);
+  const frameBox =
+    frameIndex === undefined
+      ? { left: 0, top: 0, width: plan.matrixColumns, height: plan.matrixRows }
+      : tileBox(plan, framePlace.tile);
+  const box = region ?? { left: 0, top: 0, width: frameBox.width, height: frameBox.height };
+  if (box.left + box.width > frameBox.width || box.top + box.height > frameBox.height) {
+    throw new BadParameterError(`The region in viewport is outside the ${frameBox.width} by ${frameBox.height} pixels.`);
   }
-  const [left, top] = [(tile.left + box.left) * scale, (tile.top + box.top) * scale];
+  const [left, top] = [(frameBox.left + box.left) * scale, (frameBox.top + box.top) * scale];
   const bounds = {
     left,
     top,
     right: Math.min(facts.sizeX, left + box.width * scale),
     bottom: Math.min(facts.sizeY, top + box.height * scale),
   };
-  return image.region({ ...picture, ...bounds, frame: place.frame });
+  return image.region({ ...options, ...bounds, frame: framePlace.frame });
 }
 
 /** The box of a tile, in pixels of the whole instance. */
@@ -148,15 +151,15 @@ const returns = { types: Object.keys(encodings) } as const;
 
 const renderedRoute = (path: string, side: number, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     params: instancePath,
     query: parameters,
     returns,
     errors: retrieveErrors,
-    authorize: mayRetrieve,
-    handle: (request, services) => render(request.granted[0]!, request, services, side),
+    authorize: loadInstances,
+    handle: (request, services) => renderInstance(request.granted[0]!, request, services, side),
   });
 
 const instanceAddress = '/dicomweb/studies/:study/series/:series/instances/:instance';
@@ -168,38 +171,38 @@ const rendered = renderedRoute(
 const thumbnail = renderedRoute(`${instanceAddress}/thumbnail`, thumbnailSide, 'Get a thumbnail of an instance (WADO-RS).');
 
 const renderedFrame = defineRoute({
-  ...shared,
+  ...commonRouteFields,
   path: `${instanceAddress}/frames/:frames/rendered`,
   summary: 'Get a frame as a picture for browsers (WADO-RS).',
   params: { ...instancePath, frames: required(text({ description: 'Number of a frame, from 1.' })) },
   query: parameters,
   returns,
   errors: retrieveErrors,
-  authorize: mayRetrieve,
+  authorize: loadInstances,
   async handle(request, services) {
     const [instance] = request.granted;
     const { frameCount } = await services.instances.forms(instance!, request);
     const numbers = parseFrames(request.params.frames, frameCount);
-    if (numbers.length > 1) return notAcceptable('Several frames', ['one frame']);
-    return render(instance!, request, services, maxSide, numbers[0]! - 1);
+    if (numbers.length > 1) return throwNotAcceptable('Several frames', ['one frame']);
+    return renderInstance(instance!, request, services, maxSide, numbers[0]! - 1);
   },
 });
 
-const thumbnailOf = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
+const thumbnailRoute = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     params: params as typeof seriesPath,
     query: parameters,
     returns,
     errors: retrieveErrors,
-    authorize: mayRetrieve,
-    handle: (request, services) => render(request.granted[0]!, request, services, thumbnailSide),
+    authorize: loadInstances,
+    handle: (request, services) => renderInstance(request.granted[0]!, request, services, thumbnailSide),
   });
 
-const thumbnailOfStudy = thumbnailOf('/dicomweb/studies/:study/thumbnail', studyPath, 'Get a thumbnail of a study (WADO-RS).');
-const thumbnailOfSeries = thumbnailOf(
+const thumbnailOfStudy = thumbnailRoute('/dicomweb/studies/:study/thumbnail', studyPath, 'Get a thumbnail of a study (WADO-RS).');
+const thumbnailOfSeries = thumbnailRoute(
   '/dicomweb/studies/:study/series/:series/thumbnail',
   seriesPath,
   'Get a thumbnail of a series (WADO-RS).',

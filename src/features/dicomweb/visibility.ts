@@ -5,14 +5,14 @@ import type { RouteRequest } from '../../http/route.js';
 import type { Images } from '../images/images.js';
 import type { Links } from '../links/links.js';
 
-/** The caller, and which of the images that they can read are shown to them. */
+/** The caller of a request, and the images that the request can show: with a link, only those of the link. */
 export interface Asker {
   caller: Caller | null;
-  /** The items that can be shown, in lists; `null` for all that the caller can read. */
-  itemIds: (() => AsyncIterable<readonly string[]>) | null;
-  /** Whether an image can be shown. */
+  /** Lists the ids of the items of a link, in batches; `null` if all items that the caller can read are shown. */
+  listItemIds: (() => AsyncIterable<readonly string[]>) | null;
+  /** Whether an image that the caller can read is shown. */
   shows: (item: ItemRecord) => boolean;
-  /** Whether its label and overview can be shown too. */
+  /** Whether the label and overview of an image are shown too. */
   showsAssociated(item: ItemRecord): Promise<boolean>;
 }
 
@@ -30,13 +30,13 @@ export async function askerOf(
 ): Promise<Asker> {
   const { token } = params as { token?: string };
   if (token === undefined) {
-    return { caller, itemIds: null, shows: () => true, showsAssociated: (item) => images.showsAssociated(item, caller) };
+    return { caller, listItemIds: null, shows: () => true, showsAssociated: (item) => images.showsAssociated(item, caller) };
   }
   const grant = await links.grant(token, 'dicomweb', { address });
   const { subject } = grant.link;
   return {
     caller: grant.caller,
-    itemIds: () => (subject.type === 'item' ? yieldOnly([subject.id]) : records.itemIdsIn(subject.id, { recurse: false })),
+    listItemIds: () => (subject.type === 'item' ? yieldOnly([subject.id]) : records.itemIdsIn(subject.id, { recurse: false })),
     shows: ({ id, folderId }) => (subject.type === 'item' ? id : folderId) === subject.id,
     showsAssociated: (item) => links.showsAssociated(grant, item),
   };

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sweepTemporaryFiles, temporaryDirectory, temporaryPath } from '../../../src/core/temporary-files.js';
+import { sweepTemporaryFiles, createTemporaryDirectory, temporaryPath } from '../../../src/core/temporary-files.js';
 import { builtProgram } from '../../support/run/programs.js';
 
 describe('temporary files', () => {
@@ -30,7 +30,7 @@ describe('temporary files', () => {
     const mine = temporaryPath(folder, '.tiff');
     await writeFile(mine, 'mine');
     await writeFile(join(folder, 'large-image-notes.txt'), 'somebody else');
-    const directory = await temporaryDirectory(folder);
+    const directory = await createTemporaryDirectory(folder);
     expect(await sweepTemporaryFiles(folder)).toBe(0);
     expect(await readdir(folder)).toHaveLength(6);
     child.kill('SIGKILL');

@@ -6,7 +6,7 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
-import { temporaryDirectory } from '../../../core/temporary-files.js';
+import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Caller } from '../../../host.js';
@@ -153,7 +153,7 @@ export class TableImports {
     signal: AbortSignal,
     read: (input: TableInput, directory: string) => Promise<Result>,
   ): Promise<Result> {
-    const directory = await temporaryDirectory(this.options.temporaryDirectory);
+    const directory = await createTemporaryDirectory(this.options.temporaryDirectory);
     try {
       const path = join(directory.path, 'body');
       await saveBody(body, path, this.options.maxBytes, signal);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { callerName } from '../../../core/concurrency/queues.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { temporaryDirectory } from '../../../core/temporary-files.js';
+import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { NotFoundError } from '../../../errors.js';
 import type { DicomJson } from '../../../tilesource/tile-source.js';
 import { SharedWork } from '../../../tilesource/process/shared-work.js';
@@ -29,24 +29,25 @@ import { code, dateTime, slideClass, studyAttributes, unknownText } from '../ima
 import { seriesOf } from '../images/structure.js';
 import { annotationClass, annotationSeries, oneLine } from './annotation-plan.js';
 import { labOf } from './lab.js';
-import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './spool.js';
+import { Spool, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } from './spool.js';
 
 /** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
 const maxFloatCoordinate = 2 ** 18;
 /** Maximum number of annotations whose temporary files are kept. */
 const maxSpools = 16;
-/** Maximum total size of these files. */
+/** Maximum total size of the kept files. */
 const maxSpoolBytes = 8 * 2 ** 30;
-/** How long they are kept after their last use. */
+/** How long temporary files are kept after their last use. */
 const spoolLifetimeMs = 10 * 60_000;
-/** Number of elements that are sorted in one turn. */
+/** Number of elements that are written to files before other work in the queue gets its turn. */
 const elementsAtOnce = 2000;
-/** Number of bytes that are read at a time. */
+/** Number of bytes of a temporary file that are read at a time. */
 const pieceBytes = 2 ** 18;
-const scheme = '99ELI';
+/** The coding scheme of codes that this server makes from names. */
+const privateScheme = '99ELI';
 const groupsTag = '006A0002';
 
-interface SpooledFiles extends Spooled {
+interface SpooledFiles extends SpooledAnnotation {
   remove(): Promise<void>;
 }
 
@@ -76,18 +77,18 @@ export class AnnotationInstances {
   }
 
   async metadata(instance: AnnotationInstance, root: string, request: CallerContext): Promise<DicomJson> {
-    const spool = await this.#spool(instance.annotation, request);
+    const spool = await this.#loadSpool(instance.annotation, request);
     const groups = spool.groups.map((group, index) =>
       toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
     );
-    const attributes = toJson(attributesOf(instance, spool), root);
+    const attributes = toJson(instanceAttributes(instance, spool), root);
     const sequence = { vr: 'SQ', Value: groups };
     return Object.fromEntries(Object.entries({ ...attributes, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** A value that the metadata only reference (bulk data), by its name there, such as `values-0-2`. @throws NotFoundError */
+  /** Bulk data by the name in its address in the metadata, such as `values-0-2`. @throws NotFoundError */
   async value({ annotation }: AnnotationInstance, name: string, request: CallerContext): Promise<StreamedFile> {
-    const spool = await this.#spool(annotation, request);
+    const spool = await this.#loadSpool(annotation, request);
     const [kind, groupIndex = '', measurementIndex] = name.split('-');
     const group = spool.groups[Number(groupIndex)];
     const measurement = measurementIndex === undefined ? undefined : group?.measurements[Number(measurementIndex)];
@@ -98,45 +99,45 @@ export class AnnotationInstances {
       elements: measurement?.elements,
     }[kind ?? ''];
     if (column == null) throw new NotFoundError('The instance has no such value.');
-    return this.#fileOf(annotation, [column], request);
+    return this.#streamSegments(annotation, [column], request);
   }
 
-  /** The file of an annotation. */
+  /** An annotation as a DICOM file. */
   async file(instance: AnnotationInstance, request: CallerContext): Promise<StreamedFile> {
     const { annotation, uid } = instance;
-    const spool = await this.#spool(annotation, request);
+    const spool = await this.#loadSpool(annotation, request);
     const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
-    const attributes = attributesOf(instance, spool);
-    // The groups are among the other attributes in the order of tags.
-    const [before, after] = splitAt(attributes, groupsTag);
+    const attributes = instanceAttributes(instance, spool);
+    // Attributes are in the order of tags, so some come before the groups and some after them.
+    const [before, after] = splitAtTag(attributes, groupsTag);
     const segments: Segment[] = [meta, toBytes(before), elementHeader(groupsTag, 'SQ', -1)];
     for (const [index, group] of spool.groups.entries())
       segments.push(...groupSegments(annotation, group, index, spool.isDouble));
     segments.push(itemHeader(0, 'end of sequence'), toBytes(after));
-    return this.#fileOf(annotation, segments, request);
+    return this.#streamSegments(annotation, segments, request);
   }
 
-  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], request: CallerContext): StreamedFile {
-    const pieces: { from: Segment; offset: number; length: number }[] = [];
+  #streamSegments(annotation: AnnotationRecord, segments: readonly Segment[], request: CallerContext): StreamedFile {
+    const pieces: { segment: Segment; offset: number; length: number }[] = [];
     const starts = [0];
-    for (const from of segments) {
-      const length = Buffer.isBuffer(from) ? from.length : from.bytes;
+    for (const segment of segments) {
+      const length = Buffer.isBuffer(segment) ? segment.length : segment.bytes;
       for (let offset = 0; offset < length; offset += pieceBytes) {
         const size = Math.min(pieceBytes, length - offset);
-        pieces.push({ from, offset, length: size });
+        pieces.push({ segment, offset, length: size });
         starts.push(starts.at(-1)! + size);
       }
     }
     return {
       head: Buffer.alloc(0),
-      count: pieces.length,
+      pieceCount: pieces.length,
       startOf: (piece) => starts[piece]!,
       piece: async (number) => {
-        const { from, offset, length } = pieces[number]!;
-        if (Buffer.isBuffer(from)) return from.subarray(offset, offset + length);
-        // The files may have been removed because the client is slow. Then they are made again.
-        const { groups } = await this.#spool(annotation, request);
-        const path = columnsOf(groups).find(({ path: each }) => nameOf(each) === nameOf(from.path))!.path;
+        const { segment, offset, length } = pieces[number]!;
+        if (Buffer.isBuffer(segment)) return segment.subarray(offset, offset + length);
+        // If the client is slow, the temporary files may have been removed. Then they are made again.
+        const { groups } = await this.#loadSpool(annotation, request);
+        const path = columnsOf(groups).find(({ path: each }) => fileNameOf(each) === fileNameOf(segment.path))!.path;
         const bytes = Buffer.allocUnsafe(length);
         const handle = await open(path);
         try {
@@ -150,14 +151,14 @@ export class AnnotationInstances {
     };
   }
 
-  async #spool(annotation: AnnotationRecord, request: CallerContext): Promise<SpooledFiles> {
+  async #loadSpool(annotation: AnnotationRecord, request: CallerContext): Promise<SpooledFiles> {
     const key = `${annotation.id} ${annotation.elements.content}`;
     const spool = this.#spools.get(key);
     if (spool !== undefined) return spool;
     return this.#making.join(
       key,
       async (signal) => {
-        const created = await this.#make(annotation, signal, callerName(request.caller));
+        const created = await this.#createSpool(annotation, signal, callerName(request.caller));
         this.#spools.set(key, created);
         return created;
       },
@@ -165,16 +166,16 @@ export class AnnotationInstances {
     );
   }
 
-  async #make({ elements }: AnnotationRecord, signal: AbortSignal, caller: string): Promise<SpooledFiles> {
+  async #createSpool({ elements }: AnnotationRecord, signal: AbortSignal, caller: string): Promise<SpooledFiles> {
     const { annotations } = this.parts;
-    const directory = await temporaryDirectory(this.parts.temporaryDirectory);
+    const directory = await createTemporaryDirectory(this.parts.temporaryDirectory);
     const remove = () => directory.remove();
     const { box } = elements;
     const maxCoordinate = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
     const spool = new Spool(directory.path, maxCoordinate > maxFloatCoordinate);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
-      const turn = async (): Promise<boolean> => {
+      const spoolSome = async (): Promise<boolean> => {
         for (let count = 0; count < elementsAtOnce; count++) {
           const next = await iterator.next();
           if (next.done === true) return true;
@@ -183,8 +184,8 @@ export class AnnotationInstances {
         }
         return false;
       };
-      while (!(await annotations.reading.run(turn, { signal, caller, patient: true })));
-      return { ...(await spool.end()), remove };
+      while (!(await annotations.reading.run(spoolSome, { signal, caller, patient: true })));
+      return { ...(await spool.complete()), remove };
     } catch (error) {
       await remove();
       throw error;
@@ -194,7 +195,7 @@ export class AnnotationInstances {
   }
 }
 
-function nameOf(path: string): string {
+function fileNameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
@@ -213,29 +214,29 @@ function referencedImage(record: ImageRecord): { series: string; instance: strin
     const [series] = seriesOf(base, facts);
     return { series: series!.uid, instance: series!.instances[0]!.uid };
   }
-  const sizeOf = (file: DicomJson) => Number(file['00480006']?.Value?.[0] ?? 0) * Number(file['00480007']?.Value?.[0] ?? 0);
-  const [largest] = (dicom?.files ?? []).toSorted((a, b) => sizeOf(b) - sizeOf(a));
+  const pixelCountOf = (file: DicomJson) => Number(file['00480006']?.Value?.[0] ?? 0) * Number(file['00480007']?.Value?.[0] ?? 0);
+  const [largest] = (dicom?.files ?? []).toSorted((a, b) => pixelCountOf(b) - pixelCountOf(a));
   return { series: valueText(largest, '0020000E'), instance: valueText(largest, '00080018') };
 }
 
 /** Splits attributes at a tag: lower tags first, then all others. */
-function splitAt(attributes: Attributes, tag: string): [Attributes, Attributes] {
+function splitAtTag(attributes: Attributes, tag: string): [Attributes, Attributes] {
   const entries = Object.entries(attributes);
   const isBefore = ([keyword]: [string, unknown]) => attributeOf(keyword)!.tag < tag;
   return [Object.fromEntries(entries.filter(isBefore)), Object.fromEntries(entries.filter((entry) => !isBefore(entry)))];
 }
 
-/** The counts of shapes that are left out, as text. */
+/** The numbers of elements and holes that are left out, as text. */
 function leftOutText(leftOut: Readonly<Record<string, number>>): string {
   const parts = Object.entries(leftOut).map(([what, count]) => `${count} ${what}`);
   return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;
 }
 
 /** All attributes except the groups. */
-function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: Spooled): Attributes {
-  const image = referencedImage(record);
+function instanceAttributes({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: SpooledAnnotation): Attributes {
+  const imageUids = referencedImage(record);
   const updated = dateTime(annotation.updated.getTime());
-  const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: image.instance };
+  const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: imageUids.instance };
   const [file] = record.dicom?.files ?? [];
   const fileValue = (tag: string) => valueText(file, tag);
   const study = studyAttributes(record);
@@ -267,29 +268,30 @@ function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { 
     ContentLabel: 'ANNOTATION',
     ContentDescription: leftOutText(leftOut).slice(0, 64),
     ContentCreatorName: '',
-    ReferencedSeriesSequence: [{ SeriesInstanceUID: image.series, ReferencedInstanceSequence: [reference] }],
+    ReferencedSeriesSequence: [{ SeriesInstanceUID: imageUids.series, ReferencedInstanceSequence: [reference] }],
     ReferencedImageSequence: [reference],
     AnnotationCoordinateType: '2D',
     PixelOriginInterpretation: 'VOLUME',
   };
 }
 
-/** A name as a code of the private scheme. */
+/** A name as a code of {@link privateScheme}. */
 function privateCode(text: string): Attributes {
   const value = createHash('sha256').update(text).digest('hex').slice(0, 16).toUpperCase();
-  return code(value, scheme, oneLine(text).slice(0, 64).trim() || unknownText);
+  return code(value, privateScheme, oneLine(text).slice(0, 64).trim() || unknownText);
 }
 
+/** The bytes of bulk values in metadata, which contain only the address of each value. */
 const noBytes = new Uint8Array();
 
 /** Attributes of a group that come before its points in the order of tags. */
-function firstAttributes({ color }: SpooledGroup, index: number): Attributes {
+function attributesBeforePoints({ color }: SpooledGroup, index: number): Attributes {
   const lab = color === null ? null : labOf(color);
   return { AnnotationGroupNumber: index + 1, ...(lab !== null && { RecommendedDisplayCIELabValue: lab }) };
 }
 
-/** Attributes that come after its measurements. */
-function lastAttributes({ id }: AnnotationRecord, { group, type, count }: SpooledGroup): Attributes {
+/** Attributes of a group that come after its measurements in the order of tags. */
+function attributesAfterMeasurements({ id }: AnnotationRecord, { group, type, count }: SpooledGroup): Attributes {
   const name = group ?? type.toLowerCase();
   return {
     AnnotationGroupUID: uidOf(uidBase('annotation group', id, group ?? '', type), 'annotation', 0, 0),
@@ -309,7 +311,7 @@ function measurementAttributes(name: string): Attributes {
 
 function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Attributes {
   return {
-    ...firstAttributes(group, index),
+    ...attributesBeforePoints(group, index),
     [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${index}`, noBytes),
     ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${index}`, noBytes) }),
     ...(group.measurements.length > 0 && {
@@ -323,14 +325,14 @@ function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, inde
         ],
       })),
     }),
-    ...lastAttributes(annotation, group),
+    ...attributesAfterMeasurements(annotation, group),
   };
 }
 
 /** A group as an item of the sequence, including its numbers. */
 function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Segment[] {
   const { points, indices, measurements } = group;
-  const segments: Segment[] = [itemHeader(-1), toBytes(firstAttributes(group, index))];
+  const segments: Segment[] = [itemHeader(-1), toBytes(attributesBeforePoints(group, index))];
   segments.push(elementHeader(isDouble ? '00660022' : '00660016', isDouble ? 'OD' : 'OF', points.bytes), points);
   if (indices !== null) segments.push(elementHeader('00660040', 'OL', indices.bytes), indices);
   if (measurements.length > 0) segments.push(elementHeader('00660121', 'SQ', -1));
@@ -341,6 +343,6 @@ function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, index:
     segments.push(itemHeader(0, 'end of item'), itemHeader(0, 'end of sequence'), itemHeader(0, 'end of item'));
   }
   if (measurements.length > 0) segments.push(itemHeader(0, 'end of sequence'));
-  segments.push(toBytes(lastAttributes(annotation, group)), itemHeader(0, 'end of item'));
+  segments.push(toBytes(attributesAfterMeasurements(annotation, group)), itemHeader(0, 'end of item'));
   return segments;
 }

@@ -8,9 +8,9 @@ import type { SeriesRow } from '../search/rows.js';
 
 export const annotationClass = '1.2.840.10008.5.1.4.1.1.91.1';
 /** Number of the first series of annotations. The series of the image have lower numbers. */
-const firstNumber = 10_000;
+const firstSeriesNumber = 10_000;
 
-/** UIDs of an annotation: the series is the same for all its versions, the instance differs. */
+/** UIDs of an annotation. All its versions have the same series; each has its own instance. */
 export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'version'>): { series: string; instance: string } {
   const base = uidBase('annotation', id);
   return {
@@ -24,7 +24,7 @@ export function annotationSeries(record: ImageRecord, annotation: AnnotationReco
   return {
     Modality: 'ANN',
     SeriesInstanceUID: annotationUids(annotation).series,
-    SeriesNumber: firstNumber + index,
+    SeriesNumber: firstSeriesNumber + index,
     SeriesDescription: oneLine(annotation.head.name ?? '')
       .slice(0, 64)
       .trim(),
@@ -32,7 +32,7 @@ export function annotationSeries(record: ImageRecord, annotation: AnnotationReco
   };
 }
 
-/** A text without backslashes and control characters, which are not allowed in text of one line. */
+/** Replaces backslashes and control characters, which DICOM does not allow in text of one line, with spaces. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\\\p{Cc}]/gu, ' ');
 }
@@ -53,7 +53,7 @@ export function annotationRow(record: ImageRecord, annotation: AnnotationRecord,
     uid: series,
     modality: 'ANN',
     attributes: () => toJson(annotationSeries(record, annotation, index), ''),
-    count: 1,
-    instances: () => [{ uid: instance, attributes: () => attributes, all: () => attributes }],
+    instanceCount: 1,
+    instances: () => [{ uid: instance, attributes: () => attributes, allAttributes: () => attributes }],
   };
 }

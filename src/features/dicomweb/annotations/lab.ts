@@ -2,8 +2,8 @@
 function channelsOf(color: string): [number, number, number] | null {
   const hex = /^#([\da-f]{3,8})$/i.exec(color)?.[1];
   if (hex !== undefined) {
-    const size = hex.length >= 6 ? 2 : 1;
-    return [0, 1, 2].map((i) => Number.parseInt(hex.slice(i * size, (i + 1) * size).padStart(2, hex[i]), 16)) as [
+    const digits = hex.length >= 6 ? 2 : 1;
+    return [0, 1, 2].map((i) => Number.parseInt(hex.slice(i * digits, (i + 1) * digits).padStart(2, hex[i]), 16)) as [
       number,
       number,
       number,
@@ -13,20 +13,20 @@ function channelsOf(color: string): [number, number, number] | null {
   return parts === null ? null : [Number(parts[1]), Number(parts[2]), Number(parts[3])];
 }
 
-/** An sRGB color in the form that DICOM recommends: L*a*b* of D50, each in 16 bits (PS3.3 C.10.7.1.1). */
+/** A color of elements as L*a*b* of D50, each in 16 bits (PS3.3 C.10.7.1.1); `null` if it has no known form. */
 export function labOf(color: string): [number, number, number] | null {
   const channels = channelsOf(color);
   if (channels === null) return null;
   const [r, g, b] = channels.map((value) => {
-    const part = Math.min(255, value) / 255;
-    return part <= 0.040_45 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    const fraction = Math.min(255, value) / 255;
+    return fraction <= 0.040_45 ? fraction / 12.92 : ((fraction + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
   // XYZ relative to the white of D50.
   const x = (0.436_074_7 * r + 0.385_064_9 * g + 0.143_080_4 * b) / 0.964_22;
   const y = 0.222_504_5 * r + 0.716_878_6 * g + 0.060_616_9 * b;
   const z = (0.013_932_2 * r + 0.097_104_5 * g + 0.714_173_3 * b) / 0.825_21;
   const f = (t: number): number => (t > 216 / 24_389 ? Math.cbrt(t) : ((24_389 / 27) * t + 16) / 116);
-  const [l, a, bb] = [116 * f(y) - 16, 500 * (f(x) - f(y)), 200 * (f(y) - f(z))];
+  const [lightness, aStar, bStar] = [116 * f(y) - 16, 500 * (f(x) - f(y)), 200 * (f(y) - f(z))];
   const clamp = (value: number): number => Math.max(0, Math.min(65_535, Math.round(value)));
-  return [clamp((l * 65_535) / 100), clamp(((a + 128) * 65_535) / 255), clamp(((bb + 128) * 65_535) / 255)];
+  return [clamp((lightness * 65_535) / 100), clamp(((aStar + 128) * 65_535) / 255), clamp(((bStar + 128) * 65_535) / 255)];
 }

@@ -22,7 +22,7 @@ export function graphicType(element: AnnotationElement): GraphicType | null {
   }
 }
 
-/** Writes x and y of the points of a shape. @returns the position after the last. */
+/** Writes x and y of the points of a shape from index `start` on. @returns the index after the last coordinate. */
 export function writeShape(element: AnnotationElement, to: Float32Array | Float64Array, start: number): number {
   let at = start;
   const put = (x: number, y: number): void => {
@@ -53,7 +53,7 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
       // The ends of the longer axis come first.
       const [w, h] = [element.width / 2, element.height / 2];
       const rotate = rotationAround(element.center, element.rotation ?? 0);
-      const [wide, high] = [
+      const [horizontalEnds, verticalEnds] = [
         [
           [-w, 0],
           [w, 0],
@@ -63,7 +63,8 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
           [0, h],
         ],
       ] as const;
-      for (const [x, y] of w >= h ? [...wide, ...high] : [...high, ...wide]) put(...rotate(x, y));
+      for (const [x, y] of w >= h ? [...horizontalEnds, ...verticalEnds] : [...verticalEnds, ...horizontalEnds])
+        put(...rotate(x, y));
       break;
     }
     case 'circle': {
@@ -81,12 +82,12 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
 }
 
 /** Number of coordinates of a shape. */
-export function shapeLength(element: AnnotationElement): number {
+export function coordinateCount(element: AnnotationElement): number {
   if (element.type === 'polyline' || element.type === 'arrow') return element.points.length * 2;
   return element.type === 'point' ? 2 : 8;
 }
 
-/** Rotates positions around a center, like elements. */
+/** @returns a function that rotates an offset from the center, and adds the center. @param rotation in radians, as in elements. */
 function rotationAround(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
   const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
   const [cx = 0, cy = 0] = center;

@@ -2,21 +2,21 @@ import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { LargeImageError } from '../../../errors.js';
-import { graphicType, shapeLength, writeShape, type GraphicType } from './shapes.js';
+import { graphicType, coordinateCount, writeShape, type GraphicType } from './shapes.js';
 
-/** Maximum number of groups of shapes of an annotation, and of measurements of a group. */
+/** Maximum number of groups of an annotation, and of measurements of a group. */
 const maxGroups = 256;
 const maxMeasurements = 16;
 /** Maximum number of columns of an annotation, because each takes memory while it is filled. */
 const maxColumns = 1024;
 /** Bytes of a column that are buffered in memory, at first and at most. */
-const [firstBytes, maxBytes] = [512, 65_536];
+const [initialBufferBytes, maxBufferBytes] = [512, 65_536];
 
-/** Numbers that are written to a file as they arrive. */
-class Column {
+/** Writes numbers to a file as they arrive. */
+class SpooledColumnWriter {
   #buffer: ArrayBuffer;
   #view: Float32Array | Float64Array | Uint32Array;
-  #used = 0;
+  #bufferedCount = 0;
   #isWritten = false;
   count = 0;
 
@@ -24,7 +24,7 @@ class Column {
     readonly path: string,
     private readonly type: Float32ArrayConstructor | Float64ArrayConstructor | Uint32ArrayConstructor,
   ) {
-    this.#buffer = new ArrayBuffer(firstBytes);
+    this.#buffer = new ArrayBuffer(initialBufferBytes);
     this.#view = new type(this.#buffer);
   }
 
@@ -33,45 +33,51 @@ class Column {
   }
 
   /**
-   * Reserves space for numbers, which the caller writes. @returns a promise if earlier numbers have to be written to the file
-   * first.
+   * Reserves space for numbers, which the caller must write at once.
+   *
+   * @returns the view, and the index at which the numbers start; a promise if the buffer must grow or be written to the file first.
    */
   reserve(
-    numbers: number,
+    added: number,
   ):
     | { view: Float32Array | Float64Array | Uint32Array; at: number }
     | Promise<{ view: Float32Array | Float64Array | Uint32Array; at: number }> {
-    if (this.#used + numbers <= this.#view.length) return this.#advance(numbers);
-    return this.#grow(numbers);
+    if (this.#bufferedCount + added <= this.#view.length) return this.#advance(added);
+    return this.#grow(added);
   }
 
-  #advance(numbers: number) {
-    const at = this.#used;
-    this.#used += numbers;
-    this.count += numbers;
+  #advance(added: number) {
+    const at = this.#bufferedCount;
+    this.#bufferedCount += added;
+    this.count += added;
     return { view: this.#view, at };
   }
 
-  async #grow(numbers: number) {
-    const size = this.type.BYTES_PER_ELEMENT;
-    const neededBytes = (this.#used + numbers) * size;
-    if (neededBytes > maxBytes) await this.flush();
-    const length = Math.max(Math.min(maxBytes, this.#buffer.byteLength * 2), (this.#used + numbers) * size);
-    if (length > this.#buffer.byteLength) {
-      const former = this.#view.subarray(0, this.#used);
-      this.#buffer = new ArrayBuffer(length);
+  async #grow(added: number) {
+    const bytesPerNumber = this.type.BYTES_PER_ELEMENT;
+    const neededBytes = (this.#bufferedCount + added) * bytesPerNumber;
+    if (neededBytes > maxBufferBytes) await this.flush();
+    const newBytes = Math.max(
+      Math.min(maxBufferBytes, this.#buffer.byteLength * 2),
+      (this.#bufferedCount + added) * bytesPerNumber,
+    );
+    if (newBytes > this.#buffer.byteLength) {
+      const buffered = this.#view.subarray(0, this.#bufferedCount);
+      this.#buffer = new ArrayBuffer(newBytes);
       this.#view = new this.type(this.#buffer);
-      this.#view.set(former as never);
+      this.#view.set(buffered as never);
     }
-    return this.#advance(numbers);
+    return this.#advance(added);
   }
 
   async flush(): Promise<void> {
-    if (this.#used === 0 && this.#isWritten) return;
+    if (this.#bufferedCount === 0 && this.#isWritten) return;
     // A column keeps no file open, because there may be many of them.
-    await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#used * this.type.BYTES_PER_ELEMENT), { mode: 0o600 });
+    await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#bufferedCount * this.type.BYTES_PER_ELEMENT), {
+      mode: 0o600,
+    });
     this.#isWritten = true;
-    this.#used = 0;
+    this.#bufferedCount = 0;
   }
 
   async close(): Promise<void> {
@@ -96,7 +102,7 @@ export interface SpooledColumn {
   count: number;
 }
 
-/** The shapes of one group and kind. */
+/** The shapes of one kind in one group. */
 export interface SpooledGroup {
   group: string | null;
   type: GraphicType;
@@ -110,7 +116,7 @@ export interface SpooledGroup {
 }
 
 /** The shapes of an annotation in files, ready to send. */
-export interface Spooled {
+export interface SpooledAnnotation {
   groups: SpooledGroup[];
   isDouble: boolean;
   /** Number of elements and holes that are left out, by kind. */
@@ -118,17 +124,17 @@ export interface Spooled {
   bytes: number;
 }
 
-interface OpenGroup extends Omit<SpooledGroup, 'points' | 'indices' | 'measurements'> {
-  points: Column;
-  indices: Column | null;
-  measurements: Map<string, { values: Column; elements: Column }>;
+interface GroupWriter extends Omit<SpooledGroup, 'points' | 'indices' | 'measurements'> {
+  points: SpooledColumnWriter;
+  indices: SpooledColumnWriter | null;
+  measurements: Map<string, { values: SpooledColumnWriter; elements: SpooledColumnWriter }>;
 }
 
-/** Sorts elements into files by group and kind, one after the other. */
+/** Sorts the elements of an annotation into groups by name and kind of shape, and writes their numbers to files. */
 export class Spool {
-  readonly #groups = new Map<string, OpenGroup>();
+  readonly #groups = new Map<string, GroupWriter>();
   readonly #leftOut: Record<string, number> = {};
-  #files = 0;
+  #columnCount = 0;
 
   constructor(
     private readonly directory: string,
@@ -147,23 +153,23 @@ export class Spool {
       const { view, at } = slot instanceof Promise ? await slot : slot;
       view[at] = group.points.count + 1;
     }
-    const slot = group.points.reserve(shapeLength(element));
+    const slot = group.points.reserve(coordinateCount(element));
     const { view, at } = slot instanceof Promise ? await slot : slot;
     writeShape(element, view as Float32Array, at);
     group.count += 1;
     const { user } = element;
-    if (user !== undefined) await this.#measure(group, user);
+    if (user !== undefined) await this.#addMeasurements(group, user);
   }
 
   #countLeftOut(what: string, count = 1): void {
     this.#leftOut[what] = (this.#leftOut[what] ?? 0) + count;
   }
 
-  #column(type: ConstructorParameters<typeof Column>[1]): Column {
-    return new Column(join(this.directory, `${this.#files++}`), type);
+  #column(type: ConstructorParameters<typeof SpooledColumnWriter>[1]): SpooledColumnWriter {
+    return new SpooledColumnWriter(join(this.directory, `${this.#columnCount++}`), type);
   }
 
-  #groupOf(element: AnnotationElement, type: GraphicType): OpenGroup {
+  #groupOf(element: AnnotationElement, type: GraphicType): GroupWriter {
     const name = element.group ?? null;
     const key = `${type} ${name ?? ''}`;
     const group = this.#groups.get(key);
@@ -176,7 +182,7 @@ export class Spool {
     }
     const color = ('lineColor' in element ? element.lineColor : undefined) ?? null;
     const hasIndices = type === 'POLYGON' || type === 'POLYLINE';
-    const opened: OpenGroup = {
+    const newGroup: GroupWriter = {
       group: name,
       type,
       count: 0,
@@ -185,37 +191,37 @@ export class Spool {
       indices: hasIndices ? this.#column(Uint32Array) : null,
       measurements: new Map(),
     };
-    this.#groups.set(key, opened);
-    return opened;
+    this.#groups.set(key, newGroup);
+    return newGroup;
   }
 
-  async #measure(group: OpenGroup, user: Readonly<Record<string, unknown>>): Promise<void> {
+  async #addMeasurements(group: GroupWriter, user: Readonly<Record<string, unknown>>): Promise<void> {
     for (const name in user) {
       const value = user[name];
       if (typeof value !== 'number' || !Number.isFinite(value)) continue;
-      let column = group.measurements.get(name);
-      if (column === undefined) {
-        if (group.measurements.size >= maxMeasurements || this.#files + 2 > maxColumns) {
+      let columns = group.measurements.get(name);
+      if (columns === undefined) {
+        if (group.measurements.size >= maxMeasurements || this.#columnCount + 2 > maxColumns) {
           this.#countLeftOut('measurement');
           continue;
         }
-        column = { values: this.#column(Float32Array), elements: this.#column(Uint32Array) };
-        group.measurements.set(name, column);
+        columns = { values: this.#column(Float32Array), elements: this.#column(Uint32Array) };
+        group.measurements.set(name, columns);
       }
-      const values = column.values.reserve(1);
-      const to = values instanceof Promise ? await values : values;
-      to.view[to.at] = value;
-      const elements = column.elements.reserve(1);
-      const number = elements instanceof Promise ? await elements : elements;
-      number.view[number.at] = group.count;
+      const valueSlot = columns.values.reserve(1);
+      const forValue = valueSlot instanceof Promise ? await valueSlot : valueSlot;
+      forValue.view[forValue.at] = value;
+      const numberSlot = columns.elements.reserve(1);
+      const forNumber = numberSlot instanceof Promise ? await numberSlot : numberSlot;
+      forNumber.view[forNumber.at] = group.count;
     }
   }
 
-  /** Completes the files. */
-  async end(): Promise<Spooled> {
+  /** Writes all remaining numbers to the files. No element can be added afterwards. */
+  async complete(): Promise<SpooledAnnotation> {
     const groups: SpooledGroup[] = [];
     let bytes = 0;
-    const closeColumn = async (column: Column): Promise<SpooledColumn> => {
+    const closeColumn = async (column: SpooledColumnWriter): Promise<SpooledColumn> => {
       await column.close();
       bytes += column.bytes;
       return { path: column.path, bytes: column.bytes, count: column.count };

@@ -29,11 +29,11 @@ export class DicomFiles {
     return this.parts.queue.run(work, { signal, caller: callerName(caller), patient: true });
   }
 
-  /** Transfer syntaxes of the frames, the stored one first, and their number. */
-  forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frames: number }> {
+  /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
+  forms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
     return this.#use(instance, context, ({ transferSyntax, frames, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
-      frames,
+      frameCount: frames,
     }));
   }
 
@@ -64,7 +64,7 @@ export class DicomFiles {
     const count = Math.ceil(size / pieceBytes);
     return {
       head: Buffer.alloc(0),
-      count,
+      pieceCount: count,
       startOf: (piece) => Math.min(size, piece * pieceBytes),
       piece: (piece) =>
         this.#use(instance, context, (file) =>

@@ -1,4 +1,4 @@
-import { matchesType, notAcceptable, type Accepted } from '../format/accept.js';
+import { matchesType, throwNotAcceptable, type AcceptedType } from '../format/accept.js';
 import { transferSyntaxes } from '../format/dataset.js';
 
 /** Media types of frames by their transfer syntaxes (PS3.18 8.7.3). */
@@ -34,34 +34,34 @@ export interface FrameForm {
   type: string;
   /** Media type of the frames as the header of a multipart response names it. */
   rootType: string;
-  multipart: boolean;
+  isMultipart: boolean;
 }
 
 /**
  * The form of frames that a client prefers.
  *
- * @param syntaxes the available ones; the first that fits is used.
+ * @param syntaxes the available transfer syntaxes; the first that the client accepts is used.
  * @throws LargeImageError `not-acceptable`
  */
-export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
-  for (const { type, multipart, syntax: acceptedSyntax } of accepted) {
+export function chooseForm(accepted: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
+  for (const { type, isMultipart, syntax: acceptedSyntax } of accepted) {
     const acceptsAnything = type === '*/*';
     // The standard sends frames as parts; a single media type requests the frame alone.
-    const asParts = multipart || acceptsAnything || type === 'multipart/*';
+    const asParts = isMultipart || acceptsAnything || type === 'multipart/*';
     if (!asParts && !isSingle) continue;
     const syntax = syntaxes.find((each) => isAccepted(each, type, acceptedSyntax));
     if (syntax === undefined) continue;
     const mediaType = frameType(syntax);
-    return { syntax, type: mediaType, rootType: type.includes('*') ? mediaType : type, multipart: asParts };
+    return { syntax, type: mediaType, rootType: type.includes('*') ? mediaType : type, isMultipart: asParts };
   }
   const offered = syntaxes.map((syntax) => `multipart/related; type="${frameType(syntax)}"; transfer-syntax=${syntax}`);
-  return notAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
+  return throwNotAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
 }
 
 function isAccepted(syntax: string, type: string, acceptedSyntax: string | null): boolean {
   if (acceptedSyntax !== null && acceptedSyntax !== '*')
     return syntax === acceptedSyntax && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
-  // Bytes of any syntax: the client recognizes them by their content.
+  // The client accepts bytes of any syntax, and recognizes them by their content.
   if (type === 'application/octet-stream' && acceptedSyntax === '*') return true;
   return matchesType(type, frameType(syntax)) || type === 'multipart/*';
 }

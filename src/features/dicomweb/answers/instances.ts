@@ -18,9 +18,9 @@ export function uidsOf(instance: Instance): { study: string; series: string; ins
 /** The forms in which an instance is available. */
 export interface InstanceForms {
   /** Transfer syntaxes of the whole file; the first is the default. */
-  files: readonly string[];
+  fileSyntaxes: readonly string[];
   /** Transfer syntaxes of frames, preferred one first; empty for an instance without frames. */
-  frames: readonly string[];
+  frameSyntaxes: readonly string[];
   frameCount: number;
 }
 
@@ -35,16 +35,21 @@ export class Instances {
   }
 
   async forms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
-    if (instance.kind === 'annotation') return { files: [transferSyntaxes.explicitLittle], frames: [], frameCount: 0 };
+    if (instance.kind === 'annotation')
+      return { fileSyntaxes: [transferSyntaxes.explicitLittle], frameSyntaxes: [], frameCount: 0 };
     if (instance.kind === 'file') {
-      const { syntaxes, frames } = await this.parts.files.forms(instance, context);
-      return { files: syntaxes.slice(0, 1), frames: syntaxes, frameCount: frames };
+      const { syntaxes, frameCount } = await this.parts.files.forms(instance, context);
+      return { fileSyntaxes: syntaxes.slice(0, 1), frameSyntaxes: syntaxes, frameCount };
     }
     const { plan, record } = instance;
-    return { files: plan.syntaxes, frames: frameSyntaxes(record.facts, plan), frameCount: plan.tiles * plan.paths.length };
+    return {
+      fileSyntaxes: plan.syntaxes,
+      frameSyntaxes: frameSyntaxes(record.facts, plan),
+      frameCount: plan.tiles * plan.paths.length,
+    };
   }
 
-  /** A frame, from 0. @throws LargeImageError `not-acceptable` for an instance without frames. */
+  /** A frame, counted from 0. @throws LargeImageError `not-found` for an instance without frames. */
   frame(instance: Instance, number: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     const { slides, files } = this.parts;
     if (instance.kind === 'slide') return slides.frame(instance, number, syntax, context);

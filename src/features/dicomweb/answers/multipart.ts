@@ -17,8 +17,8 @@ export function multipartType(type: string, boundary: string): string {
   return `multipart/related; type="${type}"; boundary=${boundary}`;
 }
 
-/** Parts one after another, each made at its turn. */
-export async function* multipart(parts: AsyncIterable<Part> | Iterable<Part>, boundary: string): AsyncGenerator<Uint8Array> {
+/** The body of a multipart response. Each part is requested only when the one before has been sent. */
+export async function* multipartBody(parts: AsyncIterable<Part> | Iterable<Part>, boundary: string): AsyncGenerator<Uint8Array> {
   let isFirst = true;
   for await (const part of parts) {
     yield Buffer.from(partHeader(part, boundary, isFirst));
@@ -29,7 +29,7 @@ export async function* multipart(parts: AsyncIterable<Part> | Iterable<Part>, bo
   yield Buffer.from(lastBoundary(boundary));
 }
 
-/** A complete part. */
+/** The body of a multipart response with a single part. */
 export function singlePart(part: Part & { body: Uint8Array }, boundary: string): Buffer {
   return Buffer.concat([Buffer.from(partHeader(part, boundary, true)), part.body, Buffer.from(lastBoundary(boundary))]);
 }

@@ -4,24 +4,24 @@ import { fileMeta, toBytes, transferSyntaxes, type Attributes } from '../format/
 import { maxNativeBytes } from '../images/structure.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** The parts of a DICOM file with pixel data. */
+/** The parts of which a DICOM file with pixel data is made. */
 export interface FileParts {
   classUid: string;
   instanceUid: string;
   syntax: string;
   attributes: Attributes;
-  frames: number;
-  /** Length of every frame in bytes if samples are native. */
+  frameCount: number;
+  /** Length of each frame in bytes if samples are native. */
   frameBytes: number;
   bitsAllocated: number;
-  /** Lengths of encoded frames; `null` if they are not known in advance. */
-  lengthOf: ((frame: number) => number) | null;
-  frame: (number: number) => Promise<Uint8Array>;
+  /** Length of an encoded frame in bytes; `null` if lengths are not known in advance. */
+  frameLengthOf: ((frame: number) => number) | null;
+  makeFrame: (number: number) => Promise<Uint8Array>;
   signal: AbortSignal;
 }
 
 const itemTag = 0xe0_00_ff_fe;
-const endTag = 0xe0_dd_ff_fe;
+const sequenceEndTag = 0xe0_dd_ff_fe;
 
 /** The header of an element with a 32-bit length. A length of -1 means that an end marker follows the value. */
 export function elementHeader(tag: string, vr: string, length: number): Buffer {
@@ -33,22 +33,24 @@ export function elementHeader(tag: string, vr: string, length: number): Buffer {
   return header;
 }
 
-/** The header of an item, or an end mark: a tag, and a length. */
+/** The header of an item, or an end marker: a tag and a length. A length of -1 means that an end marker follows the item. */
 export function itemHeader(length: number, tag: 'item' | 'end of item' | 'end of sequence' = 'item'): Buffer {
   const header = Buffer.alloc(8);
-  header.writeUInt32LE({ item: itemTag, 'end of item': 0xe0_0d_ff_fe, 'end of sequence': endTag }[tag], 0);
+  header.writeUInt32LE({ item: itemTag, 'end of item': 0xe0_0d_ff_fe, 'end of sequence': sequenceEndTag }[tag], 0);
   header.writeUInt32LE(length < 0 ? 0xff_ff_ff_ff : length, 4);
   return header;
 }
 
-/** @throws LargeImageError `not-acceptable` if there are too many native samples. */
-export async function part10(parts: FileParts): Promise<StreamedFile> {
-  const before = Buffer.concat([fileMeta(parts), toBytes(parts.attributes)]);
-  return parts.syntax === transferSyntaxes.explicitLittle ? nativeFile(before, parts) : encapsulatedFile(before, parts);
+/** A DICOM file whose frames are made while it is sent. @throws LargeImageError `not-acceptable` for too many native samples. */
+export async function createDicomFile(parts: FileParts): Promise<StreamedFile> {
+  const attributeBytes = Buffer.concat([fileMeta(parts), toBytes(parts.attributes)]);
+  return parts.syntax === transferSyntaxes.explicitLittle
+    ? nativeFile(attributeBytes, parts)
+    : encapsulatedFile(attributeBytes, parts);
 }
 
-function nativeFile(before: Buffer, { frames, frameBytes, bitsAllocated, frame }: FileParts): StreamedFile {
-  const length = frames * frameBytes;
+function nativeFile(attributeBytes: Buffer, { frameCount, frameBytes, bitsAllocated, makeFrame }: FileParts): StreamedFile {
+  const length = frameCount * frameBytes;
   if (length > maxNativeBytes) {
     throw new LargeImageError(
       'not-acceptable',
@@ -57,40 +59,45 @@ function nativeFile(before: Buffer, { frames, frameBytes, bitsAllocated, frame }
   }
   const padding = length % 2;
   return {
-    head: Buffer.concat([before, elementHeader('7FE00010', bitsAllocated === 8 ? 'OB' : 'OW', length + padding)]),
-    count: frames,
+    head: Buffer.concat([attributeBytes, elementHeader('7FE00010', bitsAllocated === 8 ? 'OB' : 'OW', length + padding)]),
+    pieceCount: frameCount,
     startOf: (number) => number * frameBytes,
-    piece: frame,
+    piece: makeFrame,
     tail: Buffer.alloc(padding),
   };
 }
 
-async function encapsulatedFile(before: Buffer, parts: FileParts): Promise<StreamedFile> {
-  const { frames, lengthOf, signal } = parts;
-  const piece = async (number: number) => fragment(await parts.frame(number));
+async function encapsulatedFile(attributeBytes: Buffer, parts: FileParts): Promise<StreamedFile> {
+  const { frameCount, frameLengthOf, signal } = parts;
+  const piece = async (number: number) => fragmentOf(await parts.makeFrame(number));
   const pixels = elementHeader('7FE00010', 'OB', -1);
   const tail = itemHeader(0, 'end of sequence');
-  if (lengthOf === null)
-    return { head: Buffer.concat([before, pixels, itemHeader(0)]), count: frames, startOf: null, piece, tail };
-  const starts = new Float64Array(frames + 1);
-  for (let number = 0; number < frames; number++) {
-    const length = lengthOf(number);
+  if (frameLengthOf === null)
+    return { head: Buffer.concat([attributeBytes, pixels, itemHeader(0)]), pieceCount: frameCount, startOf: null, piece, tail };
+  const starts = new Float64Array(frameCount + 1);
+  for (let number = 0; number < frameCount; number++) {
+    const length = frameLengthOf(number);
     starts[number + 1] = starts[number]! + 8 + length + (length % 2);
     if (number % 65_536 === 0 && isSliceOver()) await nextSlice(signal);
   }
-  const tables = starts[frames]! > 0xff_ff_ff_ff ? await extendedTables(starts, lengthOf, signal) : Buffer.alloc(0);
-  const offsets = tables.length > 0 ? Buffer.alloc(0) : Buffer.from(Uint32Array.from(starts.subarray(0, frames)).buffer);
+  const tables =
+    starts[frameCount]! > 0xff_ff_ff_ff ? await extendedOffsetTables(starts, frameLengthOf, signal) : Buffer.alloc(0);
+  const offsets = tables.length > 0 ? Buffer.alloc(0) : Buffer.from(Uint32Array.from(starts.subarray(0, frameCount)).buffer);
   return {
-    head: Buffer.concat([before, tables, pixels, itemHeader(offsets.length), offsets]),
-    count: frames,
+    head: Buffer.concat([attributeBytes, tables, pixels, itemHeader(offsets.length), offsets]),
+    pieceCount: frameCount,
     startOf: (number) => starts[number]!,
     piece,
     tail,
   };
 }
 
-/** Offsets of 64 bits, with lengths of frames (PS3.3 C.7.6.3.1.8). */
-async function extendedTables(starts: Float64Array, lengthOf: (frame: number) => number, signal: AbortSignal): Promise<Buffer> {
+/** Tables of the offsets and lengths of frames in 64 bits (PS3.3 C.7.6.3.1.8). */
+async function extendedOffsetTables(
+  starts: Float64Array,
+  lengthOf: (frame: number) => number,
+  signal: AbortSignal,
+): Promise<Buffer> {
   const frames = starts.length - 1;
   const [offsets, lengths] = [Buffer.alloc(frames * 8), Buffer.alloc(frames * 8)];
   for (let number = 0; number < frames; number++) {
@@ -107,8 +114,8 @@ async function extendedTables(starts: Float64Array, lengthOf: (frame: number) =>
   ]);
 }
 
-/** A frame as a fragment of an even length. */
-function fragment(frame: Uint8Array): Uint8Array {
+/** A frame as a fragment: an item header, and the frame padded to an even length. */
+function fragmentOf(frame: Uint8Array): Uint8Array {
   const padded = frame.length + (frame.length % 2);
   const bytes = Buffer.alloc(8 + padded);
   itemHeader(padded).copy(bytes);

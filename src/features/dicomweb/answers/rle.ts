@@ -1,4 +1,4 @@
-/** Length of the header of a frame: the number of segments, and the start of each (PS3.5 G.5). */
+/** Length in bytes of the header of a frame: the number of segments, and the start of each (PS3.5 G.5). */
 const headerBytes = 64;
 
 /** Encodes a frame in RLE: one segment for each byte of a sample, the most significant first. */
@@ -20,39 +20,39 @@ export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { column
   return Buffer.concat([header, ...segments]);
 }
 
-/** PackBits, row by row: a run must not continue in the next row. The result has an even length. */
+/** Packs rows with PackBits, one at a time, because a run must not continue in the next row. The result has an even length. */
 function packRows(plane: Uint8Array, columns: number): Uint8Array {
   const out = Buffer.allocUnsafe(plane.length + Math.ceil(columns / 128) * (plane.length / columns) + 1);
   let to = 0;
-  for (let row = 0; row < plane.length; row += columns) {
-    const end = row + columns;
-    for (let at = row; at < end;) {
-      let run = at + 1;
-      while (run < end && run - at < 128 && plane[run] === plane[at]) run += 1;
-      if (run - at > 2) {
-        out[to++] = 257 - (run - at);
+  for (let rowStart = 0; rowStart < plane.length; rowStart += columns) {
+    const rowEnd = rowStart + columns;
+    for (let at = rowStart; at < rowEnd;) {
+      let runEnd = at + 1;
+      while (runEnd < rowEnd && runEnd - at < 128 && plane[runEnd] === plane[at]) runEnd += 1;
+      if (runEnd - at > 2) {
+        out[to++] = 257 - (runEnd - at);
         out[to++] = plane[at]!;
-        at = run;
+        at = runEnd;
         continue;
       }
-      let last = at;
+      let literalEnd = at;
       // Only a run of at least three is worth ending a literal sequence.
       while (
-        last < end &&
-        last - at < 128 &&
-        !(last + 2 < end && plane[last] === plane[last + 1] && plane[last] === plane[last + 2])
+        literalEnd < rowEnd &&
+        literalEnd - at < 128 &&
+        !(literalEnd + 2 < rowEnd && plane[literalEnd] === plane[literalEnd + 1] && plane[literalEnd] === plane[literalEnd + 2])
       )
-        last += 1;
-      out[to++] = last - at - 1;
-      to += copy(plane, at, last, out, to);
-      at = last;
+        literalEnd += 1;
+      out[to++] = literalEnd - at - 1;
+      to += copyBytes(plane, at, literalEnd, out, to);
+      at = literalEnd;
     }
   }
   if (to % 2 === 1) out[to++] = 0;
   return Uint8Array.prototype.slice.call(out, 0, to);
 }
 
-function copy(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {
+function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {
   to.set(from.subarray(start, end), at);
   return end - start;
 }

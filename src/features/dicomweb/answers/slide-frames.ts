@@ -45,13 +45,13 @@ export interface FrameInputs {
   image: BorrowedImage;
   facts: ImageFacts;
   plan: InstancePlan;
-  /** For each optical path; `null` if samples are not scaled. */
+  /** A range for each optical path; `null` if samples are not scaled. */
   ranges: readonly SampleRange[] | null;
   signal?: AbortSignal | undefined;
 }
 
-/** The frame of the source, and the tile in it, for a frame of an instance. */
-export function placeOf(
+/** Locates a frame of an instance in its image. @returns the frame of the source, the tile in it, and the optical path. */
+export function locateFrame(
   { facts, plan }: Pick<FrameInputs, 'facts' | 'plan'>,
   number: number,
 ): { frame: number; tile: number; path: number } {
@@ -67,14 +67,14 @@ export function placeOf(
  */
 export async function makeFrame(inputs: FrameInputs, number: number, syntax: string): Promise<Uint8Array> {
   const { image, plan, signal } = inputs;
-  if (plan.stored !== null && syntax === plan.syntaxes[0] && plan.shown.kind === 'level') {
-    const { frame, tile } = placeOf(inputs, number);
-    const level = await storedLevelOf(image.source, plan.shown.level, frame);
+  if (plan.stored !== null && syntax === plan.syntaxes[0] && plan.content.kind === 'level') {
+    const { frame, tile } = locateFrame(inputs, number);
+    const level = await storedLevelOf(image.source, plan.content.level, frame);
     if (level !== null) return level.read(tile, signal);
   }
   const raster = await frameRaster(inputs, number);
   if (syntax === transferSyntaxes.jpeg) return encodeJpeg(raster, signal);
-  const native = bytesOf(raster);
+  const native = bytesOfSamples(raster);
   return syntax === transferSyntaxes.rle
     ? encodeRle(native, { columns: plan.columns, sampleBytes: raster.dtype === 'uint8' ? 1 : 2 })
     : native;
@@ -88,27 +88,27 @@ async function encodeJpeg(raster: Raster, signal: AbortSignal | undefined): Prom
   });
 }
 
-/** The bytes of unsigned samples, little endian. */
-function bytesOf({ data }: Raster): Uint8Array {
+/** The samples of a raster as bytes, little endian. */
+function bytesOfSamples({ data }: Raster): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** The unsigned samples of a frame, of full size. */
+/** The unsigned samples of a frame, padded to its full size. */
 async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster> {
   const { image, facts, plan, signal } = inputs;
-  if (plan.shown.kind === 'associated') {
-    const associated = await image.source.readAssociatedImage?.(plan.shown.name, signal && { signal });
+  if (plan.content.kind === 'associated') {
+    const associated = await image.source.readAssociatedImage?.(plan.content.name, signal && { signal });
     const raster =
       associated?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
     return selectBands(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
   }
-  const { frame, tile, path } = placeOf(inputs, number);
-  const { level } = plan.shown;
+  const { frame, tile, path } = locateFrame(inputs, number);
+  const { level } = plan.content;
   const range = inputs.ranges === null ? null : (inputs.ranges[path] ?? inputs.ranges[0]!);
   const raster =
     level < 0
       ? await halveCoarsest(image, facts, frame, signal)
-      : await image.samples(boxOf(facts, plan, level, frame, tile), signal);
+      : await image.samples(tileRequest(facts, plan, level, frame, tile), signal);
   const { band } = opticalPaths(facts)[path]!;
   return selectBands(raster, {
     columns: plan.columns,
@@ -120,7 +120,7 @@ async function frameRaster(inputs: FrameInputs, number: number): Promise<Raster>
   });
 }
 
-function boxOf(facts: ImageFacts, plan: InstancePlan, level: number, frame: number, tile: number) {
+function tileRequest(facts: ImageFacts, plan: InstancePlan, level: number, frame: number, tile: number) {
   const size = levelSize(facts, level);
   const { columns } = plan.tiles === 1 ? { columns: 1 } : tileGrid(facts, level);
   const [left, top] = [(tile % columns) * plan.columns, Math.floor(tile / columns) * plan.rows];
@@ -131,7 +131,7 @@ function boxOf(facts: ImageFacts, plan: InstancePlan, level: number, frame: numb
   };
 }
 
-/** The coarsest level at half its size. Each pixel is the mean of four, or one of them if a mean is meaningless. */
+/** The coarsest level at half its size. Each pixel is the mean of four; in an indexed image, it is one of the four. */
 async function halveCoarsest(
   image: BorrowedImage,
   facts: ImageFacts,
@@ -146,7 +146,7 @@ async function halveCoarsest(
   return averageSamples(full, { width, height }, { window, nodata: image.source.metadata.nodata ?? null, signal });
 }
 
-interface Selection {
+interface BandSelection {
   columns: number;
   rows: number;
   samples: 1 | 3;
@@ -156,18 +156,18 @@ interface Selection {
 }
 
 /**
- * The bands of a frame without alpha, scaled if necessary, in a raster of full size. Beyond the image, color images are white and
- * others black.
+ * Copies bands into a raster of the size of a frame, without alpha, and scales the samples if there is a range. Beyond the image,
+ * frames with colors are white, others black.
  */
-async function selectBands(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
+async function selectBands(raster: Raster, { columns, rows, samples, band, range, bits }: BandSelection): Promise<Raster> {
   const { width, height, bands, data } = raster;
-  const isWhole = width === columns && height === rows && bands === samples && range === null;
-  if (isWhole && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
+  const isComplete = width === columns && height === rows && bands === samples && range === null;
+  if (isComplete && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
   const out = createRaster({ width: columns, height: rows, bands: samples, dtype: bits === 8 ? 'uint8' : 'uint16' });
-  const to = out.data;
-  if (samples === 3 && (width < columns || height < rows)) to.fill(255);
+  const target = out.data;
+  if (samples === 3 && (width < columns || height < rows)) target.fill(255);
   const [low, factor] = range === null ? [0, 1] : [range.low, range.high > range.low ? 65_535 / (range.high - range.low) : 0];
-  const isPlain = range === null;
+  const isUnscaled = range === null;
   await inRuns(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (first, end) => {
     for (let y = first; y < end; y++) {
       let at = y * columns * samples;
@@ -175,7 +175,7 @@ async function selectBands(raster: Raster, { columns, rows, samples, band, range
         for (let sample = 0; sample < samples; sample++) {
           // A gray label of an instance with colors would have only one band.
           const value = data[bands < samples ? from : from + sample]!;
-          to[at++] = isPlain ? value : scaleSample(value, low, factor);
+          target[at++] = isUnscaled ? value : scaleSample(value, low, factor);
         }
       }
     }

@@ -12,8 +12,8 @@ import type { ImageRecordModel } from '../images/image-record.model.js';
 import { frameName } from '../images/image-record.js';
 import { slideAttributes, slideClass, type SlideDetails } from '../images/slide-dataset.js';
 import { bitsOf, fixedRange, frameBytes, frameSyntaxes, maxNativeBytes, opticalPaths } from '../images/structure.js';
-import { part10 } from './part10.js';
-import { makeFrame, placeOf, storedLevelOf, type SampleRange } from './slide-frames.js';
+import { createDicomFile } from './part10.js';
+import { makeFrame, locateFrame, storedLevelOf, type SampleRange } from './slide-frames.js';
 import type { StreamedFile } from './streamed-file.js';
 
 /** The caller, and the signal that cancels the work. */
@@ -38,10 +38,10 @@ export class Slides {
   }
 
   /** The color profile; `null` for an instance without colors. */
-  async profile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
+  async colorProfile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
     if (plan.samples !== 3) return null;
     const fileProfile =
-      plan.shown.kind === 'level'
+      plan.content.kind === 'level'
         ? await this.parts.images.useOpened(item, ({ borrowed }) => borrowed.source.iccProfile?.(0) ?? null, signal)
         : null;
     return fileProfile ?? srgbProfile();
@@ -52,7 +52,7 @@ export class Slides {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
-    const ranges = await this.#ranges(instance, context.signal);
+    const ranges = await this.#sampleRanges(instance, context.signal);
     const cachedFrame = await images.made(
       key,
       (signal) =>
@@ -76,26 +76,27 @@ export class Slides {
     const { facts } = record;
     const details = await this.#details(instance, syntax, context);
     const frames = plan.tiles * plan.paths.length;
-    const bitsAllocated = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
-    const bytes = plan.shown.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
-    if (syntax === transferSyntaxes.explicitLittle && frames * bytes > maxNativeBytes) {
+    const bitsAllocated = plan.content.kind === 'associated' ? 8 : bitsOf(facts);
+    const bytesPerFrame = plan.content.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
+    if (syntax === transferSyntaxes.explicitLittle && frames * bytesPerFrame > maxNativeBytes) {
       throw new LargeImageError(
         'not-acceptable',
-        `The samples are ${frames * bytes} bytes; a native file can contain at most ${maxNativeBytes}.`,
+        `The samples are ${frames * bytesPerFrame} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
     const queueOptions = { signal: context.signal, caller: callerName(context.caller), patient: true };
-    const ranges = await this.#ranges(instance, context.signal);
-    return part10({
+    const ranges = await this.#sampleRanges(instance, context.signal);
+    return createDicomFile({
       classUid: slideClass,
       instanceUid: plan.uid,
       syntax,
       attributes: slideAttributes(record, instance.series, plan, details),
-      frames,
-      frameBytes: bytes,
+      frameCount: frames,
+      frameBytes: bytesPerFrame,
       bitsAllocated,
-      lengthOf: syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#lengths(instance, context.signal) : null,
-      frame: (number) =>
+      frameLengthOf:
+        syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#frameLengths(instance, context.signal) : null,
+      makeFrame: (number) =>
         queue.run(
           () =>
             images.useOpened(
@@ -109,16 +110,18 @@ export class Slides {
     });
   }
 
-  /** Lengths of the stored frames. */
-  async #lengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
+  /** @returns a function for the length in bytes of a stored frame, counted from 0. */
+  async #frameLengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
     const { facts } = record;
-    if (plan.shown.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
-    const { level } = plan.shown;
+    if (plan.content.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
+    const { level } = plan.content;
     const levels = await this.parts.images.useOpened(
       item,
       ({ borrowed }) =>
         Promise.all(
-          plan.paths.map((_, index) => storedLevelOf(borrowed.source, level, placeOf({ facts, plan }, index * plan.tiles).frame)),
+          plan.paths.map((_, index) =>
+            storedLevelOf(borrowed.source, level, locateFrame({ facts, plan }, index * plan.tiles).frame),
+          ),
         ),
       signal,
     );
@@ -126,19 +129,19 @@ export class Slides {
   }
 
   async #details(instance: SlideInstance, syntax: string, { signal }: CallerContext): Promise<SlideDetails> {
-    return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
+    return { profile: await this.colorProfile(instance, signal), ranges: await this.#sampleRanges(instance, signal), syntax };
   }
 
-  /** For each optical path, the samples that become 0 and 65535; `null` if samples are not scaled. */
-  async #ranges(
+  /** For each optical path, the sample values that become 0 and 65535; `null` if samples are not scaled. */
+  async #sampleRanges(
     { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
     signal: AbortSignal,
   ): Promise<readonly SampleRange[] | null> {
-    if (plan.shown.kind === 'associated') return null;
-    const fixed = fixedRange(record.facts);
-    if (fixed === null) return null;
+    if (plan.content.kind === 'associated') return null;
+    const range = fixedRange(record.facts);
+    if (range === null) return null;
     const paths = opticalPaths(record.facts);
-    if (fixed !== 'measured') return paths.map(() => fixed);
+    if (range !== 'measured') return paths.map(() => range);
     if (record.ranges !== null) return record.ranges;
     const ranges = await this.parts.images.useOpened(item, ({ image }) => measureRanges(image, record.facts, signal), signal);
     record.ranges = ranges;

@@ -2,7 +2,7 @@
 export interface StreamedFile {
   head: Buffer;
   /** Number of pieces. */
-  count: number;
+  pieceCount: number;
   /**
    * The start of a piece in bytes after the head. The start of the piece after the last is the length of all pieces. `null` if it is
    * unknown in advance.
@@ -13,29 +13,29 @@ export interface StreamedFile {
 }
 
 /** Length of the file in bytes; `null` if it is unknown in advance. */
-export function sizeOf({ head, startOf, count, tail }: StreamedFile): number | null {
-  return startOf === null ? null : head.length + startOf(count) + tail.length;
+export function sizeOf({ head, startOf, pieceCount, tail }: StreamedFile): number | null {
+  return startOf === null ? null : head.length + startOf(pieceCount) + tail.length;
 }
 
 /** The bytes of a file from `start` to `end`, not including `end`. One piece is made ahead. */
-export async function* bytesOf(file: StreamedFile, start = 0, end = Infinity): AsyncGenerator<Uint8Array> {
-  const { head, count, startOf, tail } = file;
+export async function* streamBytes(file: StreamedFile, start = 0, end = Infinity): AsyncGenerator<Uint8Array> {
+  const { head, pieceCount, startOf, tail } = file;
   if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
-  const first = startOf === null || start <= head.length ? 0 : lastBefore(startOf, count, start - head.length);
-  let at = head.length + (startOf?.(first) ?? 0);
-  let next: Promise<Uint8Array> | null = first < count && at < end ? file.piece(first) : null;
+  const firstPiece = startOf === null || start <= head.length ? 0 : lastPieceBefore(startOf, pieceCount, start - head.length);
+  let at = head.length + (startOf?.(firstPiece) ?? 0);
+  let next: Promise<Uint8Array> | null = firstPiece < pieceCount && at < end ? file.piece(firstPiece) : null;
   try {
-    for (let number = first; next !== null; number++) {
+    for (let number = firstPiece; next !== null; number++) {
       const bytes: Uint8Array = await next;
       next = null;
-      const after = at + bytes.length;
-      if (number + 1 < count && after < end) {
+      const pieceEnd = at + bytes.length;
+      if (number + 1 < pieceCount && pieceEnd < end) {
         next = file.piece(number + 1);
         // It may fail while the bytes of this piece are still being sent.
         next.catch(() => undefined);
       }
-      if (after > start) yield bytes.subarray(Math.max(0, start - at), Math.min(bytes.length, end - at));
-      at = after;
+      if (pieceEnd > start) yield bytes.subarray(Math.max(0, start - at), Math.min(bytes.length, end - at));
+      at = pieceEnd;
     }
   } finally {
     next?.catch(() => undefined);
@@ -44,7 +44,7 @@ export async function* bytesOf(file: StreamedFile, start = 0, end = Infinity): A
 }
 
 /** The last piece that starts at or before a position. */
-function lastBefore(startOf: (piece: number) => number, count: number, position: number): number {
+function lastPieceBefore(startOf: (piece: number) => number, count: number, position: number): number {
   let [low, high] = [0, count];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -1,28 +1,28 @@
 import { LargeImageError } from '../../../errors.js';
 
 /** A media type that a client accepts. */
-export interface Accepted {
+export interface AcceptedType {
   /** In lower case, such as `image/jpeg`; for multipart answers the type of the parts. */
   type: string;
   /** Whether it is requested as a part of `multipart/related`. */
-  multipart: boolean;
+  isMultipart: boolean;
   /** The parameter `transfer-syntax`; `null` if there is none. */
   syntax: string | null;
   quality: number;
 }
 
-/** Maximum length of the header in characters, and number of types in it. */
+/** Maximum length of the header in characters, and maximum number of types in it. */
 const maxLength = 8192;
 const maxTypes = 100;
 
-/** Splits at a character, but not inside quotes. */
-function split(text: string, at: string): string[] {
+/** Splits a text at each separator outside quotes. */
+function splitOutsideQuotes(text: string, separator: string): string[] {
   const parts: string[] = [];
   let [start, isQuoted] = [0, false];
   for (let i = 0; i < text.length; i++) {
     if (text[i] === '\\' && isQuoted) i += 1;
     else if (text[i] === '"') isQuoted = !isQuoted;
-    else if (text[i] === at && !isQuoted) {
+    else if (text[i] === separator && !isQuoted) {
       parts.push(text.slice(start, i));
       start = i + 1;
     }
@@ -40,17 +40,17 @@ function unquote(text: string): string {
  *
  * @throws LargeImageError `bad-parameter` if it is too long.
  */
-export function parseAccept(header: string | undefined, parameter?: string): Accepted[] {
+export function parseAccept(header: string | undefined, parameter?: string): AcceptedType[] {
   const text = parameter ?? header ?? '*/*';
-  const entries = split(text, ',').filter((entry) => entry !== '');
+  const entries = splitOutsideQuotes(text, ',').filter((entry) => entry !== '');
   if (text.length > maxLength || entries.length > maxTypes) {
     throw new LargeImageError('bad-parameter', `Accept may have at most ${maxLength} characters and ${maxTypes} types.`);
   }
   return entries.flatMap(parseType).toSorted((a, b) => b.quality - a.quality);
 }
 
-function parseType(entry: string): Accepted[] {
-  const [name = '', ...rest] = split(entry, ';');
+function parseType(entry: string): AcceptedType[] {
+  const [name = '', ...rest] = splitOutsideQuotes(entry, ';');
   const type = name.toLowerCase();
   if (!/^[\w.+*-]+\/[\w.+*-]+$/.test(type)) return [];
   const parameters = new Map(
@@ -65,8 +65,8 @@ function parseType(entry: string): Accepted[] {
   const quality = Number.isFinite(weight) ? Math.min(1, Math.max(0, weight)) : 0;
   if (quality === 0) return [];
   const syntax = parameters.get('transfer-syntax') ?? null;
-  if (type !== 'multipart/related') return [{ type, multipart: false, syntax, quality }];
-  return [{ type: (parameters.get('type') ?? '*/*').toLowerCase(), multipart: true, syntax, quality }];
+  if (type !== 'multipart/related') return [{ type, isMultipart: false, syntax, quality }];
+  return [{ type: (parameters.get('type') ?? '*/*').toLowerCase(), isMultipart: true, syntax, quality }];
 }
 
 /** Whether a type is one of those that an entry accepts. */
@@ -76,6 +76,6 @@ export function matchesType(accepted: string, type: string): boolean {
 }
 
 /** @throws LargeImageError `not-acceptable` */
-export function notAcceptable(what: string, offered: readonly string[]): never {
+export function throwNotAcceptable(what: string, offered: readonly string[]): never {
   throw new LargeImageError('not-acceptable', `${what} is not available in an accepted form. Available: ${offered.join(', ')}.`);
 }

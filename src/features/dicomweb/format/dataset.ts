@@ -13,7 +13,10 @@ export class BulkValue {
 /** A value of an attribute. */
 type AttributeValue = string | number | BulkValue | Uint8Array | Attributes;
 
-/** Attributes by their keywords. A list has several values, or the items of a sequence; an empty one is an attribute without a value. */
+/**
+ * Attributes by their keywords. A list holds several values, or the items of a sequence. An empty list means that the attribute has
+ * no value.
+ */
 export interface Attributes {
   [keyword: string]: AttributeValue | readonly AttributeValue[] | undefined;
 }
@@ -28,21 +31,21 @@ export const transferSyntaxes = {
   jpeg2000: '1.2.840.10008.1.2.4.91',
 } as const;
 
-/** Value representations that depend on other attributes, as used by this server. */
-const dependent: Readonly<Record<string, string>> = { xs: 'US', ox: 'OW' };
-const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
+/** The representations that this server uses where the standard lets another attribute decide. */
+const chosenRepresentations: Readonly<Record<string, string>> = { xs: 'US', ox: 'OW' };
+const numericRepresentations: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
 
-/** The attributes that were looked up, by their keywords. */
-const attributes = new Map<string, { tag: string; vr: string }>();
+/** The attributes that {@link attributeOf} has looked up. */
+const attributeByKeyword = new Map<string, { tag: string; vr: string }>();
 
 /** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for unknown keywords. */
 export function attributeOf(keyword: string): { tag: string; vr: string } | null {
-  const attribute = attributes.get(keyword);
+  const attribute = attributeByKeyword.get(keyword);
   if (attribute !== undefined) return attribute;
   const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
   if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
-  const newAttribute = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
-  attributes.set(keyword, newAttribute);
+  const newAttribute = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: chosenRepresentations[entry.vr] ?? entry.vr };
+  attributeByKeyword.set(keyword, newAttribute);
   return newAttribute;
 }
 
@@ -50,21 +53,21 @@ export function attributeOf(keyword: string): { tag: string; vr: string } | null
 export function attributeByTag(tag: string): { keyword: string; vr: string } | null {
   const name = `(${tag.slice(0, 4)},${tag.slice(4)})`.toUpperCase();
   const entry = Object.hasOwn(DicomMetaDictionary.dictionary, name) ? DicomMetaDictionary.dictionary[name] : undefined;
-  return entry === undefined ? null : { keyword: entry.name, vr: dependent[entry.vr] ?? entry.vr };
+  return entry === undefined ? null : { keyword: entry.name, vr: chosenRepresentations[entry.vr] ?? entry.vr };
 }
 
 function requireAttribute(keyword: string): { tag: string; vr: string } {
-  const found = attributeOf(keyword);
-  if (found === null) throw new Error(`DICOM has no attribute ${keyword}.`);
-  return found;
+  const attribute = attributeOf(keyword);
+  if (attribute === null) throw new Error(`DICOM has no attribute ${keyword}.`);
+  return attribute;
 }
 
 function listOf(value: AttributeValue | readonly AttributeValue[]): readonly AttributeValue[] {
   return Array.isArray(value) ? (value as readonly AttributeValue[]) : [value as AttributeValue];
 }
 
-/** A number with at most 16 characters, the limit of a decimal string. */
-export function decimal(value: number): string {
+/** A number as text of at most 16 characters, the limit of a decimal string. */
+export function decimalText(value: number): string {
   const plain = String(value);
   if (plain.length <= 16) return plain;
   for (let digits = 15; digits > 0; digits--) {
@@ -97,13 +100,13 @@ function jsonElement(vr: string, values: readonly AttributeValue[], bulkRoot: st
     Value: values.map((value) => {
       if (vr === 'SQ') return toJson(value as Attributes, bulkRoot);
       if (vr === 'PN') return value === '' ? null : { Alphabetic: value };
-      return numeric.has(vr) ? Number(value) : value;
+      return numericRepresentations.has(vr) ? Number(value) : value;
     }),
   };
 }
 
-/** Attributes in the form for the library. */
-function toDict(attributes: Attributes): Record<string, { vr: string; Value: unknown[] }> {
+/** Attributes in the form that the DICOM library writes. */
+function toLibraryForm(attributes: Attributes): Record<string, { vr: string; Value: unknown[] }> {
   const dict: Record<string, { vr: string; Value: unknown[] }> = {};
   for (const [keyword, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
@@ -119,19 +122,19 @@ function toDict(attributes: Attributes): Record<string, { vr: string; Value: unk
 }
 
 function libraryValue(vr: string, value: AttributeValue): unknown {
-  if (vr === 'SQ') return toDict(value as Attributes);
+  if (vr === 'SQ') return toLibraryForm(value as Attributes);
   const bytes = value instanceof BulkValue ? value.bytes : value;
   if (bytes instanceof Uint8Array) return Uint8Array.from(bytes).buffer;
   if (vr === 'PN') return { Alphabetic: value };
-  return vr === 'DS' && typeof value === 'number' ? decimal(value) : value;
+  return vr === 'DS' && typeof value === 'number' ? decimalText(value) : value;
 }
 
-const firstBytes = 16_384;
+const initialBufferBytes = 16_384;
 
 /** Attributes as bytes, explicit little endian. */
 export function toBytes(attributes: Attributes): Buffer {
-  const stream = new WriteBufferStream(firstBytes, true);
-  DicomMessage.write(toDict(attributes), stream, transferSyntaxes.explicitLittle, {});
+  const stream = new WriteBufferStream(initialBufferBytes, true);
+  DicomMessage.write(toLibraryForm(attributes), stream, transferSyntaxes.explicitLittle, {});
   return Buffer.from(stream.getBuffer(0, stream.size));
 }
 

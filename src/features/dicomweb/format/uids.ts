@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-/** Kinds of things with separate UIDs, by the number that is part of the UID. Numbers are never reused for another kind. */
-const kinds = {
+/** The number of each kind of thing in its UIDs. Numbers are never reused for another kind. */
+const kindNumbers = {
   study: 1,
   series: 2,
   instance: 3,
@@ -14,24 +14,25 @@ const kinds = {
   annotationSeries: 10,
 } as const;
 
-/** Names of {@link kinds}. */
-export type UidKind = keyof typeof kinds;
+/** A kind of thing that has UIDs. */
+export type UidKind = keyof typeof kindNumbers;
 
-/** Hexadecimal digits of the base of the UIDs of an image: 88 bits of a hash. */
+/** Number of hexadecimal digits of a base: 88 bits of a hash. */
 const baseDigits = 22;
 const prefix = '2.25.';
 
 /**
- * The UID of something that belongs to a base. UIDs below 2.25 are UUIDs written as whole numbers (PS3.5 B.2). These are of version 8, whose bits are the
- * base, the kind and two numbers, so that the base of a UID can be read from it.
+ * The UID of a thing, from a base (see {@link uidBase}), its kind, and two numbers. UIDs that begin with 2.25 are UUIDs written as
+ * whole numbers (PS3.5 B.2). This UUID is of version 8, which leaves its bits free: they are the base, the kind and the two numbers,
+ * so that {@link baseOf} can read the base from the UID.
  */
 export function uidOf(base: string, kind: UidKind, major = 0, minor = 0): string {
-  const ordinal = (BigInt(kinds[kind]) << 28n) | (BigInt(major) << 12n) | BigInt(minor);
+  const ordinal = (BigInt(kindNumbers[kind]) << 28n) | (BigInt(major) << 12n) | BigInt(minor);
   const bits = (BigInt(`0x${base}`) << 32n) | ordinal;
   return `${prefix}${withVersion(bits)}`;
 }
 
-/** Maximum of the two numbers of {@link uidOf}. */
+/** Maximum of each of the two numbers of {@link uidOf}. */
 export const maxMajor = 2 ** 16 - 1;
 export const maxMinor = 2 ** 12 - 1;
 
@@ -50,7 +51,7 @@ export function baseOf(uid: string): string | null {
   return (bits >> 32n).toString(16).padStart(baseDigits, '0').slice(-baseDigits);
 }
 
-/** A base of UIDs that depends on all of these texts. */
+/** A base for the UIDs of things that these texts identify together. */
 export function uidBase(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, baseDigits);
 }

@@ -23,19 +23,19 @@ export interface ImageFacts {
   sampleBits: number | null;
   bandCount: number;
   indexed: boolean;
-  /** Names and colors of the channels; one without a name if the image has none. */
+  /** Names and colors of the channels. An image without channels has one with an empty name. */
   channels: { name: string; color: string | null }[];
-  /** Positions along all other axes, each with the frames of its channels. */
+  /** Positions along all axes other than channels. `frames` has the frame of each channel. */
   positions: { label: string; frames: number[] }[];
-  /** How the tiles of each level are stored, if others can read them, by level from the coarsest. */
+  /** How the tiles of each level are stored, from the coarsest; `null` if they cannot be sent as stored. */
   stored: (Pick<StoredLevel, 'encoding' | 'colors'> | null)[];
-  /** Compression ratio of stored levels. */
+  /** Compression ratio of each level, from the coarsest; 1 if its tiles cannot be sent as stored. */
   ratios: number[];
   /** The lossy codec of the samples in the file; `null` if there is none. */
   lossy: LossyCodec | null;
   associated: { name: string; width: number; height: number; bands: number; lossy: LossyCodec | null }[];
   hasProfile: boolean;
-  /** Attributes from the file itself, by their keywords. */
+  /** DICOM attributes from properties of the file, by their keywords. */
   attributes: Record<string, string>;
 }
 
@@ -95,9 +95,9 @@ export async function readFacts(
         bandCount: metadata.bandCount,
         indexed: metadata.indexed === true,
         ...planes,
-        ...(await storedLevels(borrowed, planes.positions, signal)),
+        ...(await readStoredLevels(borrowed, planes.positions, signal)),
         lossy: (await borrowed.source.lossyCodec?.(signal)) ?? null,
-        associated: await associatedImages(borrowed, signal),
+        associated: await readAssociatedImages(borrowed, signal),
         hasProfile: borrowed.source.iccProfile?.(0) != null,
         attributes: attributesOf(internal),
       };
@@ -146,7 +146,7 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
   return { channels: channelList, positions: [...positions.values()] };
 }
 
-async function storedLevels(
+async function readStoredLevels(
   { source }: BorrowedImage,
   positions: ImageFacts['positions'],
   signal?: AbortSignal,
@@ -155,15 +155,17 @@ async function storedLevels(
   const stored: ImageFacts['stored'] = [];
   const ratios: number[] = [];
   for (let level = 0; level < levels; level++) {
-    const common = source.populatedLevels.includes(level) ? await commonLevel(source, level, positions, signal) : null;
-    stored.push(common && { encoding: common.encoding, colors: common.colors });
-    ratios.push(common === null ? 1 : ratioOf(common, tileWidth * tileHeight * bandCount));
+    const storedLevel = source.populatedLevels.includes(level)
+      ? await storedLevelOfAllPlanes(source, level, positions, signal)
+      : null;
+    stored.push(storedLevel && { encoding: storedLevel.encoding, colors: storedLevel.colors });
+    ratios.push(storedLevel === null ? 1 : compressionRatio(storedLevel, tileWidth * tileHeight * bandCount));
   }
   return { stored, ratios };
 }
 
-/** The stored level, if all its planes are stored the same way. */
-async function commonLevel(
+/** A stored level, if all planes store it the same way; otherwise `null`. */
+async function storedLevelOfAllPlanes(
   source: BorrowedImage['source'],
   level: number,
   positions: ImageFacts['positions'],
@@ -179,7 +181,7 @@ async function commonLevel(
   return first;
 }
 
-function ratioOf(level: StoredLevel, tileBytes: number): number {
+function compressionRatio(level: StoredLevel, tileBytes: number): number {
   let [bytes, tiles] = [0, 0];
   for (; tiles < measuredTiles; tiles++) {
     const length = level.lengthOf(tiles);
@@ -189,7 +191,7 @@ function ratioOf(level: StoredLevel, tileBytes: number): number {
   return bytes === 0 ? 1 : Math.max(1, Math.round((tiles * tileBytes * 100) / bytes) / 100);
 }
 
-async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal): Promise<ImageFacts['associated']> {
+async function readAssociatedImages({ source }: BorrowedImage, signal?: AbortSignal): Promise<ImageFacts['associated']> {
   const associated: ImageFacts['associated'] = [];
   for (const name of source.associatedImages ?? []) {
     const image = await source.readAssociatedImage?.(name, signal && { signal }).catch((error: unknown) => {
@@ -205,8 +207,8 @@ async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal)
   return associated;
 }
 
-/** Names of scanners' properties by the attributes that they correspond to. */
-const properties: Readonly<Record<string, readonly string[]>> = {
+/** For each attribute, the properties of scanners that it is read from; the first that has a value wins. */
+const propertiesByKeyword: Readonly<Record<string, readonly string[]>> = {
   DeviceSerialNumber: [
     'aperio.ScanScope ID',
     'hamamatsu.NDP.S/N',
@@ -217,7 +219,7 @@ const properties: Readonly<Record<string, readonly string[]>> = {
   Manufacturer: ['philips.DICOM_MANUFACTURER', 'tiff.Make'],
 };
 
-const vendors: Readonly<Record<string, string>> = {
+const manufacturerByVendor: Readonly<Record<string, string>> = {
   aperio: 'Aperio',
   hamamatsu: 'Hamamatsu',
   leica: 'Leica',
@@ -233,29 +235,29 @@ function attributesOf(internal: Readonly<Record<string, unknown>>): Record<strin
   const { openslide = {}, tiff = {} } = internal as { openslide?: Record<string, unknown>; tiff?: Record<string, unknown> };
   const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim().slice(0, 64) : '');
   const attributes: Record<string, string> = {};
-  for (const [keyword, names] of Object.entries(properties)) {
+  for (const [keyword, names] of Object.entries(propertiesByKeyword)) {
     const value = names.map((name) => textOf(openslide[name])).find((text) => text !== '');
     if (value !== undefined) attributes[keyword] = value;
   }
-  const vendor = vendors[textOf(openslide['openslide.vendor'])];
+  const vendor = manufacturerByVendor[textOf(openslide['openslide.vendor'])];
   if (vendor !== undefined) attributes.Manufacturer ??= vendor;
   const acquired =
-    acquisitionOf(textOf(openslide['aperio.Date']), textOf(openslide['aperio.Time'])) ?? tiffDate(textOf(tiff.datetime));
+    aperioDateTime(textOf(openslide['aperio.Date']), textOf(openslide['aperio.Time'])) ?? tiffDateTime(textOf(tiff.datetime));
   if (acquired !== null) attributes.AcquisitionDateTime = acquired;
   return attributes;
 }
 
 /** A date of Aperio (12/29/09) and its time in the form of DICOM. */
-function acquisitionOf(date: string, time: string): string | null {
+function aperioDateTime(date: string, time: string): string | null {
   const parts = /^(\d\d)\/(\d\d)\/(\d{2}|\d{4})$/.exec(date);
   if (parts === null) return null;
   const [, month, day, year] = parts;
-  const clock = /^(\d\d):(\d\d):(\d\d)$/.exec(time)?.slice(1).join('') ?? '';
-  return `${year!.length === 2 ? `20${year}` : year}${month}${day}${clock}`;
+  const timeDigits = /^(\d\d):(\d\d):(\d\d)$/.exec(time)?.slice(1).join('') ?? '';
+  return `${year!.length === 2 ? `20${year}` : year}${month}${day}${timeDigits}`;
 }
 
 /** The date of a TIFF (2009:12:29 09:59:15). */
-function tiffDate(text: string): string | null {
+function tiffDateTime(text: string): string | null {
   const parts = /^(\d{4})[:-](\d\d)[:-](\d\d)[ T](\d\d):(\d\d):(\d\d)/.exec(text);
   return parts === null || parts[1] === '0000' ? null : parts.slice(1).join('');
 }

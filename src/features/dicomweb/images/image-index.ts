@@ -21,23 +21,23 @@ import { mappedValues, plainText, valueAt } from './mapping.js';
 const mappingSetting = 'large_image.dicomweb_metadata';
 const studyKeySetting = 'large_image.dicomweb_study_key';
 
-/** Version of the records. It is incremented when they are made differently. */
-const version = 3;
-/** Number of images that are opened at the same time, in the background. */
+/** Version of the records. Incremented when this code makes them differently. */
+const recordVersion = 3;
+/** Maximum number of images that the background work opens at the same time. */
 const maxOpening = 2;
-/** Number of images in one page when all are compared with their records. */
+/** Number of images that are compared with their records at a time. */
 const pageSize = 500;
 /** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
 const maxAwaited = 20;
 /**
- * Changed images are opened when nothing has changed for this long, in milliseconds, or when a search needs them, because opening a
- * remote file fetches parts of it, and registering a folder should not have to compete with this.
+ * Changed images are opened when nothing has changed for this long, or when a search needs them. They are not opened at once,
+ * because opening a remote file fetches parts of it, which would slow down the registration of a folder.
  */
 const pauseMs = 10_000;
-/** Changed images are opened after this time at the latest, in milliseconds, so that a search finds most of them. */
+/** Changed images are opened after this time even if changes go on, so that searches find most of them. */
 const longestPauseMs = 10 * 60 * 1000;
-/** Number of blocks of a file that are part of its UIDs, and their length in bytes. */
-const [blocks, blockBytes] = [64, 4096];
+/** Number of blocks of a file from which its fingerprint is made, and the length of each in bytes. */
+const [fingerprintBlocks, blockBytes] = [64, 4096];
 
 /** Dependencies of the index. */
 export interface IndexParts {
@@ -47,35 +47,35 @@ export interface IndexParts {
   model: ImageRecordModel;
 }
 
-/** The settings of metadata, as they were last read. */
-interface Mapping {
+/** The parsed settings that map metadata to attributes. */
+interface MetadataSettings {
   text: string;
-  /** A text that differs for other settings. */
+  /** A hash of the settings. */
   name: string;
   keys: MetadataMapping;
   studyKey: string;
 }
 
-/** Keeps the record of each image up to date with item, file and settings. */
+/** Keeps the record of each image up to date with its item, its file and the settings. */
 export class ImageIndex {
-  readonly #changed = new Set<string>();
+  readonly #changedIds = new Set<string>();
   readonly #closing = new AbortController();
-  #working: Promise<void> | null = null;
-  #pause: NodeJS.Timeout | null = null;
-  #pausedAt = 0;
+  #opening: Promise<void> | null = null;
+  #pauseTimer: NodeJS.Timeout | null = null;
+  #pauseStartMs = 0;
   #comparing: Promise<void> | null = null;
-  #lastMapping: Mapping | null = null;
+  #lastMetadataSettings: MetadataSettings | null = null;
 
   constructor(private readonly parts: IndexParts) {}
 
   /** Follows changes of items, files and settings. @param onClose registers the steps that stop this. */
-  follow(onClose: OnClose): void {
+  followChanges(onClose: OnClose): void {
     const { core, settings } = this.parts;
     const { events, records } = core;
     onClose(async () => {
       this.#closing.abort();
-      if (this.#pause !== null) clearTimeout(this.#pause);
-      await this.#working;
+      if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
+      await this.#opening;
       await this.#comparing;
     });
     onClose(records.markers.onChange((id) => this.#noteChange(id)));
@@ -96,15 +96,15 @@ export class ImageIndex {
     );
   }
 
-  /** Waits until the records of changes in this process are made, unless there are too many. */
-  async settled(): Promise<void> {
-    this.#begin();
-    while (this.#working !== null && this.#changed.size <= maxAwaited) await this.#working;
+  /** Waits until items that this process changed have new records. Does not wait if there are more than {@link maxAwaited}. */
+  async waitUntilSettled(): Promise<void> {
+    this.#startOpening();
+    while (this.#opening !== null && this.#changedIds.size <= maxAwaited) await this.#opening;
   }
 
   /** Compares all images with their records in the background. */
   compareAll(): void {
-    this.#comparing ??= this.#compare()
+    this.#comparing ??= this.#compareRecords()
       .catch((err: unknown) => {
         if (this.#closing.signal.aborted || isDatabaseOutage(err)) return;
         this.parts.core.logger.warn({ err }, 'DicomWeb:Index:Failed');
@@ -115,11 +115,12 @@ export class ImageIndex {
   }
 
   /**
-   * The current record of an item: the given one if it is still valid, or a new one.
+   * The current record of an item: the existing one if it is still valid, otherwise a new one.
    *
-   * @returns `null` if the item has no image, or it cannot be opened.
+   * @param loadedRecord the existing record, if the caller has loaded it.
+   * @returns `null` if the item has no image.
    */
-  async current(item: ItemRecord, loadedRecord?: ImageRecord | null): Promise<ImageRecord | null> {
+  async currentRecord(item: ItemRecord, loadedRecord?: ImageRecord | null): Promise<ImageRecord | null> {
     const { core, model, settings } = this.parts;
     const { records } = core;
     const { fileId } = item.largeImage ?? {};
@@ -127,11 +128,11 @@ export class ImageIndex {
       await model.remove([item.id]);
       return null;
     }
-    const mapping = await this.#mapping(settings);
+    const mapping = await this.#metadataSettings(settings);
     const state = await this.stateOf(item);
     const stored = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
-    const names = { state, mapping: mapping.name, changed: item.changed };
-    if (stored !== null && stateName(stored) === stateName(names)) return stored;
+    const origin = { state, mapping: mapping.name, changed: item.changed };
+    if (stored !== null && stateName(stored) === stateName(origin)) return stored;
     const file = await records.findFile(fileId);
     if (file === null) return null;
     const fileData = stored?.state === state ? stored : await this.#readFile(item, file);
@@ -140,7 +141,7 @@ export class ImageIndex {
     const caseName = mapping.studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), mapping.studyKey));
     const created = records.itemView(item).created;
     const record: ImageRecord = {
-      ...names,
+      ...origin,
       id: item.id,
       reason: fileData.reason,
       facts: fileData.facts,
@@ -154,8 +155,8 @@ export class ImageIndex {
       values,
       keys: {},
     };
-    if (record.reason === null && record.facts !== null && spacingOf(record) === null) record.reason = noSpacing;
-    else if (record.reason === noSpacing && spacingOf(record) !== null) record.reason = null;
+    if (record.reason === null && record.facts !== null && spacingOf(record) === null) record.reason = unknownSpacingReason;
+    else if (record.reason === unknownSpacingReason && spacingOf(record) !== null) record.reason = null;
     record.keys = keysOf(record);
     await model.put(record);
     return record;
@@ -164,35 +165,36 @@ export class ImageIndex {
   /** Whether a record matches the current item, judged by the cached item, file and settings. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
-    if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
-    return state.endsWith(` ${version}`) && state.startsWith(`${await images.stateName(item)} `);
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
+    return state.endsWith(` ${recordVersion}`) && state.startsWith(`${await images.stateName(item)} `);
   }
 
   /**
    * Whether a record matches the item and the settings, without regard to the file, so that a search over many images does not examine
    * each of their files. A file that was replaced on disk is noticed when its instances are retrieved.
    */
-  async isOfItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
+  async matchesItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
-    if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
-    return state.endsWith(` ${version}`) && state.startsWith(await images.beginningOfStateName(item));
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
+    return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.beginningOfStateName(item));
   }
 
   /** Names the current image of an item, and the version of records. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
-    return `${await images.stateName(item)} ${await core.records.imageState(item)} ${version}`;
+    return `${await images.stateName(item)} ${await core.records.imageState(item)} ${recordVersion}`;
   }
 
-  async #mapping(settings: Settings): Promise<Mapping> {
+  async #metadataSettings(settings: Settings): Promise<MetadataSettings> {
     const text = plainText(await settings.get(mappingSetting)) ?? '';
     const studyKey = plainText(await settings.get(studyKeySetting)) ?? '';
-    if (this.#lastMapping?.text === text && this.#lastMapping.studyKey === studyKey) return this.#lastMapping;
+    if (this.#lastMetadataSettings?.text === text && this.#lastMetadataSettings.studyKey === studyKey)
+      return this.#lastMetadataSettings;
     const stored = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     const keys: MetadataMapping = Object.fromEntries(Object.entries(stored).filter(([, key]) => typeof key === 'string'));
     const hash = createHash('sha256').update(JSON.stringify([text, studyKey]));
-    this.#lastMapping = { text, name: hash.digest('hex').slice(0, 16), keys, studyKey };
-    return this.#lastMapping;
+    this.#lastMetadataSettings = { text, name: hash.digest('hex').slice(0, 16), keys, studyKey };
+    return this.#lastMetadataSettings;
   }
 
   /** The data from the file. @returns `null` if it cannot be determined now. */
@@ -217,12 +219,12 @@ export class ImageIndex {
     }
   }
 
-  /** A text that differs for another file: a hash of its length and of blocks all over it. */
+  /** A hash of the length of a file and of evenly spaced blocks. */
   async #fingerprint(file: FileRecord): Promise<string> {
     const reader = await this.parts.images.openBytes(file);
     const hash = createHash('sha256').update(`${reader.size}`);
     try {
-      const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (blocks - 1)));
+      const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (fingerprintBlocks - 1)));
       for (
         let offset = 0, last = -1;
         offset > last && offset < reader.size;
@@ -238,31 +240,31 @@ export class ImageIndex {
 
   #noteChange(itemId: string): void {
     if (this.#closing.signal.aborted) return;
-    this.#changed.add(itemId);
-    if (this.#pause === null) {
-      this.#pausedAt = Date.now();
-      this.#pause = setTimeout(() => this.#begin(), pauseMs).unref();
-    } else if (Date.now() - this.#pausedAt < longestPauseMs) this.#pause.refresh();
+    this.#changedIds.add(itemId);
+    if (this.#pauseTimer === null) {
+      this.#pauseStartMs = Date.now();
+      this.#pauseTimer = setTimeout(() => this.#startOpening(), pauseMs).unref();
+    } else if (Date.now() - this.#pauseStartMs < longestPauseMs) this.#pauseTimer.refresh();
   }
 
   /** Starts opening the changed images, unless that is already running. */
-  #begin(): void {
-    if (this.#pause !== null) clearTimeout(this.#pause);
-    this.#pause = null;
-    if (this.#changed.size === 0 || this.#closing.signal.aborted) return;
-    this.#working ??= this.#work().finally(() => {
-      this.#working = null;
+  #startOpening(): void {
+    if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
+    this.#pauseTimer = null;
+    if (this.#changedIds.size === 0 || this.#closing.signal.aborted) return;
+    this.#opening ??= this.#openChanged().finally(() => {
+      this.#opening = null;
     });
   }
 
-  async #work(): Promise<void> {
+  async #openChanged(): Promise<void> {
     const { core } = this.parts;
-    while (this.#changed.size > 0 && !this.#closing.signal.aborted) {
-      // Only the first are taken: after 100,000 files were registered, a list of all would be made for every two of them.
+    while (this.#changedIds.size > 0 && !this.#closing.signal.aborted) {
+      // Copying all ids for every two images would be slow when 100,000 have changed.
       const ids: string[] = [];
-      for (const id of this.#changed) if (ids.push(id) >= maxOpening) break;
+      for (const id of this.#changedIds) if (ids.push(id) >= maxOpening) break;
       await mapConcurrently(ids, maxOpening, async (id) => {
-        this.#changed.delete(id);
+        this.#changedIds.delete(id);
         await this.#refresh(id).catch((err: unknown) => {
           if (!this.#closing.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
         });
@@ -272,24 +274,24 @@ export class ImageIndex {
 
   async #refresh(id: string): Promise<void> {
     const item = await this.parts.core.records.findItem(id);
-    if (item !== null) await this.current(item);
+    if (item !== null) await this.currentRecord(item);
     // The record of a hidden item is valid again when the item is shown.
     else if (!(await this.parts.core.hidden.has(id))) await this.parts.model.remove([id]);
   }
 
-  async #compare(): Promise<void> {
+  async #compareRecords(): Promise<void> {
     const { core, model, settings } = this.parts;
     const { records } = core;
     const { signal } = this.#closing;
-    const { name: mapping } = await this.#mapping(settings);
+    const { name: mapping } = await this.#metadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
-      const states = await model.states(page.map(({ id }) => id));
+      const states = await model.stateNames(page.map(({ id }) => id));
       await mapConcurrently(page, maxOpening, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
         if (states.get(item.id) === stateName({ state, mapping, changed: item.changed })) return;
-        await this.current(item).catch((err: unknown) => {
+        await this.currentRecord(item).catch((err: unknown) => {
           signal.throwIfAborted();
           if (isDatabaseOutage(err)) throw err;
           core.logger.warn({ err, itemId: item.id }, 'DicomWeb:Image:Failed');
@@ -315,7 +317,7 @@ export class ImageIndex {
   }
 }
 
-const noSpacing = 'The size of its pixels is unknown. Set the metadata key PixelSpacing, in millimeters.';
+const unknownSpacingReason = 'The size of its pixels is unknown. Set the metadata key PixelSpacing, in millimeters.';
 
 /** Millimeters per pixel, of rows and of columns; `null` if neither file nor metadata declare it. */
 export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {

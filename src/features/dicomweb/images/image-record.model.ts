@@ -5,21 +5,21 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { readInSlices } from '../../../core/database/read-limits.js';
 import { indexedKeys, type IndexedKey, type ImageRecord } from './image-record.js';
 
-interface Stored extends Omit<ImageRecord, 'id'> {
+interface StoredRecord extends Omit<ImageRecord, 'id'> {
   _id: string;
 }
 
 /** A condition on an indexed key: exact values, a prefix, or a range that includes both ends. */
 export type KeyCondition = { key: IndexedKey | 'study'; equals?: readonly string[]; prefix?: string; from?: string; to?: string };
 
-/** The start of a page of records: after the record with this key, study and id. */
-export interface Place {
+/** The position of a record in the order of pages. */
+export interface PagePosition {
   key: string;
   study: string;
   id: string;
 }
 
-const schema = new Schema<Stored>(
+const schema = new Schema<StoredRecord>(
   {
     _id: String,
     state: String,
@@ -46,7 +46,7 @@ for (const key of indexedKeys) schema.index({ [`keys.${key}`]: 1, study: 1, _id:
 
 /** Records of images, and all queries on them. */
 export class ImageRecordModel {
-  readonly #model: Model<Stored>;
+  readonly #model: Model<StoredRecord>;
 
   constructor(own: OwnCollections) {
     this.#model = own.model('LargeImageDicomImage', 'dicom_image', schema);
@@ -74,60 +74,65 @@ export class ImageRecordModel {
   }
 
   /** The existing records with these ids. */
-  some(ids: readonly string[]): Promise<ImageRecord[]> {
+  getMany(ids: readonly string[]): Promise<ImageRecord[]> {
     return this.#find({ _id: { $in: [...ids] } });
   }
 
-  /** States of records by id. */
-  async states(ids: readonly string[]): Promise<Map<string, string>> {
-    const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<Stored[]>();
+  /** State names of records (see {@link stateName}) by the ids of their items. */
+  async stateNames(ids: readonly string[]): Promise<Map<string, string>> {
+    const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<StoredRecord[]>();
     return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, stateName({ state, mapping, changed })]));
   }
 
   /** Ids of records after an id, in ascending order. */
   async idsAfter(after: string | null, limit: number): Promise<string[]> {
     const filter = after === null ? {} : { _id: { $gt: after } };
-    const docs = await this.#model.find(filter, { _id: 1 }).sort({ _id: 1 }).limit(limit).lean<Stored[]>();
+    const docs = await this.#model.find(filter, { _id: 1 }).sort({ _id: 1 }).limit(limit).lean<StoredRecord[]>();
     return docs.map(({ _id }) => _id);
   }
 
-  /** Records of the images with this UID: of a study, or of a series or instance. */
-  async ofUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
+  /**
+   * Records of the images whose study, or a series or instance of theirs, has this UID.
+   *
+   * @param base the base in the UID; `null` if the UID was not made by this server.
+   */
+  async findByUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
     const ofStudy = await this.#find({ study: uid, reason: null }, limit);
     if (ofStudy.length > 0) return ofStudy;
     return this.#find({ ...(base === null ? { uids: uid } : { base }), reason: null }, limit);
   }
 
   /**
-   * The images that fit a condition, in the order of its key, studies and ids. Images of one study follow one another.
+   * A page of the images that meet a condition, sorted by the key of the condition, study and id. Images of one study follow one
+   * another.
    *
-   * @param after the place of the last image of the page before.
+   * @param after the position of the last image of the previous page.
    */
   async page(
     condition: KeyCondition | null,
-    { after, limit }: { after: Place | null; limit: number },
-  ): Promise<{ record: ImageRecord; place: Place }[]> {
+    { after, limit }: { after: PagePosition | null; limit: number },
+  ): Promise<{ record: ImageRecord; position: PagePosition }[]> {
     const field = condition === null || condition.key === 'study' ? 'study' : `keys.${condition.key}`;
     const conditions: object[] = [{ reason: null }];
     if (condition !== null) conditions.push({ [field]: valueCondition(condition) });
-    if (after !== null) conditions.push({ $or: afterPlace(field, after) });
+    if (after !== null) conditions.push({ $or: conditionsAfter(field, after) });
     const order = field === 'study' ? ({ study: 1, _id: 1 } as const) : ({ [field]: 1, study: 1, _id: 1 } as const);
     const cursor = this.#model.find({ $and: conditions }).sort(order).limit(limit);
-    const docs = await readInSlices<Stored>(cursor.lean() as never);
+    const docs = await readInSlices<StoredRecord>(cursor.lean() as never);
     const { key } = condition ?? { key: 'study' as const };
     return docs.map(({ _id: id, ...rest }) => ({
       record: { ...rest, id },
-      place: { key: key === 'study' ? rest.study : (rest.keys?.[key] ?? ''), study: rest.study, id },
+      position: { key: key === 'study' ? rest.study : (rest.keys?.[key] ?? ''), study: rest.study, id },
     }));
   }
 
   async #find(filter: object, limit = 0): Promise<ImageRecord[]> {
-    const docs = await readInSlices<Stored>(this.#model.find(filter).sort({ _id: 1 }).limit(limit).lean() as never);
+    const docs = await readInSlices<StoredRecord>(this.#model.find(filter).sort({ _id: 1 }).limit(limit).lean() as never);
     return docs.map(({ _id, ...record }) => ({ ...record, id: _id }));
   }
 }
 
-/** A text that is equal for records made from the same data. */
+/** A text that is equal for two records of an item only if they were made from the same data. */
 export function stateName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
   return `${state} ${mapping} ${changed}`;
 }
@@ -138,8 +143,8 @@ function valueCondition({ equals, prefix, from, to }: KeyCondition): object {
   return { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lte: to }) };
 }
 
-function afterPlace(field: string, { key, study, id }: Place): object[] {
-  const further = [{ study, _id: { $gt: id } }];
-  if (field === 'study') return [{ study: { $gt: study } }, ...further];
-  return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...further[0] }];
+function conditionsAfter(field: string, { key, study, id }: PagePosition): object[] {
+  const laterOfSameStudy = [{ study, _id: { $gt: id } }];
+  if (field === 'study') return [{ study: { $gt: study } }, ...laterOfSameStudy];
+  return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...laterOfSameStudy[0] }];
 }

@@ -28,8 +28,9 @@ export const indexedTags: Readonly<Record<IndexedKey, string>> = {
 };
 
 /**
- * Names frames of an image exactly, like the names of other pictures, from a record that is known to be current. It begins with the id
- * of the file.
+ * The cache name of frames, like the names of other pictures: it changes with the image, and begins with the id of the file.
+ *
+ * @param frames names the frames and their form within the image.
  */
 export function frameName({ state }: Pick<ImageRecord, 'state'>, frames: string): string {
   return `${state}/dicom/${rendering.version}?${frames}`;
@@ -39,7 +40,7 @@ export function frameName({ state }: Pick<ImageRecord, 'state'>, frames: string)
 export interface ImageRecord {
   /** Id of the item. */
   id: string;
-  /** The image, the item and the mapping of metadata from which the record was made. */
+  /** Names the image file, and the version of the code, from which the record was made. */
   state: string;
   /** Version of the item. */
   changed: number;
@@ -59,8 +60,8 @@ export interface ImageRecord {
   keys: Partial<Record<IndexedKey, string>>;
   facts: ImageFacts | null;
   dicom: DicomFacts | null;
-  /** UIDs of series and instances of DICOM. */
+  /** UIDs of the series and instances of a DICOM image. */
   uids: string[];
-  /** Samples that become 0 and 65535, for each optical path; measured when they are first needed. */
+  /** For each optical path, the sample values that become 0 and 65535. Measured when they are first needed. */
   ranges: { low: number; high: number }[] | null;
 }

@@ -57,7 +57,7 @@ export interface AnnotationInstance {
 /** An instance of any kind. */
 export type Instance = SlideInstance | FileInstance | AnnotationInstance;
 
-/** UIDs of an address. */
+/** UIDs in the address of a study, series or instance. */
 export interface Address {
   study: string;
   series?: string | undefined;
@@ -68,15 +68,15 @@ const goneText = 'There is no such study, series or instance. If its image was r
 
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
-  readonly #byAddress = new FreshCache<{ records: ImageRecord[] }>({ max: maxUids, lifetimeMs });
-  readonly #series = new LRUCache<string, SeriesPlan[]>({ max: maxSeriesPlans });
+  readonly #recordsByUid = new FreshCache<{ records: ImageRecord[] }>({ max: maxUids, lifetimeMs });
+  readonly #seriesByState = new LRUCache<string, SeriesPlan[]>({ max: maxSeriesPlans });
 
   constructor(
     private readonly parts: { images: Images; index: ImageIndex; model: ImageRecordModel; annotations: AnnotationServices },
   ) {}
 
   /**
-   * The instances of an address: of a study, of a series, or one.
+   * The readable instances at an address: all of a study or series, or a single one.
    *
    * @throws BadParameterError for an invalid UID; NotFoundError; AccessDeniedError if the caller can read none of them.
    */
@@ -86,11 +86,11 @@ export class ImageLocator {
     }
     const instances: Instance[] = [];
     let denial: unknown = null;
-    for (const record of await this.#records(address)) {
+    for (const record of await this.#findRecords(address)) {
       try {
-        const image = await this.#readable(record, asker);
+        const image = await this.#loadReadable(record, asker);
         if (image !== null && image.record.study === address.study)
-          instances.push(...(await this.#ofImage(image, address, asker)));
+          instances.push(...(await this.#instancesOfImage(image, address, asker)));
       } catch (error) {
         if (!(error instanceof AccessDeniedError)) throw error;
         denial ??= error;
@@ -100,40 +100,42 @@ export class ImageLocator {
     throw (denial as Error | null) ?? new NotFoundError(goneText);
   }
 
-  /** The only instance of an address. @throws like {@link ImageLocator.instances} */
+  /** The instance at a complete address. @throws like {@link ImageLocator.instances} */
   async instance(address: Required<Address>, asker: Asker): Promise<Instance> {
     return (await this.instances(address, asker))[0]!;
   }
 
   /** All instances of an image that the caller can read. */
-  ofRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
-    return this.#ofImage({ item, record }, { study: record.study }, asker);
+  instancesOfRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
+    return this.#instancesOfImage({ item, record }, { study: record.study }, asker);
   }
 
   /** Records that may have the requested instances, found by the most specific UID. */
-  async #records({ study, series, instance }: Address): Promise<ImageRecord[]> {
-    const exact = instance ?? series ?? study;
-    const records = await this.#recordsOf(exact);
-    // UIDs of annotations do not say which image they belong to.
-    return records.length > 0 || exact === study ? records : this.#recordsOf(study);
+  async #findRecords({ study, series, instance }: Address): Promise<ImageRecord[]> {
+    const mostSpecificUid = instance ?? series ?? study;
+    const records = await this.#recordsOf(mostSpecificUid);
+    // Records do not contain the UIDs of annotations, so an annotation is found by its study.
+    return records.length > 0 || mostSpecificUid === study ? records : this.#recordsOf(study);
   }
 
   async #recordsOf(uid: string): Promise<ImageRecord[]> {
-    const cached = this.#byAddress.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
+    const cached = this.#recordsByUid.get(uid, async () => ({
+      records: await this.parts.model.findByUid(uid, baseOf(uid), maxImages),
+    }));
     const { records } = cached instanceof Promise ? await cached : cached;
     if (records.length > 0) return records;
     // It may be an image that has just been added.
-    await this.parts.index.settled();
-    return this.parts.model.ofUid(uid, baseOf(uid), maxImages);
+    await this.parts.index.waitUntilSettled();
+    return this.parts.model.findByUid(uid, baseOf(uid), maxImages);
   }
 
-  /** @throws AccessDeniedError */
-  async #readable(loaded: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
+  /** @returns `null` if the image is not shown or no longer available. @throws AccessDeniedError */
+  async #loadReadable(loaded: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
     const { images, index } = this.parts;
     try {
       const item = await images.load(loaded.id, caller);
       if (!shows(item)) return null;
-      const record = (await index.isCurrent(item, loaded)) ? loaded : await index.current(item, loaded);
+      const record = (await index.isCurrent(item, loaded)) ? loaded : await index.currentRecord(item, loaded);
       return record === null || record.reason !== null ? null : { item, record };
     } catch (error) {
       if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;
@@ -141,7 +143,7 @@ export class ImageLocator {
     }
   }
 
-  async #ofImage(
+  async #instancesOfImage(
     { item, record }: { item: ItemRecord; record: ImageRecord },
     address: Address,
     asker: Asker,
@@ -156,11 +158,11 @@ export class ImageLocator {
         instances.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
-      for (const each of this.#seriesOf(record, facts)) {
-        if (series !== undefined && each.uid !== series) continue;
-        for (const plan of each.instances) {
-          if (isRequested(each.uid, plan.uid) && (plan.shown.kind === 'level' || (await asker.showsAssociated(item))))
-            instances.push({ kind: 'slide', item, record: record as never, series: each, plan });
+      for (const seriesPlan of this.#seriesOf(record, facts)) {
+        if (series !== undefined && seriesPlan.uid !== series) continue;
+        for (const plan of seriesPlan.instances) {
+          if (isRequested(seriesPlan.uid, plan.uid) && (plan.content.kind === 'level' || (await asker.showsAssociated(item))))
+            instances.push({ kind: 'slide', item, record: record as never, series: seriesPlan, plan });
         }
         if (isSliceOver()) await nextSlice();
       }
@@ -172,21 +174,21 @@ export class ImageLocator {
   #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
     // Equal states mean equal facts and UIDs.
     const key = `${record.id} ${record.state}`;
-    const series = this.#series.get(key) ?? seriesOf(record.base, facts);
-    this.#series.set(key, series);
+    const series = this.#seriesByState.get(key) ?? seriesOf(record.base, facts);
+    this.#seriesByState.set(key, series);
     return series;
   }
 
   async #annotations(
     { item, record }: { item: ItemRecord; record: ImageRecord },
-    fits: (series: string, instance: string) => boolean,
+    isRequested: (series: string, instance: string) => boolean,
     { caller }: Asker,
   ): Promise<AnnotationInstance[]> {
     const instances: AnnotationInstance[] = [];
     let index = 0;
     for await (const annotation of this.parts.annotations.lists.ofItem(item.id, caller)) {
       const uids = annotationUids(annotation);
-      if (fits(uids.series, uids.instance))
+      if (isRequested(uids.series, uids.instance))
         instances.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });
       index += 1;
     }

@@ -1,4 +1,4 @@
-import { attributeOf, decimal } from '../format/dataset.js';
+import { attributeOf, decimalText } from '../format/dataset.js';
 import { mappedAttributes, type MappedAttribute, type MetadataMapping } from '../../settings/dicom-attributes.js';
 
 /** Maximum length of values by their representation, in characters. */
@@ -26,12 +26,12 @@ export function mappedValues(metadata: unknown, mapping: MetadataMapping): Parti
 export function valueAt(metadata: unknown, path: string): unknown {
   if (typeof metadata === 'object' && metadata !== null && Object.hasOwn(metadata, path))
     return (metadata as Record<string, unknown>)[path];
-  let at = metadata;
+  let current = metadata;
   for (const name of path.split('.')) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
-    at = (at as Record<string, unknown>)[name];
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, name)) return undefined;
+    current = (current as Record<string, unknown>)[name];
   }
-  return at;
+  return current;
 }
 
 /** The text of a value; `null` for objects and similar values. */
@@ -47,8 +47,8 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
   const attribute = attributeOf(keyword);
   if (text === null || text === '' || attribute === null) return null;
   const { vr } = attribute;
-  if (vr === 'DA' || vr === 'TM' || vr === 'DT') return formatMoment(vr, text);
-  if (vr === 'DS') return Number.isFinite(Number(text)) ? decimal(Number(text)) : null;
+  if (vr === 'DA' || vr === 'TM' || vr === 'DT') return formatDateOrTime(vr, text);
+  if (vr === 'DS') return Number.isFinite(Number(text)) ? decimalText(Number(text)) : null;
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
   // A backslash separates values, and other control characters have no meaning in most representations.
   const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
@@ -58,11 +58,13 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
 /** Millimeters per pixel as text, from one number, or from two: between rows, and between columns. */
 function formatSpacing(value: unknown): string | null {
   const [y, x = y] = [value].flat().map((each) => Number(plainText(each) ?? Number.NaN));
-  return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y) ? `${decimal(y)}\\${decimal(x)}` : null;
+  return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y)
+    ? `${decimalText(y)}\\${decimalText(x)}`
+    : null;
 }
 
 /** A date, time or both in the form of DICOM, from ISO 8601 or that form. */
-function formatMoment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
+function formatDateOrTime(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return null;
   const [, year, month, day, hour, minute, second = '00'] = parts;

@@ -1,4 +1,4 @@
-import { BulkValue, decimal, transferSyntaxes, type Attributes } from '../format/dataset.js';
+import { BulkValue, decimalText, transferSyntaxes, type Attributes } from '../format/dataset.js';
 import { uidOf } from '../format/uids.js';
 import { spacingOf } from './image-index.js';
 import type { LossyCodec } from '../../../tilesource/tile-source.js';
@@ -9,10 +9,10 @@ import { bitsOf, isColor, opticalPaths, type InstancePlan, type OpticalPath, typ
 export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 /** Replaces values that the standard requires and neither file nor metadata contain. */
 export const unknownText = 'Unknown';
-/** Thickness of an image in millimeters, which no file contains. */
-const depth = 0.001;
+/** Assumed thickness of the specimen in millimeters, which no file contains. */
+const thicknessMm = 0.001;
 /** Length of the shorter side of a glass slide in millimeters. Files do not state the scale of labels and overviews, so their shorter side is assumed to have this length. */
-const glassWidth = 25;
+const glassWidthMm = 25;
 
 /** A code as an item of a sequence. */
 export function code(value: string, scheme: string, meaning: string): Attributes {
@@ -20,10 +20,10 @@ export function code(value: string, scheme: string, meaning: string): Attributes
 }
 
 /** A time in the form of DICOM, in UTC. */
-export function dateTime(milliseconds: number): { date: string; time: string; both: string } {
+export function dateTime(milliseconds: number): { date: string; time: string; dateAndTime: string } {
   const text = new Date(milliseconds).toISOString();
   const [date, time] = [text.slice(0, 10).replaceAll('-', ''), text.slice(11, 19).replaceAll(':', '')];
-  return { date, time, both: `${date}${time}` };
+  return { date, time, dateAndTime: `${date}${time}` };
 }
 
 /** Attributes of patient and study. */
@@ -84,11 +84,11 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
     .trim();
 }
 
-/** Data that are only known if the image is open, or has been measured. */
+/** Details of an instance that its record may lack. */
 export interface SlideDetails {
   /** The color profile. */
   profile: Uint8Array | null;
-  /** Samples that become 0 and 65535, for each optical path; `null` if samples are not scaled. */
+  /** For each optical path, the sample values that become 0 and 65535; `null` if samples are not scaled. */
   ranges: readonly { low: number; high: number }[] | null;
   /** Transfer syntax of the samples. */
   syntax: string;
@@ -102,9 +102,9 @@ export function slideAttributes(
   details: SlideDetails,
 ): Attributes {
   const { base, facts, values } = record;
-  const { shown } = plan;
+  const { content } = plan;
   const created = dateTime(record.created);
-  const isVolume = shown.kind === 'level' && !shown.isThumbnail;
+  const isVolume = content.kind === 'level' && !content.isThumbnail;
   return {
     SpecificCharacterSet: 'ISO_IR 192',
     ImageType: imageType(facts, plan),
@@ -113,7 +113,7 @@ export function slideAttributes(
     ...studyAttributes(record),
     ContentDate: created.date,
     ContentTime: created.time,
-    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? created.both,
+    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? created.dateAndTime,
     AcquisitionUID: uidOf(base, 'acquisition'),
     ...(isVolume && { PyramidUID: uidOf(base, 'pyramid', series.number - 1) }),
     Modality: 'SM',
@@ -129,25 +129,25 @@ export function slideAttributes(
     ...pixelAttributes(facts, plan, details.syntax),
     ...specimenAttributes(record),
     AcquisitionContextSequence: [],
-    ...geometry(record, plan),
-    OpticalPathSequence: pathSequence(facts, plan, details.profile),
+    ...geometryAttributes(record, plan),
+    OpticalPathSequence: opticalPathItems(facts, plan, details.profile),
     NumberOfOpticalPaths: plan.paths.length,
-    SharedFunctionalGroupsSequence: [sharedGroups(record, plan, details)],
-    ...(shown.kind === 'associated' &&
-      shown.flavor === 'LABEL' && { BarcodeValue: values.BarcodeValue ?? '', LabelText: values.LabelText ?? '' }),
+    SharedFunctionalGroupsSequence: [sharedFunctionalGroups(record, plan, details)],
+    ...(content.kind === 'associated' &&
+      content.flavor === 'LABEL' && { BarcodeValue: values.BarcodeValue ?? '', LabelText: values.LabelText ?? '' }),
   };
 }
 
 /** Values of Image Type (PS3.3 C.8.12.4.1.1). */
-export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'shown'>): string[] {
-  if (shown.kind === 'associated') return ['ORIGINAL', 'PRIMARY', shown.flavor, 'NONE'];
-  if (shown.isThumbnail) return ['DERIVED', 'PRIMARY', 'THUMBNAIL', 'RESAMPLED'];
-  const isFinest = shown.level === facts.levels - 1;
+export function imageType(facts: ImageFacts, { content }: Pick<InstancePlan, 'content'>): string[] {
+  if (content.kind === 'associated') return ['ORIGINAL', 'PRIMARY', content.flavor, 'NONE'];
+  if (content.isThumbnail) return ['DERIVED', 'PRIMARY', 'THUMBNAIL', 'RESAMPLED'];
+  const isFinest = content.level === facts.levels - 1;
   return isFinest ? ['ORIGINAL', 'PRIMARY', 'VOLUME', 'NONE'] : ['DERIVED', 'PRIMARY', 'VOLUME', 'RESAMPLED'];
 }
 
 /** The photometric interpretation of frames in a transfer syntax. */
-function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
+function photometricInterpretation({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
   if (samples === 1) return 'MONOCHROME2';
   if (stored !== null && syntax === syntaxes[0]) return stored.colors;
   return syntax === transferSyntaxes.jpeg ? 'YBR_FULL_422' : 'RGB';
@@ -155,13 +155,13 @@ function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string
 
 /** Attributes of an instance that describe its frames. */
 export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: string): Attributes {
-  const bits = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
-  const { samples, shown, paths, lossy, stored } = plan;
-  const losses = lossy === null ? [] : [{ method: lossyMethods[lossy.codec], ratio: lossy.ratio ?? unknownRatio }];
-  if (syntax === transferSyntaxes.jpeg && stored === null) losses.push({ method: lossyMethods.jpeg, ratio: unknownRatio });
+  const bits = plan.content.kind === 'associated' ? 8 : bitsOf(facts);
+  const { samples, content, paths, lossy, stored } = plan;
+  const compressions = lossy === null ? [] : [{ method: lossyMethods[lossy.codec], ratio: lossy.ratio ?? unknownRatio }];
+  if (syntax === transferSyntaxes.jpeg && stored === null) compressions.push({ method: lossyMethods.jpeg, ratio: unknownRatio });
   return {
     SamplesPerPixel: samples,
-    PhotometricInterpretation: photometric(plan, syntax),
+    PhotometricInterpretation: photometricInterpretation(plan, syntax),
     ...(samples === 3 && { PlanarConfiguration: 0 }),
     NumberOfFrames: plan.tiles * paths.length,
     Rows: plan.rows,
@@ -170,16 +170,16 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
     BitsStored: bits,
     HighBit: bits - 1,
     PixelRepresentation: 0,
-    BurnedInAnnotation: shown.kind === 'associated' && shown.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
+    BurnedInAnnotation: content.kind === 'associated' && content.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
     ...(samples === 1 && { PresentationLUTShape: 'IDENTITY', RescaleIntercept: 0, RescaleSlope: 1 }),
-    LossyImageCompression: losses.length > 0 ? '01' : '00',
-    // Compressions one after the other are several values.
-    ...(losses.length > 0 && {
-      LossyImageCompressionRatio: losses.map(({ ratio }) => decimal(ratio)),
-      LossyImageCompressionMethod: losses.map(({ method }) => method),
+    LossyImageCompression: compressions.length > 0 ? '01' : '00',
+    // Each of several successive compressions is a value.
+    ...(compressions.length > 0 && {
+      LossyImageCompressionRatio: compressions.map(({ ratio }) => decimalText(ratio)),
+      LossyImageCompressionMethod: compressions.map(({ method }) => method),
     }),
     VolumetricProperties: 'VOLUME',
-    SpecimenLabelInImage: shown.kind === 'associated' ? 'YES' : 'NO',
+    SpecimenLabelInImage: content.kind === 'associated' ? 'YES' : 'NO',
     FocusMethod: 'AUTO',
     ExtendedDepthOfField: 'NO',
   };
@@ -188,7 +188,7 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
 /** Used where the compression ratio is unknown, for example for frames that are encoded here. */
 const unknownRatio = 10;
 
-/** Lossy codecs in the terms of DICOM (PS3.3 C.7.6.1.1.5.1), and similar ones where it has none. */
+/** Terms of DICOM for lossy codecs (PS3.3 C.7.6.1.1.5.1), and similar terms for codecs that DICOM does not name. */
 const lossyMethods: Readonly<Record<LossyCodec, string>> = {
   jpeg: 'ISO_10918_1',
   jpeg2000: 'ISO_15444_1',
@@ -200,15 +200,15 @@ const lossyMethods: Readonly<Record<LossyCodec, string>> = {
 };
 
 /** Size and position of an instance on the glass. */
-function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan): Attributes {
+function geometryAttributes(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan): Attributes {
   const { mmX, mmY } = spacingOf(record)!;
   const { facts } = record;
   return {
     // A label or overview shows another part of the slide, of an unknown size.
-    ...(plan.shown.kind === 'level' && {
+    ...(plan.content.kind === 'level' && {
       ImagedVolumeWidth: facts.sizeX * mmX,
       ImagedVolumeHeight: facts.sizeY * mmY,
-      ImagedVolumeDepth: depth * 1000,
+      ImagedVolumeDepth: thicknessMm * 1000,
     }),
     TotalPixelMatrixColumns: plan.matrixColumns,
     TotalPixelMatrixRows: plan.matrixRows,
@@ -218,21 +218,25 @@ function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePla
   };
 }
 
-function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan, { ranges }: SlideDetails): Attributes {
+function sharedFunctionalGroups(
+  record: ImageRecord & { facts: ImageFacts },
+  plan: InstancePlan,
+  { ranges }: SlideDetails,
+): Attributes {
   const { facts } = record;
   const { mmX, mmY } = spacingOf(record)!;
   // Levels are rounded up to whole pixels, so their spacing follows from the scale, not from their sizes.
-  const scale = plan.shown.kind === 'level' ? 2 ** (facts.levels - 1 - plan.shown.level) : 1;
-  const glassSpacing = glassWidth / Math.min(plan.matrixColumns, plan.matrixRows);
-  const spacing = plan.shown.kind === 'level' ? [mmY * scale, mmX * scale] : [glassSpacing, glassSpacing];
+  const scale = plan.content.kind === 'level' ? 2 ** (facts.levels - 1 - plan.content.level) : 1;
+  const glassSpacing = glassWidthMm / Math.min(plan.matrixColumns, plan.matrixRows);
+  const spacing = plan.content.kind === 'level' ? [mmY * scale, mmX * scale] : [glassSpacing, glassSpacing];
   const type = imageType(facts, plan);
   return {
-    PixelMeasuresSequence: [{ SliceThickness: decimal(depth), PixelSpacing: spacing.map(decimal) }],
+    PixelMeasuresSequence: [{ SliceThickness: decimalText(thicknessMm), PixelSpacing: spacing.map(decimalText) }],
     WholeSlideMicroscopyImageFrameTypeSequence: [{ FrameType: type }],
     ...(plan.paths.length === 1 && {
       OpticalPathIdentificationSequence: [{ OpticalPathIdentifier: `${plan.paths[0]! + 1}` }],
     }),
-    ...(plan.shown.kind === 'level' && ranges !== null && { RealWorldValueMappingSequence: valueMappings(plan, ranges) }),
+    ...(plan.content.kind === 'level' && ranges !== null && { RealWorldValueMappingSequence: valueMappings(plan, ranges) }),
   };
 }
 
@@ -252,10 +256,10 @@ function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; 
   });
 }
 
-function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
+function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
   const allPaths = opticalPaths(facts);
   const isBright = isColor(facts) || (allPaths.length === 1 && allPaths[0]?.color === null && allPaths[0].description === '');
-  const power = facts.magnification;
+  const magnification = facts.magnification;
   return plan.paths.map((number) => ({
     OpticalPathIdentifier: `${number + 1}`,
     ...(allPaths[number]!.description !== '' && {
@@ -264,13 +268,13 @@ function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array
     IlluminationTypeCodeSequence: [
       isBright ? code('111744', 'DCM', 'Brightfield illumination') : code('111743', 'DCM', 'Epifluorescence illumination'),
     ],
-    IlluminationColorCodeSequence: [illumination(allPaths[number]!, isBright)],
-    ...(power !== null && { ObjectiveLensPower: decimal(power) }),
+    IlluminationColorCodeSequence: [illuminationColor(allPaths[number]!, isBright)],
+    ...(magnification !== null && { ObjectiveLensPower: decimalText(magnification) }),
     ...(plan.samples === 3 && profile !== null && { ICCProfile: new BulkValue('bulkdata/icc', profile), ColorSpace: undefined }),
   }));
 }
 
-function illumination({ color }: OpticalPath, isBright: boolean): Attributes {
+function illuminationColor({ color }: OpticalPath, isBright: boolean): Attributes {
   if (isBright || color === null) return code('414298005', 'SCT', 'Full Spectrum');
   const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [number, number, number];
   const brightest = Math.max(red, green, blue);

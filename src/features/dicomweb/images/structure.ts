@@ -6,7 +6,7 @@ import { uidOf } from '../format/uids.js';
 import type { ImageFacts } from './image-facts.js';
 
 /** The content of an instance. */
-type Shown =
+type InstanceContent =
   | { kind: 'level'; level: number; isThumbnail: boolean }
   | { kind: 'associated'; name: string; flavor: 'LABEL' | 'OVERVIEW' | 'THUMBNAIL' };
 
@@ -17,9 +17,9 @@ export interface InstancePlan {
   number: number;
   /** Number of the position, which is also the number of the series. */
   position: number;
-  /** Number in its UID. */
+  /** Number in its UID, besides the position. */
   ordinal: number;
-  shown: Shown;
+  content: InstanceContent;
   /** Size of a frame, and of the whole instance, in pixels. */
   columns: number;
   rows: number;
@@ -32,7 +32,7 @@ export interface InstancePlan {
   samples: 1 | 3;
   /** How the stored tiles are encoded, if they are sent as its frames; `null` if frames are made. */
   stored: Pick<StoredLevel, 'encoding' | 'colors'> | null;
-  /** The lossy codec that the samples have passed through in the file, and its compression ratio; `null` if it is not known. */
+  /** The lossy compression of the samples in the file; `null` if there was none. The ratio is `null` if it is unknown. */
   lossy: { codec: LossyCodec; ratio: number | null } | null;
   /** Transfer syntaxes of frames; the first is the default for the whole instance. */
   syntaxes: readonly string[];
@@ -44,7 +44,7 @@ export interface SeriesPlan {
   number: number;
   label: string;
   /** The contents of the instances, available without making the instances. */
-  readonly shown: readonly Shown[];
+  readonly contents: readonly InstanceContent[];
   /** Made when they are first needed, because an image can have thousands of series. */
   readonly instances: readonly InstancePlan[];
 }
@@ -70,7 +70,7 @@ export function isColor({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCo
 }
 
 /** Number of bands except alpha. */
-function plainBands({ bandCount }: ImageFacts): number {
+function bandsExceptAlpha({ bandCount }: ImageFacts): number {
   return bandCount === 2 || bandCount === 4 ? bandCount - 1 : bandCount;
 }
 
@@ -84,7 +84,7 @@ export interface OpticalPath {
 
 /** The optical paths of an image, in the order of their numbers. */
 export function opticalPaths(facts: ImageFacts): OpticalPath[] {
-  const bands = isColor(facts) ? 1 : plainBands(facts);
+  const bands = isColor(facts) ? 1 : bandsExceptAlpha(facts);
   return facts.channels.flatMap(({ name, color }, channel) =>
     Array.from({ length: bands }, (_, band) => ({
       channel,
@@ -100,7 +100,7 @@ export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
   return dtype === 'uint8' ? 8 : 16;
 }
 
-/** The samples that become 0 and 65535, if samples are scaled; `null` if not; `measured` if they have to be measured. */
+/** The sample values that become 0 and 65535; `measured` if they have to be measured; `null` if samples are not scaled. */
 export function fixedRange({
   dtype,
   sampleBits,
@@ -114,15 +114,15 @@ export function fixedRange({
 /** The series of an image, and the instances of each. Associated images belong to the first. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
   // Searches need the plans of few images, but the number of instances of many.
-  let levels: Plan[] | null = null;
+  let levels: PlanWithoutPosition[] | null = null;
   const associated = associatedInstances(facts);
-  const shownByAll = shownLevels(facts);
-  const shownByFirst = [...shownByAll, ...associated.map(({ shown }) => shown)];
+  const contentsOfAll = levelContents(facts);
+  const contentsOfFirst = [...contentsOfAll, ...associated.map(({ content }) => content)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
     let plans: readonly InstancePlan[] | null = null;
-    const make = () => {
-      levels ??= shownByAll.map((shown) => levelInstance(facts, shown));
+    const makePlans = () => {
+      levels ??= contentsOfAll.map((shown) => levelInstance(facts, shown));
       return [...levels, ...(position === 0 ? associated : [])].map((plan, index) => ({
         ...plan,
         uid: uidOf(base, 'instance', position, plan.ordinal),
@@ -135,38 +135,39 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
       uid,
       number: position + 1,
       label,
-      shown: position === 0 ? shownByFirst : shownByAll,
+      contents: position === 0 ? contentsOfFirst : contentsOfAll,
       get instances() {
-        return (plans ??= make());
+        return (plans ??= makePlans());
       },
     };
   });
 }
 
 /** An instance without the fields that its position adds. */
-type Plan = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
+type PlanWithoutPosition = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 
-/** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has a separate one. */
+/** Ordinals of instances: levels start at 0, associated images at `firstAssociated`, and the thumbnail has `thumbnailNumber`. */
 const firstAssociated = 2048;
 const thumbnailNumber = 4095;
 
-type ShownLevel = Extract<Shown, { kind: 'level' }>;
+type LevelContent = Extract<InstanceContent, { kind: 'level' }>;
 
 /**
- * The levels that are instances, from the finest to the thumbnail. The coarsest level is used as the thumbnail if it is one frame of
- * exactly its size; else the thumbnail is level -1, which is half of the coarsest.
+ * The levels that are instances, from the finest to the thumbnail. With several levels and a single optical path, the coarsest level
+ * is the thumbnail. Otherwise, the thumbnail is level -1, which is the coarsest level at half its size.
  */
-function shownLevels(facts: ImageFacts): ShownLevel[] {
-  const isLast = facts.levels > 1 && opticalPaths(facts).length === 1;
-  const coarsest = isLast ? 1 : 0;
-  const shown: ShownLevel[] = [];
-  for (let level = facts.levels - 1; level >= coarsest; level--) shown.push({ kind: 'level', level, isThumbnail: false });
-  return [...shown, { kind: 'level', level: coarsest - 1, isThumbnail: true }];
+function levelContents(facts: ImageFacts): LevelContent[] {
+  const usesCoarsestAsThumbnail = facts.levels > 1 && opticalPaths(facts).length === 1;
+  const coarsestInstance = usesCoarsestAsThumbnail ? 1 : 0;
+  const contents: LevelContent[] = [];
+  for (let level = facts.levels - 1; level >= coarsestInstance; level--)
+    contents.push({ kind: 'level', level, isThumbnail: false });
+  return [...contents, { kind: 'level', level: coarsestInstance - 1, isThumbnail: true }];
 }
 
-function levelInstance(facts: ImageFacts, shown: ShownLevel): Plan {
-  const { level } = shown;
-  if (shown.isThumbnail) return thumbnail(facts, shown);
+function levelInstance(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
+  const { level } = content;
+  if (content.isThumbnail) return thumbnail(facts, content);
   const paths = opticalPaths(facts).map((_, path) => path);
   const { width, height } = levelSize(facts, level);
   const { columns, rows } = tileGrid(facts, level);
@@ -183,19 +184,19 @@ function levelInstance(facts: ImageFacts, shown: ShownLevel): Plan {
   return {
     ...shape,
     ordinal: level,
-    shown,
+    content,
     stored,
-    lossy: stored === null ? lossOf(facts) : lossOfStored(facts, level),
+    lossy: stored === null ? lossOfSource(facts) : lossOfStored(facts, level),
     syntaxes: syntaxesOf(facts, stored, frameBytes(facts, shape) * columns * rows * paths.length),
   };
 }
 
 /** The thumbnail: a level that is one frame. */
-function thumbnail(facts: ImageFacts, shown: ShownLevel): Plan {
-  const { width, height } = levelSize(facts, shown.level);
+function thumbnail(facts: ImageFacts, content: LevelContent): PlanWithoutPosition {
+  const { width, height } = levelSize(facts, content.level);
   return {
     ordinal: thumbnailNumber,
-    shown,
+    content,
     columns: width,
     rows: height,
     matrixColumns: width,
@@ -204,19 +205,19 @@ function thumbnail(facts: ImageFacts, shown: ShownLevel): Plan {
     paths: [0],
     samples: isColor(facts) ? 3 : 1,
     stored: null,
-    lossy: lossOf(facts),
+    lossy: lossOfSource(facts),
     syntaxes: syntaxesOf(facts, null, 0),
   };
 }
 
-function associatedInstances(facts: ImageFacts): Plan[] {
-  return facts.associated.flatMap(({ name, width, height, bands, lossy }, index): Plan[] => {
+function associatedInstances(facts: ImageFacts): PlanWithoutPosition[] {
+  return facts.associated.flatMap(({ name, width, height, bands, lossy }, index): PlanWithoutPosition[] => {
     const flavor = flavors[name.toLowerCase()];
     if (flavor === undefined) return [];
     return [
       {
         ordinal: firstAssociated + index,
-        shown: { kind: 'associated', name, flavor },
+        content: { kind: 'associated', name, flavor },
         columns: width,
         rows: height,
         matrixColumns: width,
@@ -238,8 +239,8 @@ function lossOfStored({ stored, ratios }: ImageFacts, level: number): InstancePl
   return encoding === 'jpeg2000-lossless' ? null : { codec: encoding, ratio: ratios[level] ?? null };
 }
 
-/** The lossy compression of the samples from which the other levels are made. */
-function lossOf(facts: ImageFacts): InstancePlan['lossy'] {
+/** The lossy compression of the samples from which frames are made. */
+function lossOfSource(facts: ImageFacts): InstancePlan['lossy'] {
   const finest = facts.levels - 1;
   if (facts.stored[finest] != null) return lossOfStored(facts, finest);
   return facts.lossy && { codec: facts.lossy, ratio: null };
@@ -254,12 +255,13 @@ export function frameBytes(
 }
 
 /**
- * Transfer syntaxes of single frames: the first is sent where a client leaves the choice. Colors that are not stored are sent as JPEG, which browsers show.
+ * Transfer syntaxes of single frames. The first is the default. Frames of 8 bits that are not sent as stored default to JPEG, which
+ * browsers show.
  */
-export function frameSyntaxes(facts: ImageFacts, { stored, shown, syntaxes }: InstancePlan): readonly string[] {
+export function frameSyntaxes(facts: ImageFacts, { stored, content, syntaxes }: InstancePlan): readonly string[] {
   const { explicitLittle, jpeg, rle } = transferSyntaxes;
   if (stored !== null) return syntaxes;
-  return shown.kind === 'associated' || bitsOf(facts) === 8 ? [jpeg, explicitLittle] : [explicitLittle, rle];
+  return content.kind === 'associated' || bitsOf(facts) === 8 ? [jpeg, explicitLittle] : [explicitLittle, rle];
 }
 
 function syntaxesOf(facts: ImageFacts, stored: InstancePlan['stored'], nativeBytes: number): string[] {

@@ -1,19 +1,19 @@
 import { textOfValue } from '../format/dataset.js';
 import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-source.js';
 import { foldedName } from '../images/image-index.js';
-import type { Match } from './query.js';
+import type { AttributeCondition } from './query.js';
 
-const ranged: ReadonlySet<string> = new Set(['DA', 'TM', 'DT']);
+const dateRepresentations: ReadonlySet<string> = new Set(['DA', 'TM', 'DT']);
 
 /** Whether a data set meets all conditions. */
-export function meets(dataset: DicomJson, matches: readonly Match[], fuzzy: boolean): boolean {
-  return matches.every((match) => meetsOne(dataset, match, fuzzy));
+export function meetsAll(dataset: DicomJson, conditions: readonly AttributeCondition[], fuzzy: boolean): boolean {
+  return conditions.every((condition) => meetsOne(dataset, condition, fuzzy));
 }
 
-function meetsOne(dataset: DicomJson, { path, vr, values }: Match, fuzzy: boolean): boolean {
+function meetsOne(dataset: DicomJson, { path, vr, values }: AttributeCondition, fuzzy: boolean): boolean {
   if (values.length === 0) return true;
   const texts = elementsAt(dataset, path).flatMap(({ Value = [] }) => Value.map(textOfValue));
-  return texts.some((text) => values.some((pattern) => fits(text, pattern, vr, fuzzy)));
+  return texts.some((text) => values.some((pattern) => fitsValue(text, pattern, vr, fuzzy)));
 }
 
 function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): DicomJsonElement[] {
@@ -25,8 +25,8 @@ function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): Dico
   );
 }
 
-function fits(text: string, pattern: string, vr: string, fuzzy: boolean): boolean {
-  if (ranged.has(vr)) return inRange(text, pattern);
+function fitsValue(text: string, pattern: string, vr: string, fuzzy: boolean): boolean {
+  if (dateRepresentations.has(vr)) return isInRange(text, pattern);
   if (vr === 'PN') return fitsName(foldedName(text), foldedName(pattern), fuzzy);
   if (!/[*?]/.test(pattern))
     return (
@@ -55,7 +55,7 @@ function fitsName(name: string, pattern: string, fuzzy: boolean): boolean {
  * Whether a date or time equals the requested one, or is within the range. A shorter end of a range includes everything that begins
  * with it.
  */
-function inRange(text: string, pattern: string): boolean {
+function isInRange(text: string, pattern: string): boolean {
   const clean = text.replaceAll(':', '');
   const [from = '', to] = pattern.replaceAll(':', '').split('-');
   if (to === undefined) return clean === from;
@@ -64,19 +64,19 @@ function inRange(text: string, pattern: string): boolean {
 
 /** Whether a text matches a pattern of `*` and `?`. The time is at most the product of both lengths. */
 function fitsPattern(text: string, pattern: string): boolean {
-  let [at, star, mark, i] = [0, -1, 0, 0];
+  let [patternAt, starAt, resumeAt, i] = [0, -1, 0, 0];
   while (i < text.length) {
-    if (at < pattern.length && pattern[at] === '*') {
-      star = at++;
-      mark = i;
-    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[i])) {
-      at += 1;
+    if (patternAt < pattern.length && pattern[patternAt] === '*') {
+      starAt = patternAt++;
+      resumeAt = i;
+    } else if (patternAt < pattern.length && (pattern[patternAt] === '?' || pattern[patternAt] === text[i])) {
+      patternAt += 1;
       i += 1;
-    } else if (star >= 0) {
-      at = star + 1;
-      i = ++mark;
+    } else if (starAt >= 0) {
+      patternAt = starAt + 1;
+      i = ++resumeAt;
     } else return false;
   }
-  while (pattern[at] === '*') at += 1;
-  return at === pattern.length;
+  while (pattern[patternAt] === '*') patternAt += 1;
+  return patternAt === pattern.length;
 }

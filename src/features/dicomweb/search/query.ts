@@ -3,17 +3,17 @@ import { BadParameterError } from '../../../errors.js';
 import { attributeByTag, attributeOf } from '../format/dataset.js';
 
 /** A condition on an attribute. */
-export interface Match {
+export interface AttributeCondition {
   /** Tags from the outermost sequence on. */
   path: readonly string[];
   vr: string;
-  /** Values, one of which it must have; empty if everything matches. */
+  /** The attribute must match one of these values; empty if everything matches. */
   values: readonly string[];
 }
 
 /** A search request. */
 export interface SearchQuery {
-  matches: readonly Match[];
+  conditions: readonly AttributeCondition[];
   /** Tags of further attributes; `all` for all of them. */
   include: ReadonlySet<string> | 'all';
   limit: number;
@@ -23,8 +23,8 @@ export interface SearchQuery {
 
 /** Default and maximum number of results in one response. */
 export const maxResults = 1000;
-/** Maximum number of conditions of a search, of values of one, and of characters of a value. */
-const maxMatches = 100;
+/** Maximum number of conditions of a search, of values of a condition, and of characters of a value. */
+const maxConditions = 100;
 const maxValues = 1000;
 const maxValueLength = 1024;
 
@@ -38,34 +38,34 @@ const listRepresentations: ReadonlySet<string> = new Set(['UI']);
 export function parseSearch(url: string): SearchQuery {
   const start = url.indexOf('?');
   const text = start < 0 ? '' : url.slice(start + 1);
-  if (text.split('&', maxMatches + maxValues + 2).length > maxMatches + maxValues + 1) throw tooMany();
-  const sent = Object.entries(parseQuery(text, '&', '=', { maxKeys: 0 })).map(([name, value]): [string, string[]] => [
+  if (text.split('&', maxConditions + maxValues + 2).length > maxConditions + maxValues + 1) throw tooManyConditions();
+  const parameters = Object.entries(parseQuery(text, '&', '=', { maxKeys: 0 })).map(([name, value]): [string, string[]] => [
     name,
     [value ?? ''].flat(),
   ]);
   const query: { -readonly [K in keyof SearchQuery]: SearchQuery[K] } = {
-    matches: [],
+    conditions: [],
     include: new Set(),
     limit: maxResults,
     offset: 0,
     fuzzy: false,
   };
-  const matches: Match[] = [];
-  for (const [name, values] of sent) {
+  const conditions: AttributeCondition[] = [];
+  for (const [name, values] of parameters) {
     const lower = name.toLowerCase();
     if (otherNames.has(lower)) continue;
     if (lower === 'limit') query.limit = Math.min(maxResults, parseCount(name, values));
     else if (lower === 'offset') query.offset = parseCount(name, values);
-    else if (lower === 'fuzzymatching') query.fuzzy = parseTruth(name, values);
-    else if (lower === 'includefield') query.include = parseFields(values);
-    else matches.push(readMatch(name, values));
+    else if (lower === 'fuzzymatching') query.fuzzy = parseBoolean(name, values);
+    else if (lower === 'includefield') query.include = parseIncludedFields(values);
+    else conditions.push(parseCondition(name, values));
   }
-  if (matches.length > maxMatches) throw tooMany();
-  return { ...query, matches };
+  if (conditions.length > maxConditions) throw tooManyConditions();
+  return { ...query, conditions };
 }
 
-function tooMany(): BadParameterError {
-  return new BadParameterError(`A search may have at most ${maxMatches} conditions, and ${maxValues} values of one.`);
+function tooManyConditions(): BadParameterError {
+  return new BadParameterError(`A search may have at most ${maxConditions} conditions, and ${maxValues} values of one.`);
 }
 
 function parseCount(name: string, values: readonly string[]): number {
@@ -75,22 +75,22 @@ function parseCount(name: string, values: readonly string[]): number {
   return Number(value);
 }
 
-function parseTruth(name: string, values: readonly string[]): boolean {
+function parseBoolean(name: string, values: readonly string[]): boolean {
   const [value = ''] = values;
   if (values.length !== 1 || !/^(?:true|false)$/i.test(value))
     throw new BadParameterError(`Parameter ${name} must be true or false.`);
   return value.toLowerCase() === 'true';
 }
 
-function parseFields(values: readonly string[]): ReadonlySet<string> | 'all' {
+function parseIncludedFields(values: readonly string[]): ReadonlySet<string> | 'all' {
   const names = values.flatMap((value) => value.split(',')).map((name) => name.trim());
-  if (names.length > maxValues) throw tooMany();
+  if (names.length > maxValues) throw tooManyConditions();
   if (names.includes('all')) return 'all';
-  return new Set(names.map((name) => pathOf(name).path[0]!));
+  return new Set(names.map((name) => parseAttributePath(name).path[0]!));
 }
 
-/** Tags of an attribute by keyword or tag; names of attributes in sequences are separated by dots. */
-function pathOf(name: string): { path: string[]; vr: string } {
+/** Finds an attribute by its keyword or tag. Dots separate the names of sequences and of the attribute in them. */
+function parseAttributePath(name: string): { path: string[]; vr: string } {
   const parts = name.split('.');
   if (name.length > 200 || parts.length > 8) throw unknownAttribute(name);
   const attributes = parts.map((part) => {
@@ -110,24 +110,24 @@ function unknownAttribute(name: string): BadParameterError {
   return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
 }
 
-function readMatch(name: string, sent: readonly string[]): Match {
-  const { path, vr } = pathOf(name);
+function parseCondition(name: string, sent: readonly string[]): AttributeCondition {
+  const { path, vr } = parseAttributePath(name);
   const values = listRepresentations.has(vr) ? sent.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim()) : sent;
-  if (values.length > maxValues) throw tooMany();
+  if (values.length > maxValues) throw tooManyConditions();
   const tooLong = values.find((value) => value.length > maxValueLength);
   if (tooLong !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
   if (vr === 'UI') for (const value of values) checkUid(name, value);
-  if (vr === 'DA' || vr === 'TM' || vr === 'DT') for (const value of values) checkMoment(name, value);
+  if (vr === 'DA' || vr === 'TM' || vr === 'DT') for (const value of values) checkDateOrTime(name, value);
   return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };
 }
 
-/** Searches for UIDs can end with an asterisk, although the standard does not require it. */
+/** Checks a UID. It can end with an asterisk, although the standard does not require this. */
 function checkUid(name: string, value: string): void {
   if (value.length > 64 || !/^(?:[\d.]*\*?)$/.test(value))
     throw new BadParameterError(`A value of ${name} is not a UID: at most 64 digits and dots.`);
 }
 
-function checkMoment(name: string, value: string): void {
+function checkDateOrTime(name: string, value: string): void {
   if (/^(?:\*|[\d.:+]*(?:-[\d.:+]*)?)$/.test(value)) return;
   throw new BadParameterError(`A value of ${name} is neither a date or time nor a range of them, such as 20240101-20241231.`);
 }

@@ -20,8 +20,8 @@ export interface SeriesRow {
   modality: string;
   /** Made only when needed, because a search of studies needs none. */
   attributes: () => DicomJson;
-  /** Number of instances, known without making them. */
-  count: number;
+  /** Number of instances, known without calling `instances`. */
+  instanceCount: number;
   instances: () => readonly InstanceRow[];
 }
 
@@ -29,8 +29,8 @@ export interface SeriesRow {
 interface InstanceRow {
   uid: string;
   attributes: () => DicomJson;
-  /** Further attributes, which are made when a request asks for them. */
-  all: () => DicomJson;
+  /** All attributes, made only when a request asks for further ones. */
+  allAttributes: () => DicomJson;
 }
 
 /** Attributes of studies that records have. */
@@ -50,27 +50,27 @@ export const studyTags: readonly string[] = [
 ];
 const seriesTags = ['00080060', '0008103E', '0020000E', '00200011', '00080070', '00081010', '00081090'];
 
-function pick(dataset: DicomJson, tags: readonly string[]): DicomJson {
+function pickTags(dataset: DicomJson, tags: readonly string[]): DicomJson {
   return Object.fromEntries(tags.flatMap((tag) => (dataset[tag] === undefined ? [] : [[tag, dataset[tag]]])));
 }
 
 /** Attributes of a study that come from its images. */
 export function studyJson(record: ImageRecord): DicomJson {
   const [file] = record.dicom?.files ?? [];
-  if (file !== undefined) return pick(file, studyTags);
+  if (file !== undefined) return pickTags(file, studyTags);
   return toJson({ SpecificCharacterSet: 'ISO_IR 192', ...studyAttributes(record) }, '');
 }
 
 /** The series of an image, without its annotations. @param withAssociated whether to include label and overview. */
 export function imageSeries(record: ImageRecord, withAssociated: boolean): SeriesRow[] {
   const { facts, dicom } = record;
-  if (dicom !== null) return dicomSeries(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
+  if (dicom !== null) return seriesOfFiles(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
   const withFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
-    const isVisible = ({ kind }: InstancePlan['shown']) => withAssociated || kind === 'level';
+    const isVisible = ({ kind }: InstancePlan['content']) => withAssociated || kind === 'level';
     const instances = () =>
-      series.instances.filter(({ shown }) => isVisible(shown)).map((plan) => slideRow(withFacts, series, plan));
+      series.instances.filter(({ content }) => isVisible(content)).map((plan) => slideRow(withFacts, series, plan));
     const attributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,
@@ -78,8 +78,8 @@ export function imageSeries(record: ImageRecord, withAssociated: boolean): Serie
       SeriesDescription: seriesDescription(record, series.label),
       ...equipmentAttributes(record),
     });
-    const count = series.shown.filter(isVisible).length;
-    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), count, instances };
+    const instanceCount = series.contents.filter(isVisible).length;
+    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), instanceCount, instances };
   });
 }
 
@@ -101,11 +101,11 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
         },
         '',
       ),
-    all: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
+    allAttributes: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
   };
 }
 
-function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
+function seriesOfFiles(files: readonly DicomJson[]): SeriesRow[] {
   const series = new Map<string, DicomJson[]>();
   for (const file of files) {
     const uid = valueText(file, '0020000E');
@@ -116,18 +116,18 @@ function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
   return [...series].map(([uid, seriesFiles]) => ({
     uid,
     modality: valueText(seriesFiles[0], '00080060'),
-    attributes: () => pick(seriesFiles[0]!, seriesTags),
-    count: seriesFiles.length,
+    attributes: () => pickTags(seriesFiles[0]!, seriesTags),
+    instanceCount: seriesFiles.length,
     instances: () =>
       seriesFiles.map((file) => ({
         uid: valueText(file, '00080018'),
-        attributes: () => withoutStudy(file),
-        all: () => file,
+        attributes: () => withoutUpperAttributes(file),
+        allAttributes: () => file,
       })),
   }));
 }
 
-function withoutStudy(file: DicomJson): DicomJson {
-  const upper = new Set([...studyTags, ...seriesTags]);
-  return Object.fromEntries(Object.entries(file).filter(([tag]) => !upper.has(tag)));
+function withoutUpperAttributes(file: DicomJson): DicomJson {
+  const upperTags = new Set([...studyTags, ...seriesTags]);
+  return Object.fromEntries(Object.entries(file).filter(([tag]) => !upperTags.has(tag)));
 }

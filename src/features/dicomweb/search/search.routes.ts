@@ -2,8 +2,8 @@ import type { RouteInput } from '../../../http/route.js';
 import type { Parameters } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { BadParameterError } from '../../../errors.js';
-import { defineRoute, seriesPath, serviceRoot, shared, studyPath, type DicomContext } from '../context.js';
-import { matchesType, notAcceptable, parseAccept } from '../format/accept.js';
+import { defineRoute, seriesPath, serviceRoot, commonRouteFields, studyPath, type DicomContext } from '../context.js';
+import { matchesType, throwNotAcceptable, parseAccept } from '../format/accept.js';
 import { isUid } from '../format/uids.js';
 import { maxResults, parseSearch } from './query.js';
 import { askerOf, type Asker } from '../visibility.js';
@@ -21,12 +21,12 @@ const description =
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
   const accepted = parseAccept(headers.accept, sent.accept);
   const acceptsJson = accepted.some(
-    ({ type, multipart }) => !multipart && (matchesType(type, dicomJson) || matchesType(type, 'application/json')),
+    ({ type, isMultipart }) => !isMultipart && (matchesType(type, dicomJson) || matchesType(type, 'application/json')),
   );
-  if (!acceptsJson) notAcceptable('This', [dicomJson]);
+  if (!acceptsJson) throwNotAcceptable('This', [dicomJson]);
 }
 
-async function answer(
+async function answerSearch(
   request: Pick<
     RouteInput<Parameters, Parameters, 'none', Asker>,
     'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'granted'
@@ -56,14 +56,14 @@ async function answer(
 
 const searchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     description,
     returns,
     errors,
     authorize: askerOf,
-    handle: (request, services) => answer(request, services, level),
+    handle: (request, services) => answerSearch(request, services, level),
   });
 
 const studies = searchRoute('/dicomweb/studies', 'studies', 'Search studies (QIDO-RS); by default, each image is a study.');
@@ -72,7 +72,7 @@ const instances = searchRoute('/dicomweb/instances', 'instances', 'Search instan
 
 const studySearchRoute = (path: string, level: SearchLevel, summary: string) =>
   defineRoute({
-    ...shared,
+    ...commonRouteFields,
     path,
     summary,
     description,
@@ -80,7 +80,7 @@ const studySearchRoute = (path: string, level: SearchLevel, summary: string) =>
     returns,
     errors,
     authorize: askerOf,
-    handle: (request, services) => answer(request, services, level, { study: request.params.study }),
+    handle: (request, services) => answerSearch(request, services, level, { study: request.params.study }),
   });
 
 const seriesOfStudy = studySearchRoute('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
@@ -91,7 +91,7 @@ const instancesOfStudy = studySearchRoute(
 );
 
 const instancesOfSeries = defineRoute({
-  ...shared,
+  ...commonRouteFields,
   path: '/dicomweb/studies/:study/series/:series/instances',
   summary: 'Search the instances of a series (QIDO-RS).',
   description,
@@ -99,7 +99,7 @@ const instancesOfSeries = defineRoute({
   returns,
   errors,
   authorize: askerOf,
-  handle: (request, services) => answer(request, services, 'instances', request.params),
+  handle: (request, services) => answerSearch(request, services, 'instances', request.params),
 });
 
 /** Routes that search (QIDO-RS). */

@@ -12,10 +12,10 @@ import { annotationRow } from '../annotations/annotation-plan.js';
 import { baseOf, uidOf } from '../format/uids.js';
 import { foldedName, type ImageIndex } from '../images/image-index.js';
 import { indexedKeys, indexedTags, type ImageRecord, type IndexedKey } from '../images/image-record.js';
-import type { ImageRecordModel, KeyCondition, Place } from '../images/image-record.model.js';
+import type { ImageRecordModel, KeyCondition, PagePosition } from '../images/image-record.model.js';
 import type { Asker } from '../visibility.js';
-import { meets } from './matching.js';
-import type { Match, SearchQuery } from './query.js';
+import { meetsAll } from './matching.js';
+import type { AttributeCondition, SearchQuery } from './query.js';
 import { imageSeries, studyJson, studyTags, type SeriesRow } from './rows.js';
 
 /** The kind of results. */
@@ -44,22 +44,22 @@ export interface SearchResult {
   hasMore: boolean;
 }
 
-/** A search with the data from its address. */
+/** A search request, with the UIDs from its path. */
 export interface SearchRequest {
   level: SearchLevel;
   query: SearchQuery;
   study?: string;
   series?: string;
-  /** Start of the addresses of results. */
+  /** The address of the service, which begins the addresses of results. */
   root: string;
   asker: Asker;
   signal: AbortSignal;
 }
 
-/** An image of a result, with its readable annotations. */
-interface Image {
+/** An image that the caller can read. */
+interface FoundImage {
   record: ImageRecord;
-  /** Made only when needed, because results that the offset skips need none. */
+  /** Makes its series, including those of readable annotations. Called only when needed: results that the offset skips need none. */
   series: () => SeriesRow[];
 }
 
@@ -69,87 +69,91 @@ export class ImageSearch {
 
   /** @throws LargeImageError `too-large` if too many images would have to be considered. */
   async search(request: SearchRequest): Promise<SearchResult> {
-    await this.parts.index.settled();
+    await this.parts.index.waitUntilSettled();
     const { asker, signal } = request;
     return this.parts.queue.run(() => this.#search(request), { caller: callerName(asker.caller), signal });
   }
 
   async #search(request: SearchRequest): Promise<SearchResult> {
     const { level, query } = request;
-    const matches = [...query.matches, ...addressMatches(request)];
+    const conditions = [...query.conditions, ...addressConditions(request)];
     const resultPage = new ResultPage(query);
     if (query.limit === 0) return resultPage.result;
-    let group: Image[] = [];
-    const hasOnlyStudyMatches = level === 'studies' && matches.every(isOfStudy);
-    const flush = async (): Promise<boolean> => {
-      if (group.length === 0) return true;
-      if (hasOnlyStudyMatches && resultPage.isSkipping) {
-        if (meets(studyJson(group[0]!.record), matches, query.fuzzy)) resultPage.skip();
-        group = [];
+    let studyImages: FoundImage[] = [];
+    const hasOnlyStudyConditions = level === 'studies' && conditions.every(isStudyCondition);
+    const finishStudy = async (): Promise<boolean> => {
+      if (studyImages.length === 0) return true;
+      if (hasOnlyStudyConditions && resultPage.isSkipping) {
+        if (meetsAll(studyJson(studyImages[0]!.record), conditions, query.fuzzy)) resultPage.skip();
+        studyImages = [];
         return true;
       }
-      if (level === 'studies') group.push(...(await this.#othersOf(group, request)));
-      const images = group;
-      group = [];
-      for await (const row of rowsOf(images, request, matches)) if (!resultPage.add(row)) return false;
+      if (level === 'studies') studyImages.push(...(await this.#othersOf(studyImages, request)));
+      const images = studyImages;
+      studyImages = [];
+      for await (const row of rowsOf(images, request, conditions)) if (!resultPage.add(row)) return false;
       return true;
     };
-    for await (const image of this.#images(request, matches)) {
-      if (group[0] !== undefined && group[0].record.study !== image.record.study && !(await flush())) return resultPage.result;
-      group.push(image);
-      if (level !== 'studies' && !(await flush())) return resultPage.result;
+    for await (const image of this.#candidates(request, conditions)) {
+      if (studyImages[0] !== undefined && studyImages[0].record.study !== image.record.study && !(await finishStudy()))
+        return resultPage.result;
+      studyImages.push(image);
+      if (level !== 'studies' && !(await finishStudy())) return resultPage.result;
       if (isSliceOver()) await nextSlice(request.signal);
     }
-    await flush();
+    await finishStudy();
     return resultPage.result;
   }
 
-  /** The other readable images of a study, which the indexed conditions may have left out. */
-  async #othersOf(group: readonly Image[], request: SearchRequest): Promise<Image[]> {
-    const { study, base } = group[0]!.record;
+  /** The other readable images of the study of `studyImages`, which the indexed conditions may have left out. */
+  async #othersOf(studyImages: readonly FoundImage[], request: SearchRequest): Promise<FoundImage[]> {
+    const { study, base } = studyImages[0]!.record;
     if (study === uidOf(base, 'study')) return [];
-    const ids = new Set(group.map(({ record }) => record.id));
-    const records = (await this.parts.model.ofUid(study, null, maxScanned)).filter(({ id }) => !ids.has(id));
+    const ids = new Set(studyImages.map(({ record }) => record.id));
+    const records = (await this.parts.model.findByUid(study, null, maxScanned)).filter(({ id }) => !ids.has(id));
     const filter = await this.parts.access.filter(request.asker.caller, 'item', 0);
-    const others: Image[] = [];
-    for await (const image of this.#readable(records, request, filter)) others.push(image);
+    const others: FoundImage[] = [];
+    for await (const image of this.#filterReadable(records, request, filter)) others.push(image);
     return others;
   }
 
-  /** Images that may match, with those of one study consecutive. */
-  async *#images(request: SearchRequest, matches: readonly Match[]): AsyncGenerator<Image> {
+  /** Yields readable images that may match. Images of one study follow one another. */
+  async *#candidates(request: SearchRequest, conditions: readonly AttributeCondition[]): AsyncGenerator<FoundImage> {
     const { asker, signal } = request;
     const filter = await this.parts.access.filter(asker.caller, 'item', 0);
-    if (asker.itemIds !== null) {
-      for await (const ids of asker.itemIds()) {
-        const records = (await this.parts.model.some(ids)).filter(({ reason }) => reason === null);
-        yield* this.#readable(records.toSorted(byStudy), request, filter);
+    if (asker.listItemIds !== null) {
+      for await (const ids of asker.listItemIds()) {
+        const records = (await this.parts.model.getMany(ids)).filter(({ reason }) => reason === null);
+        yield* this.#filterReadable(records.toSorted(byStudy), request, filter);
       }
       return;
     }
-    const byUid = await this.#ofUids(matches);
-    if (byUid !== null) {
-      yield* this.#readable(byUid, request, filter);
+    const recordsOfUids = await this.#findByUids(conditions);
+    if (recordsOfUids !== null) {
+      yield* this.#filterReadable(recordsOfUids, request, filter);
       return;
     }
-    const condition = conditionOf(request.query.fuzzy ? matches.filter(({ vr }) => vr !== 'PN') : matches);
+    const keyCondition = chooseKeyCondition(request.query.fuzzy ? conditions.filter(({ vr }) => vr !== 'PN') : conditions);
     // Items and annotations are looked up only for images of studies that can be the result.
-    const studyMatches = matches.filter(isOfStudy);
+    const studyConditions = conditions.filter(isStudyCondition);
     const { limit, offset, fuzzy } = request.query;
-    // One more result shows that there are further ones, and the image after it that its study is complete.
-    const first = Math.min(pageSize, limit + offset + 2);
+    // One result more than requested shows that there are more; the image after it shows that its study is complete.
+    const firstPageSize = Math.min(pageSize, limit + offset + 2);
     let scanned = 0;
-    for (let after: Place | null = null, size = first; ; size = pageSize) {
+    for (let after: PagePosition | null = null, size = firstPageSize; ; size = pageSize) {
       signal.throwIfAborted();
-      const page: { record: ImageRecord; place: Place }[] = await this.parts.model.page(condition, { after, limit: size });
+      const page: { record: ImageRecord; position: PagePosition }[] = await this.parts.model.page(keyCondition, {
+        after,
+        limit: size,
+      });
       const records: ImageRecord[] = [];
       for (const { record } of page) {
-        if (studyMatches.length === 0 || meets(studyJson(record), studyMatches, fuzzy)) records.push(record);
+        if (studyConditions.length === 0 || meetsAll(studyJson(record), studyConditions, fuzzy)) records.push(record);
         if (isSliceOver()) await nextSlice(signal);
       }
-      yield* this.#readable(records, request, filter);
+      yield* this.#filterReadable(records, request, filter);
       if (page.length < size) return;
-      after = page.at(-1)!.place;
+      after = page.at(-1)!.position;
       scanned += page.length;
       if (scanned >= maxScanned) {
         throw new LargeImageError(
@@ -160,14 +164,14 @@ export class ImageSearch {
     }
   }
 
-  /** The images with the requested UIDs; `null` if the search has none. */
-  async #ofUids(matches: readonly Match[]): Promise<ImageRecord[] | null> {
+  /** The images with the requested UIDs; `null` if no condition requests UIDs. */
+  async #findByUids(conditions: readonly AttributeCondition[]): Promise<ImageRecord[] | null> {
     for (const tag of ['0020000D', '00080018', '0020000E']) {
-      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
-      if (match === undefined || match.values.some((value) => value.endsWith('*'))) continue;
+      const uidCondition = conditions.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
+      if (uidCondition === undefined || uidCondition.values.some((value) => value.endsWith('*'))) continue;
       const recordById = new Map<string, ImageRecord>();
-      for (const uid of new Set(match.values)) {
-        for (const record of await this.parts.model.ofUid(uid, baseOf(uid), maxScanned)) recordById.set(record.id, record);
+      for (const uid of new Set(uidCondition.values)) {
+        for (const record of await this.parts.model.findByUid(uid, baseOf(uid), maxScanned)) recordById.set(record.id, record);
       }
       // Series and instances of annotations cannot be found by their UIDs alone.
       if (recordById.size === 0 && tag !== '0020000D') continue;
@@ -176,38 +180,41 @@ export class ImageSearch {
     return null;
   }
 
-  /** Filters images to those that the caller can read, with current records. */
-  async *#readable(
+  /** Yields those of the images that the caller can read, with current records. */
+  async *#filterReadable(
     records: readonly ImageRecord[],
     request: SearchRequest,
     filter: Record<string, unknown>,
-  ): AsyncGenerator<Image> {
+  ): AsyncGenerator<FoundImage> {
     const { asker } = request;
     const { caller } = asker;
     if (records.length === 0) return;
     const { records: host, index } = this.parts;
     const ids = records.map(({ id }) => id);
-    const [readableItems, counts] = await Promise.all([
+    const [readableItems, annotationCounts] = await Promise.all([
       host.findItems(ids, filter),
       this.parts.annotations.lists.countsOf(ids, caller),
     ]);
-    const items = new Map(readableItems.map((item) => [item.id, item]));
+    const itemById = new Map(readableItems.map((item) => [item.id, item]));
     for (const imageRecord of records) {
-      const item = items.get(imageRecord.id);
+      const item = itemById.get(imageRecord.id);
       if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
       // Most records are current, and this check needs no query.
-      const record = (await index.isOfItem(item, imageRecord))
+      const record = (await index.matchesItem(item, imageRecord))
         ? imageRecord
-        : await index.current(item, imageRecord).catch(ignoreUnreadable);
+        : await index.currentRecord(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
       const withAssociated = await asker.showsAssociated(item);
-      const annotationSeries = (counts.get(item.id) ?? 0) > 0 ? await this.#annotationRows(record, caller) : [];
-      const series = () => [...imageSeries(record, withAssociated).filter(({ count }) => count > 0), ...annotationSeries];
+      const annotationSeries = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeries(record, caller) : [];
+      const series = () => [
+        ...imageSeries(record, withAssociated).filter(({ instanceCount }) => instanceCount > 0),
+        ...annotationSeries,
+      ];
       yield { record, series };
     }
   }
 
-  async #annotationRows(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
+  async #annotationSeries(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
     const rows: SeriesRow[] = [];
     for await (const annotation of this.parts.annotations.lists.ofItem(record.id, caller)) {
       rows.push(annotationRow(record, annotation, rows.length));
@@ -223,8 +230,8 @@ export class ImageSearch {
   }
 }
 
-/** Whether a condition is on an attribute of studies that records have. */
-function isOfStudy({ path }: Match): boolean {
+/** Whether a condition is on a study attribute, which is known without the instances of an image. */
+function isStudyCondition({ path }: AttributeCondition): boolean {
   return path.length === 1 && studyTags.includes(path[0]!);
 }
 
@@ -238,25 +245,31 @@ function ignoreUnreadable(error: unknown): null {
   throw error;
 }
 
-function addressMatches({ study, series }: SearchRequest): Match[] {
-  const one = (tag: string, value: string | undefined) =>
+function addressConditions({ study, series }: SearchRequest): AttributeCondition[] {
+  const uidCondition = (tag: string, value: string | undefined) =>
     value === undefined ? [] : [{ path: [tag], vr: 'UI', values: [value] }];
-  return [...one('0020000D', study), ...one('0020000E', series)];
+  return [...uidCondition('0020000D', study), ...uidCondition('0020000E', series)];
 }
 
-/** The condition that the index answers best. */
-function conditionOf(matches: readonly Match[]): KeyCondition | null {
+/** Chooses the condition that a database index narrows most; `null` if none uses an index. */
+function chooseKeyCondition(conditions: readonly AttributeCondition[]): KeyCondition | null {
   for (const kind of ['equals', 'prefix', 'range'] as const) {
     for (const key of indexedKeys) {
-      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === indexedTags[key] && values.length > 0);
-      const condition = match && keyCondition(key, match, kind);
-      if (condition) return condition;
+      const condition = conditions.find(
+        ({ path, values }) => path.length === 1 && path[0] === indexedTags[key] && values.length > 0,
+      );
+      const keyCondition = condition && createKeyCondition(key, condition, kind);
+      if (keyCondition) return keyCondition;
     }
   }
   return null;
 }
 
-function keyCondition(key: IndexedKey, { vr, values }: Match, kind: 'equals' | 'prefix' | 'range'): KeyCondition | null {
+function createKeyCondition(
+  key: IndexedKey,
+  { vr, values }: AttributeCondition,
+  kind: 'equals' | 'prefix' | 'range',
+): KeyCondition | null {
   const folded = vr === 'PN' ? values.map(foldedName) : values;
   const [first = ''] = folded;
   if (vr === 'DA') {
@@ -271,11 +284,11 @@ function keyCondition(key: IndexedKey, { vr, values }: Match, kind: 'equals' | '
   return prefix === '' ? null : { key, prefix };
 }
 
-/** Rows of one study, made one after the other, because an image can have thousands of series. */
+/** Makes the result rows of one study, one at a time, because an image can have thousands of series. */
 async function* rowsOf(
-  images: readonly Image[],
+  images: readonly FoundImage[],
   { level, query, root, signal }: SearchRequest,
-  matches: readonly Match[],
+  conditions: readonly AttributeCondition[],
 ): AsyncGenerator<DicomJson> {
   const [first] = images;
   if (first === undefined) return;
@@ -288,23 +301,23 @@ async function* rowsOf(
     '00080061': { vr: 'CS', Value: [...new Set(allSeries.map(({ modality }) => modality))] },
     '00081190': { vr: 'UR', Value: [url] },
     '00201206': { vr: 'IS', Value: [allSeries.length] },
-    '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { count }) => sum + count, 0)] },
+    '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { instanceCount }) => sum + instanceCount, 0)] },
   };
-  const isMatch = (row: DicomJson) => meets(row, matches, query.fuzzy);
-  /** Whether a row fits, with attributes of one of its instances if conditions are on these. */
-  const hasFitting = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
-    if (matches.every((match) => isOf(row, match))) return isMatch(row);
+  const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.fuzzy);
+  /** Whether a row meets all conditions; conditions on attributes that it lacks must be met together with one of its instances. */
+  const fitsWithInstance = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
+    if (conditions.every((match) => hasAttributeOf(row, match))) return isMatch(row);
     for (const each of series) {
-      const upper = { ...each.attributes(), ...row };
+      const upperAttributes = { ...each.attributes(), ...row };
       for (const instance of each.instances()) {
-        if (isMatch({ ...instance.all(), ...upper })) return true;
+        if (isMatch({ ...instance.allAttributes(), ...upperAttributes })) return true;
         if (isSliceOver()) await nextSlice(signal);
       }
     }
     return false;
   };
   if (level === 'studies') {
-    if (await hasFitting(studyRow, allSeries)) yield resultRow(studyRow, studyRow, query);
+    if (await fitsWithInstance(studyRow, allSeries)) yield resultRow(studyRow, studyRow, query);
     return;
   }
   for (const series of allSeries) {
@@ -312,25 +325,26 @@ async function* rowsOf(
       ...studyRow,
       ...series.attributes(),
       '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
-      '00201209': { vr: 'IS', Value: [series.count] },
+      '00201209': { vr: 'IS', Value: [series.instanceCount] },
     };
     if (isSliceOver()) await nextSlice(signal);
     if (level === 'series') {
-      if (await hasFitting(seriesRow, [series])) yield resultRow(seriesRow, seriesRow, query);
+      if (await fitsWithInstance(seriesRow, [series])) yield resultRow(seriesRow, seriesRow, query);
       continue;
     }
-    // Conditions on the series itself need none of its instances.
-    const upper = matches.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
-    if (!meets(seriesRow, upper, query.fuzzy)) continue;
+    // If the series itself fails a condition, its instances need not be made.
+    const upperConditions = conditions.filter(({ path }) => path.length === 1 && tagsAboveInstances.has(path[0]!));
+    if (!meetsAll(seriesRow, upperConditions, query.fuzzy)) continue;
     for (const instance of series.instances()) {
-      const base: DicomJson = {
+      const instanceRow: DicomJson = {
         ...seriesRow,
         ...instance.attributes(),
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
-      const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));
-      const row = needsAll ? { ...instance.all(), ...base } : base;
-      if (isMatch(row)) yield resultRow(base, row, query);
+      const needsAll =
+        query.include === 'all' || query.include.size > 0 || !conditions.every((match) => hasAttributeOf(instanceRow, match));
+      const fullRow = needsAll ? { ...instance.allAttributes(), ...instanceRow } : instanceRow;
+      if (isMatch(fullRow)) yield resultRow(instanceRow, fullRow, query);
       if (isSliceOver()) await nextSlice(signal);
     }
   }
@@ -339,7 +353,7 @@ async function* rowsOf(
 /** Attributes that all instances of a series share with it. */
 const tagsAboveInstances: ReadonlySet<string> = new Set([...studyTags, '00080060', '0020000E']);
 
-function isOf(dataset: DicomJson, { path, values }: Match): boolean {
+function hasAttributeOf(dataset: DicomJson, { path, values }: AttributeCondition): boolean {
   return values.length === 0 || dataset[path[0]!] !== undefined;
 }
 
@@ -363,17 +377,17 @@ class ResultPage {
     return { rows: this.#rows, hasMore: this.#hasMore };
   }
 
-  /** Whether the next result is left out because of the offset. */
+  /** Whether the offset skips the next result. */
   get isSkipping(): boolean {
     return this.#skipped < this.query.offset;
   }
 
-  /** Leaves out a result. */
+  /** Skips a result because of the offset. */
   skip(): void {
     this.#skipped += 1;
   }
 
-  /** @returns false if there are enough. */
+  /** @returns false if the page is complete and another result follows. */
   add(row: DicomJson): boolean {
     if (this.isSkipping) this.skip();
     else if (this.#rows.length < this.query.limit) this.#rows.push(row);

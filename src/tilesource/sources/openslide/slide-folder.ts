@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryDirectory } from '../../../core/temporary-files.js';
+import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
@@ -22,7 +22,7 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   const name = plainName(input.name);
   if (name === null) throw new TileSourceError('The file does not have a valid name.');
   const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
-  const temporary = await temporaryDirectory(parent);
+  const temporary = await createTemporaryDirectory(parent);
   const folder = temporary.path;
   const releases: (() => void)[] = [];
   const remove = async () => {
