@@ -7,7 +7,7 @@ type Answers = Documents['Answers'];
 /** The response of a route: `Answer<'GET item/{id}'>`. */
 export type Answer<R extends keyof Answers> = Answers[R];
 
-/** The paths that a path with parameters stands for. */
+/** All paths of a route with parameters, as a type: `item/${string}` for `item/{id}`. */
 type PathsOf<P extends string> = P extends `${infer Start}{${string}}${infer End}` ? `${Start}${string}${PathsOf<End>}` : P;
 
 /** The route that a request goes to. Both directions are compared, because `item/${string}` also matches `item/${string}/tiles`. */

@@ -7,33 +7,33 @@ import { siteStorage } from './storage.js';
 let apiRoot = '/api/v1';
 
 /**
- * The token that a page passed to an element; `null` if it passed none; `undefined` on the page of the server, which stores its own
- * token.
+ * The token from the page around a viewer element or from a link; `null` if there is none; `undefined` on the page of the server, which
+ * stores its token.
  */
-let currentToken: string | null | undefined;
+let passedToken: string | null | undefined;
 
 /** Whether the token belongs to a link to the page of one image. */
-let fromLink = false;
+let isTokenFromLink = false;
 
 /** Sets the server and the token for all requests. Called for elements on other pages, and on the page that a link opens. */
 export function useServer(server: { apiRoot: string; token?: string | null; isLink?: boolean }) {
   apiRoot = server.apiRoot.replace(/\/$/, '');
-  currentToken = server.token;
-  fromLink = server.isLink ?? false;
+  passedToken = server.token;
+  isTokenFromLink = server.isLink ?? false;
 }
 
 /** Whether this page was opened through a link, without an account. Then it only shows the image. */
-export function isLinked() {
-  return fromLink;
+export function isOpenedByLink() {
+  return isTokenFromLink;
 }
 
-/** The address of the API. It names the server in the data that the browser stores. */
-export function serverName() {
+/** The complete address of the API. It is part of the keys under which the browser stores data about this server. */
+export function apiAddress() {
   return new URL(apiRoot, location.href).href;
 }
 
 /** Key under which the token of the signed-in user is stored in the browser. */
-function storageKey() {
+function tokenKey() {
   return `token ${apiRoot}`;
 }
 
@@ -54,13 +54,13 @@ export class ApiError extends Error {
 }
 
 /** Whether an error means that the document does not exist, or that the user cannot see it. */
-export function isRefused(error: unknown) {
+export function isGoneOrForbidden(error: unknown) {
   // Requests of this page are valid, so 400 means that an id no longer exists.
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
 }
 
 /** Whether the same request may succeed later, because the user gets access or the server comes back. */
-export function mayPass(error: unknown) {
+export function maySucceedLater(error: unknown) {
   return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }
 
@@ -84,19 +84,19 @@ export function toSearch(query: Query) {
 }
 
 /** The token of the signed-in user, or `null`. */
-export function token() {
-  return currentToken === undefined ? siteStorage.get(storageKey()) : currentToken;
+export function readToken() {
+  return passedToken === undefined ? siteStorage.get(tokenKey()) : passedToken;
 }
 
-/** Stores the token on the page of the reference host. The browser requests images and downloads itself, with the cookie of the server. */
-export function setToken(value: string | null) {
-  siteStorage.set(storageKey(), value);
+/** Stores the token, on the page of the reference host; `null` removes it. Images and downloads need no token, because browsers send the cookie of the server. */
+export function storeToken(value: string | null) {
+  siteStorage.set(tokenKey(), value);
 }
 
 /** Calls the listener when another tab signs in or out. */
 export function onTokenChange(listener: () => void) {
   addEventListener('storage', (event) => {
-    if (event.key === storageKey() || event.key === null) listener();
+    if (event.key === tokenKey() || event.key === null) listener();
   });
 }
 
@@ -109,7 +109,7 @@ export function onRefusedToken(listener: () => void) {
 
 /** Request headers with the token. */
 export function authorization(): Record<string, string> {
-  const value = token();
+  const value = readToken();
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
@@ -119,22 +119,22 @@ export const errorHeader = 'Large-Image-Error';
 /**
  * The message to show for an error: the page's own message for some codes, otherwise the server's message, with sizes formatted as on the rest of the page. The page's own messages do not contain ids, which mean nothing to users.
  */
-function humanSentence(message: string, code: string, field: unknown) {
+function messageToShow(message: string, code: string, field: unknown) {
   const [kind = '', level = ''] = code.split('; level=');
-  const permissionText = token() === null ? accountTexts.signInTo[level] : accountTexts.mayNot[level];
+  const permissionText = readToken() === null ? accountTexts.signInTo[level] : accountTexts.mayNot[level];
   if (permissionText) return permissionText;
   const isGone = kind === 'unknown-id' || (kind === 'invalid' && field === 'id');
   if (isGone) return accountTexts.gone;
   return accountTexts.errors[kind] ?? message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
 }
 
-/** Makes an error with the server's message from the body of an error response, and its {@link errorHeader}. */
+/** Makes an error from the body of an error response and the value of its {@link errorHeader}. */
 export function toApiError(status: number, body: string, code?: string | null) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {
     const { message, field, code: kind } = JSON.parse(body);
     if (typeof message === 'string' && message !== '')
-      return new ApiError(status, humanSentence(message, code ?? kind ?? '', field), field);
+      return new ApiError(status, messageToShow(message, code ?? kind ?? '', field), field);
   } catch {
     // The body is not an error of the API; it may come from a proxy.
   }
@@ -166,7 +166,7 @@ export async function request<M extends Method, P extends string>(
   path: P,
   options: RequestOptions = {},
 ): Promise<AnswerTo<M, P>> {
-  const response = await send(method, path, options);
+  const response = await sendRequest(method, path, options);
   const answer: unknown = response.status === 204 ? null : await response.json();
   return answer as AnswerTo<M, P>;
 }
@@ -174,26 +174,26 @@ export async function request<M extends Method, P extends string>(
 type EntryOf<List> = List extends readonly (infer Entry)[] ? Entry : never;
 
 /** One page of a list, and how many entries there are in all. */
-export async function list<P extends string>(
+export async function requestList<P extends string>(
   path: P,
   options: RequestOptions = {},
 ): Promise<{ entries: EntryOf<AnswerTo<'GET', P>>[]; total: number }> {
-  const response = await send('GET', path, options);
+  const response = await sendRequest('GET', path, options);
   const entries = (await response.json()) as EntryOf<AnswerTo<'GET', P>>[];
   const total = Number(response.headers.get('Girder-Total-Count') ?? entries.length);
   return { entries, total };
 }
 
-async function send(method: Method, path: string, { query, form, text, json, headers, signal }: RequestOptions) {
-  const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+async function sendRequest(method: Method, path: string, { query, form, text, json, headers, signal }: RequestOptions) {
+  const typeHeader: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   const init: RequestInit = {
     method,
-    headers: { ...authorization(), ...headers, ...type },
+    headers: { ...authorization(), ...headers, ...typeHeader },
     body: json === undefined ? (text ?? (form ? toSearch(form) : null)) : JSON.stringify(json),
     signal: signal ?? null,
     credentials: 'same-origin',
   };
-  const sent = token();
+  const sentToken = readToken();
   let response;
   try {
     response = await fetch(apiUrl(path, query), init);
@@ -202,34 +202,34 @@ async function send(method: Method, path: string, { query, form, text, json, hea
     throw toApiError(0, '');
   }
   if (response.ok) return response;
-  const refusal = toApiError(response.status, await response.text(), response.headers.get(errorHeader));
-  if (response.status !== 401 || sent === null || headers?.Authorization) throw refusal;
-  if (sent === token()) for (const listener of refusalListeners) listener();
+  const apiError = toApiError(response.status, await response.text(), response.headers.get(errorHeader));
+  if (response.status !== 401 || sentToken === null || headers?.Authorization) throw apiError;
+  if (sentToken === readToken()) for (const listener of refusalListeners) listener();
   throw new SessionEndedError(401, accountTexts.sessionEndedEntries);
 }
 
 /**
- * Follows an event stream of the server until it ends or fails. It uses `fetch`, because an EventSource cannot send a token. It is closed while the
- * page is hidden, because a stream occupies one of the few connections of a browser.
+ * Follows an event stream of the server until it ends or the page is hidden, because a stream occupies one of the few connections of a
+ * browser. It uses `fetch`, because an EventSource cannot send a token.
  *
  * @param onEvent called for each event
- * @throws if the server refuses it or cannot be reached
+ * @throws if the request fails, and when `signal` aborts or the page is hidden
  */
-export async function followStream(path: string, { query, signal, onEvent }: FollowOptions) {
+export async function followStream(path: string, { query, signal, onEvent }: StreamOptions) {
   const end = new AbortController();
   const onHidden = () => document.hidden && end.abort();
   document.addEventListener('visibilitychange', onHidden);
   try {
     const endSignal = AbortSignal.any([signal, end.signal]);
-    const response = await send('GET', path, { ...(query && { query }), signal: endSignal });
+    const response = await sendRequest('GET', path, { ...(query && { query }), signal: endSignal });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
       // The server sends something regularly. If nothing arrives, the connection is lost, even if the browser does not notice.
       const timer = setTimeout(() => void reader?.cancel(), silenceMs);
-      const part = await reader?.read().finally(() => clearTimeout(timer));
-      if (!part || part.done) return;
-      const blocks = (text + part.value).split('\n\n');
+      const chunk = await reader?.read().finally(() => clearTimeout(timer));
+      if (!chunk || chunk.done) return;
+      const blocks = (text + chunk.value).split('\n\n');
       text = blocks.pop() ?? '';
       for (const block of blocks) if (block.startsWith('data:')) onEvent(block.slice(5));
     }
@@ -238,7 +238,7 @@ export async function followStream(path: string, { query, signal, onEvent }: Fol
   }
 }
 
-/** Waits, unless the signal aborts. */
+/** Waits until the time has passed or the signal aborts. */
 export function pause(milliseconds: number, signal: AbortSignal) {
   return new Promise<void>((resolve) => {
     if (signal.aborted) return resolve();
@@ -256,7 +256,7 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 const followMs = 5000;
 
 /** Calls a function every few seconds while the page is visible, until it returns true or the signal aborts. */
-export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
+export async function pollUntilTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
   do await pause(followMs, signal);
   while (!signal.aborted && (document.hidden || !(await ask())));
 }
@@ -264,7 +264,7 @@ export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal)
 /** Time in milliseconds after which a silent stream counts as lost. */
 const silenceMs = 45_000;
 
-type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
+type StreamOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
 
 /** Requests a file with the user's token. */
 export async function fetchBlob(url: string, signal: AbortSignal | null) {
@@ -279,17 +279,17 @@ export async function requestPicture(url: string, signal: AbortSignal | null): P
 }
 
 /** Saves a blob, or the response at an address of the API, as a file. */
-export async function save(what: Blob | string, name: string) {
-  const blob = typeof what === 'string' ? await fetchBlob(what, null) : what;
+export async function saveFile(source: Blob | string, fileName: string) {
+  const blob = typeof source === 'string' ? await fetchBlob(source, null) : source;
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
-  link.download = name;
+  link.download = fileName;
   link.click();
-  // By then, the browser will have started the download.
+  // After a minute, the browser will have started the download.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** Whether this page stores the token, so that a sign-in on another tab applies here too. */
-export function keepsToken() {
-  return currentToken === undefined;
+export function storesToken() {
+  return passedToken === undefined;
 }

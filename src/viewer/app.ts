@@ -1,22 +1,22 @@
 import { adminView } from './admin/admin-view.js';
 import { resumeEdits, unsavedChanges } from './annotations/edits.js';
-import { ApiError, isLinked, isRefused, mayPass, useServer, whenTrue } from './api.js';
+import { ApiError, isOpenedByLink, isGoneOrForbidden, maySucceedLater, useServer, pollUntilTrue } from './api.js';
 import { annotationTexts } from './annotation-texts.js';
 import { commentTexts } from './comment-texts.js';
 import { followUnread, onUnread } from './comments/unread.js';
-import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, tell, type Picture } from './dom.js';
+import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, showMessage, type IconName } from './dom.js';
 import { offerHelp } from './help.js';
 import { useChosenLanguage } from './languages/choice.js';
-import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
-import { leaveScroll, restoreScroll } from './scroll.js';
+import { goTo, parseRoute, replaceRoute, routeHash, pushRoute, type Route, type View, type ViewContext } from './router.js';
+import { pauseScrollRecording, restoreScroll } from './scroll.js';
 import {
-  dismissEnd,
+  dismissSessionEnd,
   currentUser,
-  enterByLink,
+  signInByLink,
   followOtherTabs,
-  hasEnded,
+  hasSessionEnded,
   nameOf,
-  onSession,
+  onUserChange,
   publicSettings,
   resumeSession,
   signOut,
@@ -62,84 +62,86 @@ const sessionNotice = h('div.session-notice.row.wrap', { hidden: true });
 main.before(sessionNotice);
 const productName = document.title;
 
-let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
+/** The view that is shown or being built. `controller` aborts when the user leaves it. */
+let shownPage: { name: string; id: string; view: View | null; controller: AbortController } | null = null;
 
 function linkTokenIn({ name, id }: Route) {
   return name === 'view' ? id : null;
 }
 
 /** Whether the user has opened a dialog, or is choosing or typing something. */
-function isInUse() {
+function isUserBusy() {
   return (
     document.querySelector('dialog[open], select:focus, textarea:focus, input:not([type=checkbox], [type=search]):focus') !== null
   );
 }
 
-/** Refreshes the view when others have changed it, or access to it, while the page is visible. */
+/** Waits until others have changed the view or the access to it, then rebuilds it. Does neither while the page is hidden or the user is busy. */
 async function followChanges(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
-  await whenTrue(async () => !isInUse() && (await hasChanged()) && !isInUse(), signal);
-  if (!signal.aborted) await show({ focus: false, rebuild: true });
+  await pollUntilTrue(async () => !isUserBusy() && (await hasChanged()) && !isUserBusy(), signal);
+  if (!signal.aborted) await showRoute({ focus: false, rebuild: true });
 }
 
-/** Whether an error means that access was withdrawn or the document was removed, if the same request succeeded before. */
-function isLost(error: unknown) {
-  return isRefused(error) || (error instanceof ApiError && error.status === 401);
+/** Whether a request that succeeded before fails because access was withdrawn or the document was removed. */
+function isAccessLost(error: unknown) {
+  return isGoneOrForbidden(error) || (error instanceof ApiError && error.status === 401);
 }
 
 /** A key that identifies a control after its view was rebuilt. */
-function keyOf(control: Element) {
+function controlKey(control: Element) {
   return `${control.tagName} ${control.getAttribute('href') ?? control.ariaLabel ?? control.textContent}`;
 }
 
 /**
  * Shows the view for the address.
  *
- * @param options `rebuild`: rebuilds the view, even if the current one could apply the change
+ * @param options `focus`: moves the focus to the view and restores its scroll position; `rebuild`: rebuilds the view, even if the current one
+ *   could apply the new address
  */
-async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
+async function showRoute({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const route = parseRoute();
-  const update = current?.name === route.name && current.id === route.id && current.view?.update;
+  const update = shownPage?.name === route.name && shownPage.id === route.id && shownPage.view?.update;
   if (!rebuild && update) return update(route);
-  current?.leave.abort();
-  if (focus) leaveScroll();
-  const leave = new AbortController();
-  const opened = { name: route.name, id: route.id, view: null as View | null, leave };
-  current = opened;
+  shownPage?.controller.abort();
+  if (focus) pauseScrollRecording();
+  const controller = new AbortController();
+  const opened = { name: route.name, id: route.id, view: null as View | null, controller };
+  shownPage = opened;
   main.setAttribute('aria-busy', 'true');
-  const focused = main.contains(document.activeElement) ? keyOf(document.activeElement as Element) : null;
+  const focusedKey = main.contains(document.activeElement) ? controlKey(document.activeElement as Element) : null;
   try {
     const build = views[route.name];
     if (!build) throw new Error(accountTexts.noPage(route.name));
-    const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
+    const context = { main, signal: controller.signal, refresh: () => showRoute({ focus: false, rebuild: true }) };
     const view = (opened.view = await build(route, context));
-    if (leave.signal.aborted) return;
+    if (controller.signal.aborted) return;
     const showTitle = () => {
-      if (!leave.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
+      if (!controller.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
     };
     showTitle();
     if (focus) {
       main.focus({ preventScroll: true });
       restoreScroll();
       announce(document.title);
-    } else if (focused && document.activeElement === document.body) {
+    } else if (focusedKey && document.activeElement === document.body) {
       const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select, summary')].find(
-        (candidate) => keyOf(candidate) === focused,
+        (candidate) => controlKey(candidate) === focusedKey,
       );
       control?.focus({ preventScroll: true });
     }
     const { hasChanged } = view;
-    if (hasChanged) void followChanges(() => hasChanged().finally(showTitle).catch(isLost), leave.signal);
+    if (hasChanged) void followChanges(() => hasChanged().finally(showTitle).catch(isAccessLost), controller.signal);
   } catch (error) {
-    if (leave.signal.aborted) return;
+    if (controller.signal.aborted) return;
     const [title, notice] = await explainError(error);
-    if (leave.signal.aborted) return;
+    if (controller.signal.aborted) return;
     document.title = `${title} – ${productName}`;
     const page = h('div.page.page-narrow.column', h('h1', title), notice, ...exitLinks(error));
     // Showing the same page again would take the focus from the user.
     if (main.innerHTML !== page.outerHTML) fill(main, page);
-    if (mayPass(error)) void followChanges(async () => true, leave.signal);
+    if (maySucceedLater(error)) void followChanges(async () => true, controller.signal);
   } finally {
-    if (current === opened) main.removeAttribute('aria-busy');
+    if (shownPage === opened) main.removeAttribute('aria-busy');
   }
 }
 
@@ -147,7 +149,7 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
   if (!(error instanceof ApiError)) return [accountTexts.cannotBeShown, errorNotice(error)];
   if (error.status === 403) return [accountTexts.noAccess, await denialNotice(error)];
   if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
-  if (!hasEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
+  if (!hasSessionEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
   return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
@@ -155,16 +157,17 @@ async function explainError(error: unknown): Promise<[title: string, notice: HTM
 async function denialNotice(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
-  const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
+  const signedInAs = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
   const advice = h('p', accountTexts.askForAccess, ...(mail || []));
-  return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, who);
+  return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, signedInAs);
 }
 
 function exitLinks(error: unknown) {
-  const links: HTMLElement[] = isLinked() ? [] : [h('a.button', { href: '#' }, accountTexts.allCollections)];
+  const links: HTMLElement[] = isOpenedByLink() ? [] : [h('a.button', { href: '#' }, accountTexts.allCollections)];
   if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
-    links.unshift(button(commonTexts.tryAgain, () => void show({ focus: false, rebuild: true })));
-  if (currentUser() === null && !isLinked()) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
+    links.unshift(button(commonTexts.tryAgain, () => void showRoute({ focus: false, rebuild: true })));
+  if (currentUser() === null && !isOpenedByLink())
+    links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
   return [h('p.actions.wrap', ...links)];
 }
 
@@ -175,17 +178,17 @@ function signInHash() {
   return routeHash('sign-in', '', { back });
 }
 
-function headerLink(href: string, picture: Picture, title: string, label: string = title) {
+function headerLink(href: string, picture: IconName, title: string, label: string = title) {
   return h('a.user-link.row', { href, title }, icon(picture), h('span.clip', label));
 }
 
 /** Says that the session has ended, until the user signs in again or continues without signing in. */
 function showSessionNotice() {
-  sessionNotice.hidden = !hasEnded();
+  sessionNotice.hidden = !hasSessionEnded();
   if (sessionNotice.hidden) return fill(sessionNotice);
   const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
   link.addEventListener('click', () => (link.href = signInHash()));
-  const dismiss = () => (dismissEnd(), showSessionNotice());
+  const dismiss = () => (dismissSessionEnd(), showSessionNotice());
   const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
   const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(unsavedChanges())}`;
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
@@ -228,81 +231,81 @@ function showAccount() {
 
 async function leaveSession() {
   // The current view is ended first, because it may still be requesting tiles, which would be refused.
-  current?.leave.abort();
+  shownPage?.controller.abort();
   fill(main);
   // The previous view must not be rebuilt without a user, because its private contents would be refused.
-  setAddress('#');
+  pushRoute('#');
   try {
     await signOut();
-    tell(accountTexts.signedOut);
+    showMessage(accountTexts.signedOut);
   } catch (error) {
-    tell(messageOf(error));
+    showMessage(messageOf(error));
   }
   main.focus({ preventScroll: true });
 }
 
-// The fragment of the address is the route, so this link cannot be left to the browser.
-const skip = document.querySelector('.skip-link') as HTMLElement;
-skip.addEventListener('click', (event) => {
+// The browser cannot follow this link itself, because the fragment of an address is the route.
+const skipLink = document.querySelector('.skip-link') as HTMLElement;
+skipLink.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
 addEventListener('hashchange', () => {
-  // While the page is open, it cannot change between a session and a link.
+  // A page with a session cannot become a page with the token of a link, nor the other way round, so it is loaded again.
   if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
-  else void show({ focus: true, rebuild: false });
+  else void showRoute({ focus: true, rebuild: false });
 });
 offerHelp(document);
 addEventListener('keydown', (event) => {
-  if (event.key !== '/' || isLinked() || (event.target as HTMLElement).closest?.('input, textarea, select, dialog')) return;
+  if (event.key !== '/' || isOpenedByLink() || (event.target as HTMLElement).closest?.('input, textarea, select, dialog')) return;
   event.preventDefault();
   goTo(routeHash('search'));
 });
 // A file that is dropped outside its target must not replace the page.
 for (const type of ['dragover', 'drop'] as const)
   addEventListener(type, (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
-onSession(() => (showAccount(), showSessionNotice()));
+onUserChange(() => (showAccount(), showSessionNotice()));
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
-/** Takes over unsaved changes and unfinished uploads of earlier visits, and says so. */
-async function sayResumed() {
+/** Takes over unsaved changes and unfinished uploads of earlier visits, and tells the user. */
+async function resumeUnsavedWork() {
   void offerUnfinished();
   const { itemId, count, elsewhere } = await resumeEdits();
   const link = linkButton(annotationTexts.resumedShow, () => goTo(routeHash('item', itemId ?? '')));
-  if (itemId !== null) tell(annotationTexts.resumed(count), parseRoute().id === itemId ? undefined : link);
-  else if (elsewhere > 0) tell(annotationTexts.elsewhere(elsewhere));
+  if (itemId !== null) showMessage(annotationTexts.resumed(count), parseRoute().id === itemId ? undefined : link);
+  else if (elsewhere > 0) showMessage(annotationTexts.elsewhere(elsewhere));
 }
 
 /** Signs in with the link in the address, and removes the link from the address and the history. */
-async function useLink() {
+async function useSignInLink() {
   const { name, id } = parseRoute();
   if (name !== 'enter') return;
   replaceRoute('#');
-  await enterByLink(id).catch((error: unknown) => {
+  await signInByLink(id).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.status === 0) throw error;
     if (currentUser() === null) replaceRoute('#sign-in');
-    tell(messageOf(error));
+    showMessage(messageOf(error));
   });
 }
 
 async function start() {
   await useChosenLanguage();
-  skip.textContent = accountTexts.skipToContent;
+  skipLink.textContent = accountTexts.skipToContent;
   document.querySelector('.brand')?.setAttribute('aria-label', accountTexts.brand(productName));
-  if (isLinked()) {
+  if (isOpenedByLink()) {
     document.querySelector('.app-header')?.remove();
-    return show({ focus: false, rebuild: true });
+    return showRoute({ focus: false, rebuild: true });
   }
   await resumeSession();
-  await useLink();
-  onSession(() => void show({ focus: false, rebuild: true }).then(sayResumed));
+  await useSignInLink();
+  onUserChange(() => void showRoute({ focus: false, rebuild: true }).then(resumeUnsavedWork));
   followOtherTabs(reportOutage);
   followUnread(() => currentUser() !== null);
   showAccount();
-  await show({ focus: false, rebuild: true });
+  await showRoute({ focus: false, rebuild: true });
   restoreScroll();
-  return sayResumed();
+  return resumeUnsavedWork();
 }
 
 try {

@@ -1,15 +1,15 @@
-import { tell } from './dom.js';
+import { showMessage } from './dom.js';
 
 /**
- * Copies a text to the clipboard, and says so.
+ * Copies a text to the clipboard, and shows `doneText`.
  *
- * @param otherwise called if the browser forbids it: it allows this only on secure pages, and may ask the user
+ * @param onForbidden called if the browser forbids it. Browsers allow it only on secure pages, and may ask the user
  */
-export async function copyText(text: string, doneText: string, otherwise: () => void) {
+export async function copyText(text: string, doneText: string, onForbidden: () => void) {
   try {
     await navigator.clipboard.writeText(text);
-    tell(doneText);
+    showMessage(doneText);
   } catch {
-    otherwise();
+    onForbidden();
   }
 }

@@ -11,8 +11,8 @@ type TagOf<S extends string> = S extends `${infer N extends Tag}.${string}` ? N 
  * Makes an element.
  *
  * @param selector its name, and its classes: `p.hint`
- * @param content Objects are properties: those whose names start with `on` are event listeners, all others attributes (`true` makes
- * an empty one, `false`, `null` and `undefined` none). Everything else is a child; texts are never parsed as HTML.
+ * @param content An object has event listeners, if their names start with `on`, and attributes. `true` sets an empty attribute; `false`,
+ * `null` and `undefined` set none. Everything else is a child; texts are never parsed as HTML.
  */
 export function h<S extends Tag | `${Tag}.${string}`>(
   selector: S,
@@ -52,22 +52,22 @@ export function fill(parent: Element | ShadowRoot, ...children: Content[]) {
   append(parent, children);
 }
 
-/** The shadow root of the active element; `null` on the page of the server. */
-let surface: ShadowRoot | null = null;
+/** Where dialogs and announcements are shown: the shadow root of a viewer element; `null` on the page of the server, where it is the document. */
+let messageRoot: ShadowRoot | null = null;
 
 /** Shows dialogs and announcements in this root from now on, because it has the styles for them. */
-export function useSurface(root: ShadowRoot) {
-  surface = root;
+export function useMessageRoot(root: ShadowRoot) {
+  messageRoot = root;
 }
 
 /** Maximum number of visible characters of a name: about six lines of a card on a phone. */
-const shownOfName = 80;
+const maxVisibleCharacters = 80;
 
 /** A name in a narrow place. Only the beginning and the end of a long name are visible; screen readers read all of it. */
 export function nameText(name: string): Child[] {
-  if (name.length <= shownOfName) return [name];
+  if (name.length <= maxVisibleCharacters) return [name];
   const letters = Array.from(new Intl.Segmenter().segment(name), ({ segment }) => segment);
-  const half = shownOfName / 2;
+  const half = maxVisibleCharacters / 2;
   const middle = letters.slice(half, -half).join('');
   return [
     letters.slice(0, half).join(''),
@@ -81,14 +81,14 @@ export function nameText(name: string): Child[] {
 export function showDialog(dialog: HTMLDialogElement) {
   const closed = new AbortController();
   dialog.addEventListener('close', () => (closed.abort(), dialog.remove()));
-  // The element is on pages of others, whose addresses have other meanings.
-  if (!surface) addEventListener('hashchange', () => dialog.close(), { signal: closed.signal });
-  (surface ?? document.body).append(dialog);
+  // A viewer element is on other people's pages, where a new address does not mean that its view has changed.
+  if (!messageRoot) addEventListener('hashchange', () => dialog.close(), { signal: closed.signal });
+  (messageRoot ?? document.body).append(dialog);
   dialog.showModal();
 }
 
-/** Outlines on a 24 by 24 grid, drawn with a round 2-pixel stroke. */
-const outlines = {
+/** SVG paths on a 24 by 24 grid, drawn with a round 2-pixel stroke. */
+const iconPaths = {
   select: 'M5 3l14 8-6 2-3 6z',
   box: 'M4 8V4h4M12 4h3M19 4h1v4M20 12v3M20 19v1h-4M12 20H9M5 20H4v-4M4 12v-1',
   brush: 'M20 4L10 14M9 13c-3 0-3 3-5 6 4 1 7 0 7-4z',
@@ -137,12 +137,12 @@ const outlines = {
 };
 
 /** A decorative picture. The control around it has the accessible name. */
-export function icon(name: keyof typeof outlines) {
-  return drawing(outlines[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
+export function icon(name: keyof typeof iconPaths) {
+  return svgPath(iconPaths[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
 }
 
 /** A picture of one path. @param d as in the attribute of an SVG path */
-export function drawing(d: string, attributes: Record<string, string>) {
+export function svgPath(d: string, attributes: Record<string, string>) {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
   const path = document.createElementNS(namespace, 'path');
@@ -152,10 +152,10 @@ export function drawing(d: string, attributes: Record<string, string>) {
   return svg;
 }
 
-export type Picture = keyof typeof outlines;
+export type IconName = keyof typeof iconPaths;
 
 export interface ButtonOptions {
-  picture?: Picture;
+  picture?: IconName;
   /** further classes */
   kind?: string;
   /** accessible name, if the label is missing or not clear by itself */
@@ -176,7 +176,7 @@ export function button(label: string, onclick: () => void, { picture, kind = '',
 }
 
 /** A button whose label is hidden on narrow screens. */
-export function wideButton(picture: Picture, label: string, onclick: () => void) {
+export function responsiveButton(picture: IconName, label: string, onclick: () => void) {
   const words = h('span.wide-only', label);
   return h('button.button', { 'aria-label': label, title: label, onclick }, icon(picture), words);
 }
@@ -204,20 +204,24 @@ export function plainDialog(title: string, ...content: Child[]) {
 export function slider(label: string, attributes: Properties) {
   const id = htmlId('slider');
   const input = h('input', { id, type: 'range', ...attributes });
-  const value = h('output.axis-value.numbers.quiet-text', { for: id });
-  return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
+  const output = h('output.axis-value.numbers.quiet-text', { for: id });
+  return { input, output, element: h('div.axis', h('label', { for: id }, label), output, input) };
 }
 
 /** A function that calls `call` once it has not been called for a moment, for example when the user has stopped typing. */
-export function debounced(call: () => void, ms = 250) {
+export function debounced(call: () => void, delayMs = 250) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
     clearTimeout(timer);
-    timer = setTimeout(call, ms);
+    timer = setTimeout(call, delayMs);
   };
 }
 
-/** For requests of which only the newest one matters. The returned function is called when a request begins, and returns a function that tells whether it is still the newest. */
+/**
+ * For requests of which only the newest one matters.
+ *
+ * @returns a function to call when a request begins; its result tells whether that request is still the newest
+ */
 export function newestOnly() {
   let newest = {};
   return () => {
@@ -226,24 +230,24 @@ export function newestOnly() {
   };
 }
 
-let ids = 0;
+let lastId = 0;
 
-/** A unique id. The same controls may be on the page twice, for two images. */
+/** A new id for an element. It is numbered, because the page may have the same controls twice, for two images. */
 export function htmlId(name: string) {
-  ids += 1;
-  return `${name}-${ids}`;
+  lastId += 1;
+  return `${name}-${lastId}`;
 }
 
 /** Announces a message to users of screen readers only. */
 export function announce(message: string) {
-  say(message, 'visually-hidden');
+  setAnnouncement(message, 'visually-hidden');
 }
 
 /** Shows and announces a message for some seconds. With an action, it is shown longer, and disappears when the user chooses the action. */
-export function tell(message: string, action?: HTMLElement) {
-  say(message, 'told surface raised row', action);
+export function showMessage(message: string, action?: HTMLElement) {
+  setAnnouncement(message, 'told surface raised row', action);
   clearTimeout(messageTimer);
-  const end = () => say('', 'visually-hidden');
+  const end = () => setAnnouncement('', 'visually-hidden');
   action?.addEventListener('click', end);
   messageTimer = setTimeout(end, action ? messageWithActionMs : messageMs);
 }
@@ -253,8 +257,8 @@ const messageWithActionMs = 20_000;
 
 let messageTimer: ReturnType<typeof setTimeout> | undefined;
 
-function say(message: string, classes: string, action?: HTMLElement) {
-  const announcer = (surface ?? document).querySelector('#announcer');
+function setAnnouncement(message: string, classes: string, action?: HTMLElement) {
+  const announcer = (messageRoot ?? document).querySelector('#announcer');
   if (!announcer) return;
   announcer.className = classes;
   announcer.textContent = message;

@@ -1,5 +1,5 @@
-import { mayPass, onRefusedToken, useServer, whenTrue } from './api.js';
-import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
+import { maySucceedLater, onRefusedToken, useServer, pollUntilTrue } from './api.js';
+import { errorNotice, fill, h, messageOf, useMessageRoot } from './dom.js';
 import { offerHelp } from './help.js';
 import { openImage, requestImage } from './image/image-view.js';
 import { addTranslation, currentLanguage, useLanguage, type Translation } from './languages/catalog.js';
@@ -28,7 +28,7 @@ export interface LargeImageViewerEvents {
    * The image is open. Sizes are in full-resolution pixels; `mmX` is the width of a pixel in millimeters, `null` if the file does not state it.
    */
   'image-open': { item: string; name: string; sizeX: number; sizeY: number; mmX: number | null };
-  /** The view has changed; `view` is in the form of the attribute. */
+  /** The view has changed; `view` can be set as the attribute `view`. */
   'view-change': { view: string };
   /** Something cannot be shown; `message` is for people. */
   problem: { message: string };
@@ -53,13 +53,14 @@ export class LargeImageViewer extends BrowserElement {
   static readonly observedAttributes = attributes;
 
   readonly #root = this.attachShadow({ mode: 'open' });
-  #leave: AbortController | null = null;
+  /** Aborts when the image is closed or opened again. */
+  #openingController: AbortController | null = null;
   #image: { stage: Stage; update: (view: URLSearchParams) => void } | null = null;
   /** The view in the last event `view-change`. */
   #lastEventView = '';
-  /** The view to show when an image is drawn again. */
-  #lastView: { item: string | null; view: string } | null = null;
-  #isScheduled = false;
+  /** The view to show when the same image is opened again. */
+  #viewToRestore: { item: string | null; view: string } | null = null;
+  #isOpeningScheduled = false;
   #refusedToken: string | null = null;
 
   /** Path or address of the REST API; default `/api/v1`. */
@@ -120,14 +121,14 @@ export class LargeImageViewer extends BrowserElement {
   attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
     // A cookie with the same name may have another value now.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
-    if (name === 'view') this.#lastView = null;
+    if (name === 'view') this.#viewToRestore = null;
     if (name === 'theme') this.#applyTheme();
     else if (name === 'lang') this.redraw();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
     else this.#openSoon();
   }
 
-  #tell<K extends keyof LargeImageViewerEvents>(name: K, detail: LargeImageViewerEvents[K]) {
+  #dispatch<K extends keyof LargeImageViewerEvents>(name: K, detail: LargeImageViewerEvents[K]) {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
@@ -137,10 +138,10 @@ export class LargeImageViewer extends BrowserElement {
 
   /** Opens the image once after several attributes are set at the same time. */
   #openSoon() {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
+    if (this.#isOpeningScheduled) return;
+    this.#isOpeningScheduled = true;
     queueMicrotask(() => {
-      this.#isScheduled = false;
+      this.#isOpeningScheduled = false;
       if (this.isConnected) void this.#open();
     });
   }
@@ -152,8 +153,8 @@ export class LargeImageViewer extends BrowserElement {
 
   /** Draws the same view again, after the language has changed. */
   redraw(): void {
-    // While the image is being opened, it has no view yet, and the last view is kept.
-    if (this.#image) this.#lastView = { item: this.item, view: this.view };
+    // While the image is being opened, it has no view yet, and `#viewToRestore` stays as it is.
+    if (this.#image) this.#viewToRestore = { item: this.item, view: this.view };
     this.#openSoon();
   }
 
@@ -164,17 +165,17 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   #close() {
-    this.#leave?.abort();
+    this.#openingController?.abort();
     this.#image = null;
   }
 
   async #open(): Promise<void> {
-    const lastView = this.#lastView;
+    const viewToRestore = this.#viewToRestore;
     this.#close();
     this.#lastEventView = '';
-    const leave = new AbortController();
-    this.#leave = leave;
-    const { signal } = leave;
+    const controller = new AbortController();
+    this.#openingController = controller;
+    const { signal } = controller;
     await useLanguage(this.#languageTag());
     if (signal.aborted) return;
     const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
@@ -189,33 +190,33 @@ export class LargeImageViewer extends BrowserElement {
     if (id === null) return;
     try {
       useServer({ apiRoot: this.apiRoot, token: this.#currentToken() });
-      useSurface(this.#root);
+      useMessageRoot(this.#root);
       const { item, metadata } = await requestImage(id, signal);
       const image = await openImage({
         element: stage,
         item,
         metadata,
-        query: new URLSearchParams(lastView?.item === id ? lastView.view : (this.getAttribute('view') ?? '')),
+        query: new URLSearchParams(viewToRestore?.item === id ? viewToRestore.view : (this.getAttribute('view') ?? '')),
         onAddress: (query) => this.#viewChanged(query),
-        onProblem: (message) => this.#tell('problem', { message }),
+        onProblem: (message) => this.#dispatch('problem', { message }),
         onRetry: () => this.#openSoon(),
         signal,
       });
       signal.throwIfAborted();
       this.#image = image;
-      this.#lastView = null;
-      const names = this.panels.split(/\s+/) as PanelName[];
-      fill(panel, ...imagePanels(image, metadata, names));
+      this.#viewToRestore = null;
+      const chosenPanels = this.panels.split(/\s+/) as PanelName[];
+      fill(panel, ...imagePanels(image, metadata, chosenPanels));
       panel.hidden = !panel.hasChildNodes();
       const { sizeX, sizeY, mm_x: mmX } = metadata;
-      this.#tell('image-open', { item: id, name: item.name, sizeX, sizeY, mmX });
+      this.#dispatch('image-open', { item: id, name: item.name, sizeX, sizeY, mmX });
     } catch (error) {
       if (signal.aborted) return;
       fill(stage, errorNotice(error));
       panel.hidden = true;
-      this.#tell('problem', { message: messageOf(error) });
-      if (!mayPass(error)) return;
-      await whenTrue(() => requestImage(id, signal).then(Boolean, (next) => !mayPass(next)), signal);
+      this.#dispatch('problem', { message: messageOf(error) });
+      if (!maySucceedLater(error)) return;
+      await pollUntilTrue(() => requestImage(id, signal).then(Boolean, (next) => !maySucceedLater(next)), signal);
       if (!signal.aborted) this.#openSoon();
     }
   }
@@ -224,7 +225,7 @@ export class LargeImageViewer extends BrowserElement {
     const view = routeHash('', '', query).replace(/^#\??/, '');
     if (view === this.#lastEventView) return;
     this.#lastEventView = view;
-    this.#tell('view-change', { view });
+    this.#dispatch('view-change', { view });
   }
 
   /** Tells the page, once for each token, that the server has refused it. */
@@ -232,20 +233,20 @@ export class LargeImageViewer extends BrowserElement {
     const token = this.#currentToken();
     if (token === null || token === this.#refusedToken) return;
     this.#refusedToken = token;
-    this.#tell('session-end', {});
+    this.#dispatch('session-end', {});
   }
 }
 
-let sheets: CSSStyleSheet[] | null = null;
+let cachedStyleSheets: CSSStyleSheet[] | null = null;
 
 /** The style sheets. They are created by a script, because security policies may forbid style elements. */
 function styleSheets() {
-  sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, commentStyle, elementStyle].map((text) => {
+  cachedStyleSheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, commentStyle, elementStyle].map((text) => {
     const styleSheet = new CSSStyleSheet();
     styleSheet.replaceSync(text.replaceAll(':root', ':host'));
     return styleSheet;
   });
-  return sheets;
+  return cachedStyleSheets;
 }
 
 const allViewers = () => document.querySelectorAll<LargeImageViewer>('large-image-viewer');
@@ -262,7 +263,7 @@ function redrawAll() {
 if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
 
 /**
- * Adds the texts of a language. Elements use them if their attribute `lang`, or the attribute of an element around them, names it. Texts that are left out stay in English.
+ * Adds the texts of a language. Viewers use them if they, or an element around them, have this language in the attribute `lang`. Missing texts stay in English.
  *
  * @param language a language tag, such as `fr`; it also applies to `fr-CH`
  * @param texts by area; a function is called when the language is used for the first time

@@ -1,14 +1,14 @@
 /** The language and region for the format of numbers and dates. */
 let locale = 'en';
-let wholeNumbers = new Intl.NumberFormat(locale);
-/** Formats by their number of significant digits. They are cached, because creating one in each frame would take a tenth of the scripts' time. */
-const roundedNumbers: Map<number, Intl.NumberFormat> = new Map();
+let wholeNumberFormat = new Intl.NumberFormat(locale);
+/** Formats by number of significant digits. They are cached, because creating one for each drawn frame would take a tenth of the time of all scripts. */
+const roundedFormats: Map<number, Intl.NumberFormat> = new Map();
 
 /** @param tag a tag that `Intl` supports */
 export function useLocale(tag: string) {
   locale = tag;
-  wholeNumbers = new Intl.NumberFormat(tag);
-  roundedNumbers.clear();
+  wholeNumberFormat = new Intl.NumberFormat(tag);
+  roundedFormats.clear();
 }
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -25,26 +25,26 @@ export function formatBytes(bytes: number) {
 }
 
 /** A number with this many significant digits, without trailing zeros, in the form that inputs for numbers accept. */
-export function significant(value: number, digits: number) {
+export function toSignificantDigits(value: number, digits: number) {
   return String(Number(value.toPrecision(digits)));
 }
 
 /** A number with this many significant digits for reading, without trailing zeros, with grouped digits like {@link formatCount}. */
 export function formatNumber(value: number, digits: number) {
-  const text = significant(value, digits);
+  const text = toSignificantDigits(value, digits);
   // Numbers with an exponent, such as 1.5e-7, are not grouped.
   if (text.includes('e')) return text;
-  const format = roundedNumbers.get(digits) ?? new Intl.NumberFormat(locale, { maximumSignificantDigits: digits });
-  roundedNumbers.set(digits, format);
-  return grouped(Number(text), format);
+  const format = roundedFormats.get(digits) ?? new Intl.NumberFormat(locale, { maximumSignificantDigits: digits });
+  roundedFormats.set(digits, format);
+  return formatGrouped(Number(text), format);
 }
 
 /** A whole number with its digits grouped by thin spaces in every language, as in `46 000`. */
 export function formatCount(value: number) {
-  return grouped(value, wholeNumbers);
+  return formatGrouped(value, wholeNumberFormat);
 }
 
-function grouped(value: number, format: Intl.NumberFormat) {
+function formatGrouped(value: number, format: Intl.NumberFormat) {
   return format
     .formatToParts(value)
     .map(({ type, value: text }) => (type === 'group' ? '\u2009' : text))
@@ -70,8 +70,8 @@ const lengthUnits = [
   { name: 'nm', mm: 1e-6 },
 ] as const;
 
-/** The unit in which a length has one to three digits before the point; for shorter lengths, the smallest unit. */
-function unitOf(mm: number) {
+/** The largest unit that is not longer than a length; for very short lengths, the smallest unit. */
+function lengthUnitOf(mm: number) {
   // The tolerance keeps a length of 1 µm with a rounding error from becoming 1000 nm.
   return lengthUnits.find((unit) => Math.abs(mm) >= unit.mm * (1 - 1e-9)) ?? lengthUnits[lengthUnits.length - 1];
 }
@@ -83,7 +83,7 @@ function unitOf(mm: number) {
  */
 export function formatLength(mm: number, digits: number = 4) {
   if (mm === 0) return '0 µm';
-  const unit = unitOf(mm) as (typeof lengthUnits)[number];
+  const unit = lengthUnitOf(mm) as (typeof lengthUnits)[number];
   return `${formatNumber(mm / unit.mm, digits)} ${unit.name}`;
 }
 
@@ -132,13 +132,17 @@ export function formatMagnification(zoom: number, magnification: number | null) 
 }
 
 /** A text, shortened with an ellipsis if it has more characters than a limit. */
-export function shortened(text: string, maxLength: number) {
+export function shorten(text: string, maxLength: number) {
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }
 
-/** A text, shortened with an ellipsis if it is wider than a limit. */
-export function clipped(text: string, maxWidth: number, widthOf: (text: string) => number) {
-  // Every letter is wider than 1 pixel, so a text is cut to that many letters before it is measured.
+/**
+ * A text, shortened with an ellipsis if it is wider than a limit.
+ *
+ * @param maxWidth in pixels, like the result of `widthOf`
+ */
+export function clipToWidth(text: string, maxWidth: number, widthOf: (text: string) => number) {
+  // Every letter is wider than 1 pixel, so at most `maxWidth` letters fit. Measuring a very long text would take long.
   const start = text.slice(0, maxWidth);
   if (start === text && widthOf(text) <= maxWidth) return text;
   // Characters that appear as one letter are not separated.

@@ -1,6 +1,6 @@
-import { ApiError, keepsToken, SessionEndedError } from './api.js';
+import { ApiError, storesToken, SessionEndedError } from './api.js';
 import { actions, fill, h, htmlId, messageOf, showDialog, type Child } from './dom.js';
-import { hasEnded } from './session.js';
+import { hasSessionEnded } from './session.js';
 import { accountTexts, commonTexts } from './texts.js';
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
@@ -40,7 +40,7 @@ export function checkbox(label: string, attributes: Record<string, unknown> = {}
   return { input, element: h('label.row', input, ` ${label}`) };
 }
 
-function controlOf({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
+function makeControl({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
   if (type === 'checkbox') {
     const box = checkbox(label, { name, checked: value === true, ...attributes });
     return [box.input, box.element];
@@ -65,22 +65,22 @@ export interface FormOptions {
   /** Called with the values, which are `true` or `false` for check boxes. If it throws, the form stays open and shows the error. */
   send: (values: Record<string, string>) => Promise<unknown>;
   /** other buttons */
-  others?: HTMLElement[];
+  otherButtons?: HTMLElement[];
 }
 
-/** A form that shows why its values were refused, and keeps them. */
-export function form({ fields = [], content = [], action, kind = 'primary', send, others = [] }: FormOptions) {
+/** A form. If the server refuses its values, the form shows why and keeps them. */
+export function form({ fields = [], content = [], action, kind = 'primary', send, otherButtons = [] }: FormOptions) {
   const message = h('p.form-error', { role: 'alert' });
-  const button = h('button', { class: `button ${kind}`, type: 'submit' }, action);
-  const controls = fields.map(controlOf);
+  const submitButton = h('button', { class: `button ${kind}`, type: 'submit' }, action);
+  const controls = fields.map(makeControl);
   const inputs = controls.map(([input]) => input);
   const rows = controls.map(([, element]) => element);
-  return h('form.stack.column', { onsubmit: submit }, ...rows, ...content, message, actions(...others, button));
+  return h('form.stack.column', { onsubmit: submit }, ...rows, ...content, message, actions(...otherButtons, submitButton));
 
   async function submit(event: SubmitEvent) {
     event.preventDefault();
     message.textContent = '';
-    button.disabled = true;
+    submitButton.disabled = true;
     try {
       const values = inputs.map((input) => [
         input.name,
@@ -90,32 +90,32 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
     } catch (error) {
       // If the page already knows that the session has ended, the request was sent without a token.
       const isSessionOver =
-        error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
+        error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasSessionEnded());
       fill(
         message,
         isSessionOver ? accountTexts.sessionEndedEntries : messageOf(error),
-        isSessionOver && keepsToken() && signInElsewhere(),
+        isSessionOver && storesToken() && signInLink(),
       );
-      const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
-      (culprit ?? inputs[0] ?? button).focus();
+      const refusedInput = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
+      (refusedInput ?? inputs[0] ?? submitButton).focus();
       message.scrollIntoView({ block: 'nearest' });
     } finally {
-      button.disabled = false;
+      submitButton.disabled = false;
     }
   }
 }
 
-/** A link to sign in on another tab. This signs in here too, and the values of the form are kept. */
-function signInElsewhere() {
+/** A link to sign in on another tab. Then the user is signed in here too, and the form keeps its values. */
+function signInLink() {
   return [' ', h('a', { href: `${location.pathname}#sign-in`, target: '_blank' }, accountTexts.signInElsewhere)];
 }
 
-/** A form in a dialog, which closes when the values were accepted. */
-export function ask({ title, text, send, ...options }: FormOptions & { title: string; text?: string }) {
+/** Opens a dialog with a form. It closes when the values were accepted. */
+export function showFormDialog({ title, text, send, ...options }: FormOptions & { title: string; text?: string }) {
   const cancel = h('button.button', { onclick: () => dialog.close() }, commonTexts.cancel);
   const element = form({
     ...options,
-    others: [cancel, ...(options.others ?? [])],
+    otherButtons: [cancel, ...(options.otherButtons ?? [])],
     async send(values) {
       await send(values);
       dialog.close();
@@ -123,9 +123,9 @@ export function ask({ title, text, send, ...options }: FormOptions & { title: st
   });
   const dialog = h('dialog.dialog.surface', { 'aria-label': title }, h('h2', title), text && h('p', text), element);
   showDialog(dialog);
-  const first = dialog.querySelector<HTMLInputElement>('input, textarea, select');
-  if (options.kind === 'danger' || !first) cancel.focus();
-  else first.focus();
-  if (first instanceof HTMLInputElement) first.select();
+  const firstInput = dialog.querySelector<HTMLInputElement>('input, textarea, select');
+  if (options.kind === 'danger' || !firstInput) cancel.focus();
+  else firstInput.focus();
+  if (firstInput instanceof HTMLInputElement) firstInput.select();
   return dialog;
 }

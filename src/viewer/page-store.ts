@@ -1,6 +1,6 @@
 import { createStore, type UseStore } from 'idb-keyval';
 import { newId } from './annotations/model.js';
-import { serverName } from './api.js';
+import { apiAddress } from './api.js';
 import { currentUser } from './session.js';
 import { tabStorage } from './storage.js';
 
@@ -12,65 +12,65 @@ import { tabStorage } from './storage.js';
 /** The name of this page in the keys of the data that it stores. */
 export const pageName = newId();
 
-const lockOf = (page: string) => `large-image ${page}`;
+const lockName = (page: string) => `large-image ${page}`;
 const storageKey = 'large-image-page';
 
 /** The name that this tab had before it was reloaded. */
-let formerName: string | null = null;
+let formerPageName: string | null = null;
 
 const locks = () => (globalThis.navigator as Navigator | undefined)?.locks;
 
-let locking: Promise<void> | undefined;
+let lockPromise: Promise<void> | undefined;
 
 /** Takes the lock of this page. Must be called before the page stores anything. */
 export function lockPage(): Promise<void> {
-  locking ??= new Promise((resolve) => {
-    formerName = tabStorage.get(storageKey);
+  lockPromise ??= new Promise((resolve) => {
+    formerPageName = tabStorage.get(storageKey);
     tabStorage.set(storageKey, pageName);
-    const lockHeld = locks()?.request(lockOf(pageName), () => (resolve(), new Promise(() => {})));
+    const lockHeld = locks()?.request(lockName(pageName), () => (resolve(), new Promise(() => {})));
     if (lockHeld) lockHeld.catch(() => resolve());
     else resolve();
   });
-  return locking;
+  return lockPromise;
 }
 
-/** Maximum time in milliseconds that a page waits until the page that it replaces in its tab has closed. In a duplicated tab, that page does not close. */
-const formerMs = 2000;
+/** How long a page waits until the page that was in its tab before has closed, in milliseconds. In a duplicated tab, that page stays open. */
+const formerPageMs = 2000;
 
 /**
- * Calls a function that needs to know which pages are open. No other page does this at the same time.
+ * Calls a function that needs to know which pages are open. Only one page at a time runs such a function.
  *
- * @param use called with a function that tells whether a page is open, and with the former name of this page
+ * @param callback receives a function that tells whether a page is open, and the name that this tab's page had before it was reloaded
  */
 export async function withPages<T>(
-  use: (isOpen: (page: string) => boolean, formerPage: string | null) => Promise<T>,
+  callback: (isOpen: (page: string) => boolean, formerPage: string | null) => Promise<T>,
 ): Promise<T> {
   await lockPage();
   const lockManager = locks();
-  if (!lockManager) return use((page) => page === pageName, formerName);
-  const options = { signal: AbortSignal.timeout(formerMs) };
-  if (formerName) await lockManager.request(lockOf(formerName), options, () => undefined).catch(() => undefined);
+  if (!lockManager) return callback((page) => page === pageName, formerPageName);
+  const options = { signal: AbortSignal.timeout(formerPageMs) };
+  if (formerPageName) await lockManager.request(lockName(formerPageName), options, () => undefined).catch(() => undefined);
   return lockManager.request('large-image-taking-over', async () => {
     const open = new Set((await lockManager.query()).held?.map(({ name }) => name));
-    return use((page) => open.has(lockOf(page)), formerName);
+    return callback((page) => open.has(lockName(page)), formerPageName);
   });
 }
 
 /** The prefix of the keys of the user's data; `null` if the user is unknown, as on pages with the element, which store nothing. */
 export function pagePrefix() {
   const user = currentUser();
-  return user && `${serverName()} ${user._id} `;
+  return user && `${apiAddress()} ${user._id} `;
 }
 
 /** The key of data that this page stores about something. */
-export const pageKey = (owner: string, id: string) => `${owner}${id} ${pageName}`;
+export const pageKey = (prefix: string, id: string) => `${prefix}${id} ${pageName}`;
 
 /** The name of the page that has stored the data with this key. */
 export const pageOf = (key: string) => key.slice(key.lastIndexOf(' ') + 1);
 
 const stores: Map<string, UseStore> = new Map();
 
-/** A database of the browser. @throws if the browser allows none */
+/** Opens a database of the browser. @throws if the browser allows none */
 export function pageStore(name: string): UseStore {
   const store = stores.get(name) ?? createStore(name, 'unsaved');
   stores.set(name, store);

@@ -9,8 +9,8 @@ export interface Route {
 }
 
 /**
- * A view on the page. `update` applies a change of the parameters of its address. `hasChanged` asks the server whether the view
- * would be different now; it is called repeatedly, to show changes by others.
+ * A view on the page. `update` applies new parameters of its address. `hasChanged` asks the server whether the view would be different
+ * now; it is called repeatedly, to show changes by others.
  */
 export type View = { title: string; update?: (route: Route) => void; hasChanged?: () => Promise<boolean> };
 
@@ -22,10 +22,10 @@ export type ViewContext = { main: HTMLElement; signal: AbortSignal; refresh: () 
 
 export function parseRoute(hash: string = location.hash): Route {
   const text = hash.replace(/^#\/?/, '');
-  const mark = text.indexOf('?');
-  const path = mark < 0 ? text : text.slice(0, mark);
+  const queryStart = text.indexOf('?');
+  const path = queryStart < 0 ? text : text.slice(0, queryStart);
   const [name = '', id = ''] = path.split('/');
-  return { name, id, query: new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1)) };
+  return { name, id, query: new URLSearchParams(queryStart < 0 ? '' : text.slice(queryStart + 1)) };
 }
 
 /** @param query parameters that are `null` are left out */
@@ -35,6 +35,7 @@ export function routeHash(name: string, id: string = '', query: Record<string, s
   return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
 }
 
+/** Opens an address, or its view again if it is the current address. */
 export function goTo(hash: string) {
   if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = hash;
@@ -53,7 +54,7 @@ export function isShown(hash: string) {
 }
 
 /** Adds an address to the history without showing its view. */
-export function setAddress(hash: string) {
+export function pushRoute(hash: string) {
   history.pushState(null, '', hash);
   lastHash = location.hash;
 }

@@ -1,15 +1,15 @@
 import { isShown } from './router.js';
 import { tabStorage } from './storage.js';
 
-/** Scroll positions in pixels, by the key of their entry in the history, and the number of the newest key. */
+/** Scroll positions in pixels, by the keys of the history's entries. Keys are numbers as texts; `newest` is the highest. */
 type Positions = { newest: number; byKey: Record<string, number> };
 
 const storageKey = 'scroll positions';
 
 /** Positions are kept while the tab is open, also across a reload. */
-const positions: Positions = read();
+const positions: Positions = readPositions();
 
-/** Key of the entry whose view is on the page; `null` while a view is being built. */
+/** Key of the history's entry whose view is on the page; `null` while a view is being built. */
 let shownKey: string | null = null;
 
 // The browser would restore a position before the view has been built.
@@ -25,20 +25,20 @@ addEventListener('pagehide', () => {
 });
 
 /** Must be called before the page shows another view. */
-export function leaveScroll() {
+export function pauseScrollRecording() {
   shownKey = null;
 }
 
 /** Scrolls to where the user left this entry of the history, or to the top of a new one. Must be called when its view has been built. */
 export function restoreScroll() {
-  const storedScroll: unknown = history.state?.scroll;
-  const key = typeof storedScroll === 'string' ? storedScroll : String((positions.newest += 1));
-  if (storedScroll !== key) history.replaceState({ ...history.state, scroll: key }, '');
+  const storedKey: unknown = history.state?.scroll;
+  const key = typeof storedKey === 'string' ? storedKey : String((positions.newest += 1));
+  if (storedKey !== key) history.replaceState({ ...history.state, scroll: key }, '');
   scrollTo(0, positions.byKey[key] ?? 0);
   shownKey = key;
 }
 
-function read(): Positions {
+function readPositions(): Positions {
   try {
     return JSON.parse(tabStorage.get(storageKey) ?? '') as Positions;
   } catch {

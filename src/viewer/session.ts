@@ -1,4 +1,4 @@
-import { onRefusedToken, onTokenChange, request, setToken, token } from './api.js';
+import { onRefusedToken, onTokenChange, request, storeToken, readToken } from './api.js';
 import type { Documents } from './answers.js';
 
 export type User = Documents['User'];
@@ -6,8 +6,8 @@ export type User = Documents['User'];
 let user: User | null = null;
 let formerUser: User | null = null;
 
-let isEnded = false;
-let isChecking = false;
+let isSessionEnded = false;
+let isCheckingSession = false;
 
 const listeners: Set<() => void> = new Set();
 
@@ -26,18 +26,18 @@ export function nameOf(somebody: Pick<User, 'login' | 'firstName' | 'lastName'> 
   return somebody ? `${somebody.firstName} ${somebody.lastName}`.trim() || somebody.login : '';
 }
 
-/** Whether the server has ended the session, and nobody has signed in since. */
-export function hasEnded() {
-  return isEnded;
+/** Whether the server has ended the session, and nobody has signed in or dismissed the notice since. */
+export function hasSessionEnded() {
+  return isSessionEnded;
 }
 
 /** Must be called when the user continues without signing in again. */
-export function dismissEnd() {
-  isEnded = false;
+export function dismissSessionEnd() {
+  isSessionEnded = false;
 }
 
 /** Calls a function whenever a user signs in or out. */
-export function onSession(listener: () => void) {
+export function onUserChange(listener: () => void) {
   listeners.add(listener);
 }
 
@@ -45,44 +45,44 @@ function setUser(next: User | null) {
   user = next;
   if (next !== null) {
     formerUser = next;
-    isEnded = false;
+    isSessionEnded = false;
   }
   for (const listener of listeners) listener();
 }
 
 /** Continues the session of an earlier visit. A token that is no longer valid is removed. */
 export async function resumeSession() {
-  const user = token() === null ? null : await request('GET', 'user/me');
-  if (user === null) setToken(null);
-  setUser(user);
+  const resumedUser = readToken() === null ? null : await request('GET', 'user/me');
+  if (resumedUser === null) storeToken(null);
+  setUser(resumedUser);
 }
 
 /**
- * Asks the server whether the session is still valid, after the server has refused something that the user could see before. If it has expired, or
- * was ended elsewhere, the user is signed out here.
+ * Asks the server whether the session is still valid, after the server has refused something that the user could see before. Signs the user
+ * out here if the session has expired or was ended elsewhere.
  */
 export async function checkSession() {
-  if (user === null || isChecking) return;
-  isChecking = true;
+  if (user === null || isCheckingSession) return;
+  isCheckingSession = true;
   try {
-    const usedToken = token();
-    const user = await request('GET', 'user/me');
-    if (user !== null || token() !== usedToken) return;
-    isEnded = true;
-    setToken(null);
+    const usedToken = readToken();
+    const validUser = await request('GET', 'user/me');
+    if (validUser !== null || readToken() !== usedToken) return;
+    isSessionEnded = true;
+    storeToken(null);
     setUser(null);
   } catch {
     // The server cannot be reached, which other requests report.
   } finally {
-    isChecking = false;
+    isCheckingSession = false;
   }
 }
 
 onRefusedToken(() => void checkSession());
 
 /** Follows sign-ins and sign-outs of other tabs. */
-export function followOtherTabs(report: (error: unknown) => void) {
-  onTokenChange(() => void resumeSession().catch(report));
+export function followOtherTabs(onError: (error: unknown) => void) {
+  onTokenChange(() => void resumeSession().catch(onError));
 }
 
 /** The public settings; empty if they cannot be read. */
@@ -99,24 +99,25 @@ export async function signIn(login: string, password: string) {
   const answer = await request('GET', 'user/authentication', {
     headers: { Authorization: `Basic ${credentials}` },
   });
-  setToken(answer.authToken.token);
+  storeToken(answer.authToken.token);
   setUser(answer.user);
 }
 
 /** Signs in with the link that the server printed when it started. */
-export async function enterByLink(link: string) {
+export async function signInByLink(link: string) {
   const answer = await request('POST', 'user/authentication/link', {
     form: { link },
   });
-  setToken(answer.authToken.token);
+  storeToken(answer.authToken.token);
   setUser(answer.user);
 }
 
+/** Creates an account. @returns its user, who is signed in now; `null` if the account cannot be used yet */
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
   const { authToken, ...created } = await request('POST', 'user', { form: fields });
   // The server gives no token if the email address must be verified or an administrator must approve the account.
   if (!authToken) return null;
-  setToken(authToken.token);
+  storeToken(authToken.token);
   setUser(created);
   return user;
 }
@@ -126,7 +127,7 @@ export async function signOut() {
   try {
     await request('DELETE', 'user/authentication');
   } finally {
-    setToken(null);
+    storeToken(null);
     formerUser = null;
     setUser(null);
   }

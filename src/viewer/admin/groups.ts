@@ -1,10 +1,10 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
 import { personSearch, type PersonOrGroup } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
-import { ask, checkbox } from '../forms.js';
+import { showFormDialog, checkbox } from '../forms.js';
 import { nameOf } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
@@ -22,7 +22,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   return [panel(commonTexts.groups, actions(create), notice.element, place)];
 
   async function show() {
-    const { entries, total } = await list('group', { query: { ...page.query, sort: 'lowerName' }, signal });
+    const { entries, total } = await requestList('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, commonTexts.edit];
     if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
     else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
@@ -48,14 +48,14 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
 
   function editGroup(group: Group | null) {
     const remove = () => (dialog.close(), removeGroup(group as Group));
-    const dialog = ask({
+    const dialog = showFormDialog({
       title: group ? browseTexts.editNamed(group.name) : commonTexts.newGroup,
       action: group ? commonTexts.save : adminTexts.createGroup,
       fields: [
         ...nameFields(group ?? {}),
         { name: 'public', label: adminTexts.publicGroup, type: 'checkbox', value: group?.public ?? false },
       ],
-      others: group ? [button(commonTexts.delete, remove)] : [],
+      otherButtons: group ? [button(commonTexts.delete, remove)] : [],
       async send(form) {
         if (group) await request('PUT', `group/${group._id}`, { form });
         else await request('POST', 'group', { form });
@@ -88,8 +88,8 @@ function membersDialog({ _id: id, name }: Group) {
       await change();
       const query = { limit: 0 };
       const [members, invited, { requests }] = await Promise.all([
-        list(`group/${id}/member`, { query }),
-        list(`group/${id}/invitation`, { query }),
+        requestList(`group/${id}/member`, { query }),
+        requestList(`group/${id}/invitation`, { query }),
         request('GET', `group/${id}/access`),
       ]);
       fill(

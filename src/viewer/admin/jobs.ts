@@ -1,4 +1,4 @@
-import { list } from '../api.js';
+import { requestList } from '../api.js';
 import { actions, fill, h } from '../dom.js';
 import { creationTime, isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
 import { outcome, panel, type Section } from './parts.js';
@@ -44,7 +44,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
 
   async function newest(limit: number, offset: number): Promise<Job[]> {
     const query = { limit, offset, sort: 'created', sortdir: -1 };
-    return (await list('job/all', { query, signal })).entries;
+    return (await requestList('job/all', { query, signal })).entries;
   }
 }
 

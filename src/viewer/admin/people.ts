@@ -1,9 +1,9 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { findNamed } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
-import { ask } from '../forms.js';
+import { showFormDialog } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
@@ -29,7 +29,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     const words = search.value.trim();
     const { entries, total } =
       words === ''
-        ? await list('user', { query: { ...page.query, sort: 'lastName' }, signal })
+        ? await requestList('user', { query: { ...page.query, sort: 'lastName' }, signal })
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
     if (search.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
@@ -52,7 +52,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
   }
 
   function createUser() {
-    ask({
+    showFormDialog({
       title: adminTexts.newUser,
       action: accountTexts.createAccount,
       fields: [...registerFields().map((field) => ({ ...field, autocomplete: 'off' })), adminField(false)],
@@ -68,11 +68,11 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     const name = nameOf(user);
     const nextButton = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
     const isSelf = user._id === currentUser()?._id;
-    const dialog = ask({
+    const dialog = showFormDialog({
       title: browseTexts.editNamed(name),
       action: commonTexts.save,
       fields: [...personFields(user), ...(isSelf ? [] : rightsFields(user))],
-      others: [
+      otherButtons: [
         nextButton(adminTexts.resetPassword, () => resetPassword(user)),
         ...(isSelf ? [] : [nextButton(commonTexts.delete, () => removeUser(user))]),
       ],
@@ -85,7 +85,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
 
   function resetPassword(user: User) {
     const password = { name: 'password', label: accountTexts.newPassword, minlength: 6, required: true };
-    ask({
+    showFormDialog({
       title: adminTexts.passwordOf(nameOf(user)),
       text: adminTexts.passwordHint,
       action: adminTexts.resetPassword,

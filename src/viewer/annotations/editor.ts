@@ -1,4 +1,4 @@
-import { h, linkButton, tell } from '../dom.js';
+import { h, linkButton, showMessage } from '../dom.js';
 import { editBar } from './edit-bar.js';
 import { onEdits } from './edits.js';
 import { inColor } from './coloring/painting.js';
@@ -107,7 +107,7 @@ export function editAnnotation(options: EditorOptions) {
     bar.show();
     report('');
     const undo = linkButton(commonTexts.undo, () => step('undo'));
-    tell(annotationTexts.discarded, undo);
+    showMessage(annotationTexts.discarded, undo);
   }
 
   /** After undo and redo, gives groups the colors of their shapes. */

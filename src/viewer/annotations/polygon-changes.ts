@@ -1,4 +1,4 @@
-import { messageOf, tell } from '../dom.js';
+import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
 import type { Edit, Element } from './model.js';
@@ -38,7 +38,7 @@ export function polygonChanges(options: {
   async function split(line: Element) {
     const chosen = selection.shapes;
     const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.elements()], line);
-    if (changes.length === 0) tell(annotationTexts.noneSplit);
+    if (changes.length === 0) showMessage(annotationTexts.noneSplit);
     return changes;
   }
 
@@ -48,7 +48,7 @@ export function polygonChanges(options: {
     const changes = await simplifyEdits(chosen, 1 / zoom());
     const changed = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
     const count = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
-    tell(annotationTexts.simplified(count(chosen), count(chosen.map((shape) => changed.get(shape.id) ?? shape))));
+    showMessage(annotationTexts.simplified(count(chosen), count(chosen.map((shape) => changed.get(shape.id) ?? shape))));
     return changes;
   }
 }

@@ -1,4 +1,4 @@
-import { apiUrl, followStream, list, request, type Query } from '../api.js';
+import { apiUrl, followStream, requestList, request, type Query } from '../api.js';
 import type { Documents } from '../answers.js';
 import type { AnnotationRecord, Box, Element } from './model.js';
 
@@ -36,7 +36,7 @@ function asRecord(annotation: Documents['Annotation']) {
 /** Whether the annotations of an item differ from these records. The request is small, because it is repeated often. */
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
-  const { entries, total } = await list('annotation', { query, signal });
+  const { entries, total } = await requestList('annotation', { query, signal });
   return total !== records.length || (total > 0 && entries[0]?._version !== newestOf(records));
 }
 

@@ -1,4 +1,4 @@
-import { messageOf, tell } from '../dom.js';
+import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Conflicts } from './edits.js';
 import { nameOf } from './model.js';
@@ -36,7 +36,7 @@ export class Saving {
     try {
       const conflicts = await saveEdits(this.parts);
       if (conflicts) report(annotationTexts.changedMeanwhile(conflicts, sheet.edits.size > 0));
-      else tell(annotationTexts.savedNamed(nameOf(sheet.record)));
+      else showMessage(annotationTexts.savedNamed(nameOf(sheet.record)));
     } catch (error) {
       report(messageOf(error));
     } finally {

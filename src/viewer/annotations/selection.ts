@@ -1,4 +1,4 @@
-import { tell } from '../dom.js';
+import { showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import { middleOf, touches } from './drawing/shapes.js';
 import type { Element } from './model.js';
@@ -41,11 +41,11 @@ export class Selection {
   pick(outline: Element, isAdding: boolean) {
     const { sheet } = this;
     if (!sheet.hasShapes && sheet.record._elementCount > 0) {
-      tell(annotationTexts.pickZoom);
+      showMessage(annotationTexts.pickZoom);
       return;
     }
     const enclosed = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
-    if (enclosed.length === 0) tell(annotationTexts.pickedNone);
+    if (enclosed.length === 0) showMessage(annotationTexts.pickedNone);
     const ids = enclosed.map(({ id }) => id);
     this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
   }

@@ -5,7 +5,7 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { formatNumber, shortened } from '../format.js';
+import { formatNumber, shorten } from '../format.js';
 
 /** Maximum lengths of shown texts, in characters. Longer texts would cover the image. */
 const maxText = { term: 60, value: 300 };
@@ -47,7 +47,7 @@ export function shapeCard(metadata: ImageMetadata) {
       ...fields,
       [annotationTexts.type, shape.id === 'measure' ? null : annotationTexts.types[shape.closed ? 'polygon' : shape.type]],
     ];
-    return facts.map(([term, value]) => [shortened(term, maxText.term), shortened(value ?? '', maxText.value)]);
+    return facts.map(([term, value]) => [shorten(term, maxText.term), shorten(value ?? '', maxText.value)]);
   }
 }
 

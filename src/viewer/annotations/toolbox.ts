@@ -1,4 +1,4 @@
-import { messageOf, tell } from '../dom.js';
+import { messageOf, showMessage } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Stage } from '../stage/contract.js';
 import { addKeyboardCross } from './drawing/keyboard-cross.js';
@@ -134,6 +134,6 @@ export class Toolbox {
     this.tools.endDelay(isReady && firstShapeTools.has(tool));
     if (!isReady) return;
     // A tool that was refused says what it needs: a hole, for example, needs a selected polygon.
-    if (this.tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
+    if (this.tools.tool !== tool) showMessage(annotationTexts.tools[tool][1]);
   }
 }

@@ -1,6 +1,6 @@
 import { ApiError, request } from '../api.js';
-import { h, messageOf, tell, type Picture } from '../dom.js';
-import { ask } from '../forms.js';
+import { h, messageOf, showMessage, type IconName } from '../dom.js';
+import { showFormDialog } from '../forms.js';
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { editDialog, type Entry } from './edit-dialog.js';
@@ -11,7 +11,7 @@ import { tagsDialog } from './tags-dialog.js';
 import { share } from './share-dialog.js';
 import { moveToTrash, type Trashable } from './trash.js';
 
-type Action = { label: string; picture: Picture; run: () => void };
+type Action = { label: string; picture: IconName; run: () => void };
 type Context = { refresh: () => Promise<void>; signal: AbortSignal };
 
 /** Number of reasons that are shown at once. */
@@ -66,7 +66,7 @@ async function forAll(
   } finally {
     if (done > 0) await refresh();
   }
-  if (reasons.length === 0) return tell(doneText(done));
+  if (reasons.length === 0) return showMessage(doneText(done));
   const moreReasons = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
   throw new Error([...(done > 0 ? [doneText(done)] : []), ...reasons.slice(0, maxReasons), ...moreReasons].join(' '));
 }
@@ -81,7 +81,7 @@ function removeEntries(entries: Entry[], context: Context) {
     entries.length === 1 ? browseTexts.deleteNamed(entries[0]?.doc.name ?? '') : browseTexts.deleteSeveral(entries.length);
   const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
   const send = () => forAll(entries, { act, doneText: browseTexts.deleted, ...context });
-  ask({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
+  showFormDialog({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
 }
 
 function tryAgain(entries: Entry[], context: Context) {
@@ -89,18 +89,18 @@ function tryAgain(entries: Entry[], context: Context) {
   const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
   const text = refusedItems.map(({ doc }) => doc.name).join(', ');
   const send = () => forAll(refusedItems, { act, doneText: browseTexts.triedAgain, ...context });
-  ask({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
+  showFormDialog({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
 }
 
 async function moveOrCopy(entries: Entry[], mayMove: boolean, context: Context) {
   const picker = await folderPicker(context.signal);
   let isCopy = !mayMove;
   const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopy = true) }, browseTexts.copyHere);
-  ask({
+  showFormDialog({
     title: browseTexts.moveOrCopyTitle(entries.length),
     content: [picker.element],
     action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
-    others: mayMove ? [copyButton] : [],
+    otherButtons: mayMove ? [copyButton] : [],
     async send() {
       const copies = isCopy;
       isCopy = !mayMove;

@@ -1,6 +1,6 @@
 import { h } from '../dom.js';
-import { ask, checkbox } from '../forms.js';
-import { formatBytes, formatDate, shortened } from '../format.js';
+import { showFormDialog, checkbox } from '../forms.js';
+import { formatBytes, formatDate, shorten } from '../format.js';
 import { browseTexts } from '../texts.js';
 import type { Item } from './model.js';
 import { siteStorage } from '../storage.js';
@@ -48,7 +48,7 @@ export function askColumns(options: {
     column,
     ...checkbox(columnTitle(column), { checked: shownColumns.includes(column) }),
   }));
-  ask({
+  showFormDialog({
     title: browseTexts.columns,
     text: browseTexts.columnsHint,
     content: [
@@ -83,7 +83,7 @@ function tag(text: string) {
 
 function textOf(value: unknown) {
   if (value === undefined || value === null) return '';
-  return shortened(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxShown);
+  return shorten(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxShown);
 }
 
 /** The tags of an item. Values that are not texts are left out. */

@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { tell } from '../dom.js';
-import { ask } from '../forms.js';
+import { showMessage } from '../dom.js';
+import { showFormDialog } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 
 /** The fields for a name and a description, with their current values. */
@@ -18,5 +18,5 @@ export async function removeAt(path: `${'group' | 'user'}/${string}`) {
 
 /** Asks before something is removed. `remove` resolves with the message to show afterwards. */
 export function askToRemove({ title, text, remove }: { title: string; text: string; remove: () => Promise<string> }) {
-  ask({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => tell(await remove()) });
+  showFormDialog({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => showMessage(await remove()) });
 }

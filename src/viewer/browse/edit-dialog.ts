@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { append, button, h, tell } from '../dom.js';
-import { ask } from '../forms.js';
+import { append, button, h, showMessage } from '../dom.js';
+import { showFormDialog } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameFields } from './create-dialog.js';
 import type { Item, Place } from './model.js';
@@ -11,7 +11,7 @@ type Metadata = Record<string, unknown>;
 export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
   const { _id: id, name, description = '', meta = {} } = doc;
   const rows = metadataRows(meta);
-  const dialog = ask({
+  const dialog = showFormDialog({
     title: browseTexts.editNamed(name),
     action: commonTexts.save,
     fields: nameFields({ name, description }),
@@ -23,7 +23,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
       const isRenamed = values.name !== name || values.description !== description;
       const saved = isRenamed ? await request('PUT', `${type}/${id}`, { form: values }) : doc;
       await onSaved();
-      if (isRenamed && saved.name !== values.name?.trim()) tell(browseTexts.nameTaken(saved.name));
+      if (isRenamed && saved.name !== values.name?.trim()) showMessage(browseTexts.nameTaken(saved.name));
     },
   });
   dialog.classList.add('wide');

@@ -1,4 +1,4 @@
-import { list } from '../api.js';
+import { requestList } from '../api.js';
 import { fill, h, icon } from '../dom.js';
 import { currentUser } from '../session.js';
 import { naturalOrder } from './model.js';
@@ -69,7 +69,7 @@ async function childrenOf(container: Container | undefined, signal: AbortSignal)
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };
   const query = { ...parent, limit: maxOffered, sort: naturalOrder };
-  const { entries, total } = await list(type, { query, signal });
+  const { entries, total } = await requestList(type, { query, signal });
   const user = container ? null : currentUser();
   const ownFolders: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
   const children = entries.map(({ _id, name }): Container => ({ type, _id, name }));

@@ -1,4 +1,4 @@
-import { list } from '../api.js';
+import { requestList } from '../api.js';
 import { button, debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
 import { choice } from '../forms.js';
 import { goTo, parseRoute, replaceRoute, routeHash, type Route } from '../router.js';
@@ -68,7 +68,7 @@ export function itemList(options: ItemListOptions) {
   function load() {
     const { sort, find } = listAddress(address);
     const ordered = orderOf(sort) ?? (configured.sort === null ? orderOf('name') : { sort: configured.sort });
-    return list('item', { query: { folderId: folder._id, find, ...page().query, ...ordered }, signal });
+    return requestList('item', { query: { folderId: folder._id, find, ...page().query, ...ordered }, signal });
   }
 
   async function onTyped() {

@@ -1,7 +1,7 @@
 import { outcome } from '../admin/parts.js';
 import { request } from '../api.js';
-import { h, tell } from '../dom.js';
-import { ask, choice, field } from '../forms.js';
+import { h, showMessage } from '../dom.js';
+import { showFormDialog, choice, field } from '../forms.js';
 import { formatDate } from '../format.js';
 import { stateTexts } from '../sharing-texts.js';
 import type { Entry } from './edit-dialog.js';
@@ -47,14 +47,14 @@ export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: (
 /** A form for the state of several items. */
 export function stateDialog(entries: Entry[], onSaved: () => Promise<void>) {
   const select = choice(options(), 'todo');
-  ask({
+  showFormDialog({
     title: stateTexts.stateOfMany(entries.length),
     content: [field(stateTexts.state, select)],
     action: stateTexts.save,
     async send() {
       await send(idsByType(entries), select.value);
       await onSaved();
-      tell(stateTexts.saved);
+      showMessage(stateTexts.saved);
     },
   });
 }

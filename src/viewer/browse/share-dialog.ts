@@ -1,7 +1,7 @@
-import { list as listOf, request } from '../api.js';
+import { requestList as listOf, request } from '../api.js';
 import type { Documents } from '../answers.js';
-import { button, fill, h, icon, messageOf, tell } from '../dom.js';
-import { ask, choice } from '../forms.js';
+import { button, fill, h, icon, messageOf, showMessage } from '../dom.js';
+import { showFormDialog, choice } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { personSearch } from './person-search.js';
 import type { PlaceEntry } from './edit-dialog.js';
@@ -36,7 +36,7 @@ type ShareOptions = {
  * @param options `path`: its path in the API
  */
 export function shareDialog(options: ShareOptions) {
-  void open(options).catch((error: unknown) => tell(messageOf(error)));
+  void open(options).catch((error: unknown) => showMessage(messageOf(error)));
 }
 
 /** The number of folders or annotations inside, and how many of them are private; `null` if there are too many to count. */
@@ -92,7 +92,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     show();
   });
   show();
-  const dialog = ask({
+  const dialog = showFormDialog({
     title: browseTexts.permissionsOf(name),
     action: commonTexts.save,
     content: [
@@ -115,7 +115,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
         folders: values.recurse === 'true' ? 0 : (folders.private ?? 0),
         annotations: withAnnotations === 'true' ? 0 : (annotations.private ?? 0),
       };
-      tell(values.public === 'true' ? browseTexts.sharedBut(hidden) : browseTexts.shared);
+      showMessage(values.public === 'true' ? browseTexts.sharedBut(hidden) : browseTexts.shared);
       await onSaved();
     },
   });

@@ -1,6 +1,6 @@
 import { outcome, table } from '../admin/parts.js';
 import type { Documents } from '../answers.js';
-import { list as listOf, request } from '../api.js';
+import { requestList as listOf, request } from '../api.js';
 import { copyText } from '../clipboard.js';
 import { button, fill, h, icon, plainDialog, type Child } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';

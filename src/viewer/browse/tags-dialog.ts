@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { h, tell } from '../dom.js';
-import { ask, checkbox } from '../forms.js';
+import { h, showMessage } from '../dom.js';
+import { showFormDialog, checkbox } from '../forms.js';
 import { browseTexts } from '../texts.js';
 import { tagsOf } from './columns.js';
 import type { Entry } from './edit-dialog.js';
@@ -16,7 +16,7 @@ export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
     return { tag, ...box };
   });
   const legend = h('legend', browseTexts.tags);
-  ask({
+  showFormDialog({
     title: browseTexts.tagsOf(entries.length),
     fields: [{ name: 'add', label: browseTexts.addTags, hint: browseTexts.addTagsHint }],
     content: [boxes.length > 0 && h('fieldset.stack.column.choices', legend, ...boxes.map(({ element }) => element))],
@@ -30,7 +30,7 @@ export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
       const form = Object.fromEntries(Object.entries(lists).map(([name, value]) => [name, JSON.stringify(value)]));
       await request('PUT', 'resource/tags', { form });
       await onSaved();
-      tell(browseTexts.tagsSaved);
+      showMessage(browseTexts.tagsSaved);
     },
   });
 }

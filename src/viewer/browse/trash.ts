@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { linkButton, messageOf, tell } from '../dom.js';
-import { ask } from '../forms.js';
+import { linkButton, messageOf, showMessage } from '../dom.js';
+import { showFormDialog } from '../forms.js';
 import { formatBytes } from '../format.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { idsByType } from './model.js';
@@ -48,9 +48,9 @@ export async function moveToTrash(documents: readonly Trashable[], refresh: () =
   try {
     extent = await extentOf(documents);
   } catch (error) {
-    return tell(messageOf(error));
+    return showMessage(messageOf(error));
   }
-  ask({
+  showFormDialog({
     title,
     text: `${extent}. ${browseTexts.trashText}`,
     action: browseTexts.moveToTrash,
@@ -58,7 +58,7 @@ export async function moveToTrash(documents: readonly Trashable[], refresh: () =
     async send() {
       for (const form of resourcesOf(documents)) await request('POST', 'resource/trash', { form });
       const words = documents.length === 1 ? browseTexts.trashed(first.doc.name) : browseTexts.trashedSeveral(documents.length);
-      tell(
+      showMessage(
         words,
         linkButton(commonTexts.undo, () => void undo(documents, refresh)),
       );
@@ -69,10 +69,10 @@ export async function moveToTrash(documents: readonly Trashable[], refresh: () =
 
 async function undo(documents: readonly Trashable[], refresh: () => Promise<void>) {
   try {
-    tell(await restore(documents));
+    showMessage(await restore(documents));
     await refresh();
   } catch (error) {
-    tell(messageOf(error));
+    showMessage(messageOf(error));
   }
 }
 

@@ -1,4 +1,4 @@
-import { ApiError, apiUrl, isRefused, pause, request, save } from '../api.js';
+import { ApiError, apiUrl, isGoneOrForbidden, pause, request, saveFile } from '../api.js';
 import { isSame, type ImageItem } from '../browse/model.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { actions, button, errorNotice, fill, h, linkButton, messageOf, plainDialog } from '../dom.js';
@@ -100,7 +100,7 @@ export class CommentsPanel {
     } catch (error) {
       if (this.options.signal.aborted) return;
       this.element.open = true;
-      this.#say(isRefused(error) ? texts.gone : messageOf(error));
+      this.#say(isGoneOrForbidden(error) ? texts.gone : messageOf(error));
     }
   }
 
@@ -172,7 +172,7 @@ export class CommentsPanel {
         const previous = { entries: this.#threads, total: this.#total, marks: this.#marks };
         if (!this.#isWriting() && !isSame(next, previous)) this.#showThreads(next);
       } catch (error) {
-        if (isRefused(error) || (error instanceof ApiError && error.status === 401)) return;
+        if (isGoneOrForbidden(error) || (error instanceof ApiError && error.status === 401)) return;
       }
     }
   }
@@ -294,7 +294,7 @@ function exportDialog({ _id: id, name }: ImageItem) {
   const notice = h('div');
   const stem = name.replace(/\.[^.]*$/, '');
   const download = (format: string) => () =>
-    void save(apiUrl(`item/${id}/comment/export`, { format }), [stem, 'comments', format].join('.')).catch((error: unknown) =>
+    void saveFile(apiUrl(`item/${id}/comment/export`, { format }), [stem, 'comments', format].join('.')).catch((error: unknown) =>
       fill(notice, errorNotice(error)),
     );
   const buttons = Object.entries(texts.formats).map(([format, label]) => button(label, download(format)));

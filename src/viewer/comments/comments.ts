@@ -1,4 +1,4 @@
-import { isLinked, token } from '../api.js';
+import { isOpenedByLink, readToken } from '../api.js';
 import { mayAnnotate } from '../annotations/requests.js';
 import type { ImageItem } from '../browse/model.js';
 import type { Stage } from '../stage/contract.js';
@@ -7,7 +7,7 @@ import { CommentsPanel } from './comments-panel.js';
 import { CommentMarks } from './marks.js';
 import type { CommentPlace, Target } from './requests.js';
 import { commentTexts as texts } from '../comment-texts.js';
-import { shortened } from '../format.js';
+import { shorten } from '../format.js';
 
 /** Maximum length of the text in the name of a mark, in characters. */
 const maxName = 120;
@@ -36,7 +36,7 @@ export function showComments(options: {
   onOpen: () => void;
   signal: AbortSignal;
 }) {
-  if (isLinked()) return null;
+  if (isOpenedByLink()) return null;
   const { item, stage, drawing, width, open, isPlaced, mayManage, frame, showFrame, signal } = options;
   const marks = new CommentMarks({
     stage,
@@ -44,7 +44,7 @@ export function showComments(options: {
     onOpen: (id) => void panel.open(id),
     nameOf(id) {
       const thread = panel.thread(id);
-      return thread && texts.mark(personName(thread.author), shortened(thread.text, maxName));
+      return thread && texts.mark(personName(thread.author), shorten(thread.text, maxName));
     },
     onCount: (shownCount, totalCount) => panel.sayMarks(shownCount, totalCount),
   });
@@ -61,7 +61,7 @@ export function showComments(options: {
       selected: options.selectedShape,
       showNew: (place) => marks.showNew(place),
     },
-    mayWrite: token() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
+    mayWrite: readToken() === null ? Promise.resolve(false) : mayAnnotate(item.folderId, signal).catch(() => false),
     mayManage,
     onMarks: (places) => marks.show(places),
     onShowMarks: (areShown) => (marks.element.hidden = !areShown),

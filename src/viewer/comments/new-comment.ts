@@ -33,7 +33,7 @@ export function newCommentForm(options: { aim: Aim; close: () => void; send: (js
   const element = form({
     content: [field(texts.about, about, texts.chooseHint), text],
     action: texts.send,
-    others: [cancel],
+    otherButtons: [cancel],
     send: () => sendText(input.value),
   });
   element.classList.add('new-comment');

@@ -1,5 +1,5 @@
 import type { Documents } from '../answers.js';
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { setUnread } from './unread.js';
 
 export type Comment = Documents['Comment'];
@@ -21,7 +21,7 @@ const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : sta
 
 /** A page of the threads on an item, each as its first comment, newest first. */
 export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsAtOnce) {
-  return list(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
+  return requestList(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }
 
 export function listPlaces(itemId: string, state: ShownState, signal: AbortSignal) {
@@ -29,7 +29,7 @@ export function listPlaces(itemId: string, state: ShownState, signal: AbortSigna
 }
 
 export function listReplies(threadId: string, offset: number, signal: AbortSignal) {
-  return list(`comment/${threadId}/reply`, { query: { offset, limit: commentsAtOnce }, signal });
+  return requestList(`comment/${threadId}/reply`, { query: { offset, limit: commentsAtOnce }, signal });
 }
 
 /** The first comment of the thread of a comment. */

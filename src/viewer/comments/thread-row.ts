@@ -1,4 +1,4 @@
-import { isRefused, request, token } from '../api.js';
+import { isGoneOrForbidden, request, readToken } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
 import { copyText } from '../clipboard.js';
 import { commentTexts as texts } from '../comment-texts.js';
@@ -82,7 +82,7 @@ export function threadRow(options: RowOptions) {
   /** Loads the thread after its replies have changed. The server removes a thread whose first comment was deleted when its last reply is deleted. */
   async function reloadThread() {
     const next = await request('GET', `comment/${thread._id}`, { signal }).catch((error: unknown) => {
-      if (isRefused(error)) return null;
+      if (isGoneOrForbidden(error)) return null;
       throw error;
     });
     await (next === null ? onGone() : onChanged(next));
@@ -126,7 +126,7 @@ function replyList(options: RowOptions, reloadThread: () => Promise<void>) {
           ),
         );
       const isUnread = thread.unread || entries.some(({ unread }) => unread);
-      if (token() !== null && isUnread) await markRead({ threadId: thread._id });
+      if (readToken() !== null && isUnread) await markRead({ threadId: thread._id });
     } catch (error) {
       if (!signal.aborted) element.append(h('li', errorNotice(error)));
     }
@@ -169,7 +169,7 @@ function editableText({ comment, mayWrite, onChanged }: Changing) {
       await onChanged(await request('PUT', `comment/${comment._id}`, { json }));
     };
     const cancel = h('button.button', { onclick: showText }, commonTexts.cancel);
-    fill(element, form({ content: [text], action: texts.save, others: [cancel], send }));
+    fill(element, form({ content: [text], action: texts.save, otherButtons: [cancel], send }));
     input.focus();
   }
 }

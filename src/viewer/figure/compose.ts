@@ -2,7 +2,7 @@ import type { FigureLayer, LegendEntry } from '../annotations/figure-layers.js';
 import { maxFigureShapes } from '../annotations/sheet.js';
 import type { Box } from '../annotations/model.js';
 import { h } from '../dom.js';
-import { clipped, scaleBar } from '../format.js';
+import { clipToWidth, scaleBar } from '../format.js';
 import type { Light } from '../image/brightness.js';
 import type { Channel } from '../image/channels.js';
 import type { ImageMetadata } from '../image/metadata.js';
@@ -179,12 +179,12 @@ function barMarks(mmPerPixel: number, zoom: number, { left, right, bottom }: Box
 
 function heading(title: string, width: number, size: number): Mark {
   const large = size * 1.25;
-  const shownTitle = clipped(title, width - size, (part) => widthOf(part, large, true));
+  const shownTitle = clipToWidth(title, width - size, (part) => widthOf(part, large, true));
   return { text: shownTitle, x: size * 0.4, y: size * 1.35, size: large, isBold: true, isCentered: false, ink: inkOf('#16181f') };
 }
 
 function caption(name: string, { left, right, bottom }: Box, size: number): Mark {
-  const shownName = clipped(name, right - left - size, (part) => widthOf(part, size, false));
+  const shownName = clipToWidth(name, right - left - size, (part) => widthOf(part, size, false));
   return {
     text: shownName,
     x: left + size * 0.4,

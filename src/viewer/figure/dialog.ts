@@ -1,5 +1,5 @@
-import { save } from '../api.js';
-import { button, h, plainDialog, tell } from '../dom.js';
+import { saveFile } from '../api.js';
+import { button, h, plainDialog, showMessage } from '../dom.js';
 import { formatNumber } from '../format.js';
 import { form } from '../forms.js';
 import type { Look } from '../stage/contract.js';
@@ -104,9 +104,9 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
     const file = await fileOf(figure, format, settings.dpi, leave);
     leave.throwIfAborted();
     storeEntries({ ...entries, title: '' });
-    await save(file, `${name}.${endings[format]}`);
+    await saveFile(file, `${name}.${endings[format]}`);
     dialog.close();
-    if (figure.notes.length > 0) tell(figure.notes.join(' '));
+    if (figure.notes.length > 0) showMessage(figure.notes.join(' '));
   }
 }
 

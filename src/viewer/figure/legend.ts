@@ -1,5 +1,5 @@
 import type { LegendEntry } from '../annotations/figure-layers.js';
-import { clipped } from '../format.js';
+import { clipToWidth } from '../format.js';
 import { figureTexts } from '../figure-texts.js';
 import { inkOf, rectangle, widthOf, type Mark } from './marks.js';
 
@@ -24,7 +24,7 @@ export function legendMarks(entries: readonly LegendEntry[], place: { top: numbe
   function add(label: string, colors: readonly string[]) {
     const swatch = colors.length === 0 ? 0 : colors.length === 1 ? size : size * 6;
     const indent = swatch === 0 ? 0 : swatch + size * 0.4;
-    const shownLabel = clipped(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
+    const shownLabel = clipToWidth(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
     const needed = indent + widthOf(shownLabel, size, false);
     if (x > edge && x + needed > width - edge) {
       x = edge;

@@ -10,7 +10,7 @@ import {
   type OutlineSink,
 } from '../annotations/drawing/paint.js';
 import { overlaps, type Box, type Element } from '../annotations/model.js';
-import { clipped } from '../format.js';
+import { clipToWidth } from '../format.js';
 import { h } from '../dom.js';
 
 /** A color without opacity, as `#rrggbb`, and its opacity from 0 to 1. */
@@ -176,7 +176,7 @@ export function marksOfLabels(elements: readonly Element[], { placement, unit, v
     const size = Math.min(40, Math.max(9, fontSize)) * unit;
     const above = (element.type === 'point' ? pointRadius + 3 : 4) + fontSize / 4;
     return {
-      text: clipped(value, maxLabelWidth * unit, (part) => widthOf(part, size, true)),
+      text: clipToWidth(value, maxLabelWidth * unit, (part) => widthOf(part, size, true)),
       x: corners.reduce((sum, { x }) => sum + x / corners.length, 0),
       y: Math.max(Math.min(...corners.map(({ y }) => y)) - above * unit, size),
       size,

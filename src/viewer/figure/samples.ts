@@ -1,5 +1,5 @@
 import { outcome } from '../admin/parts.js';
-import { apiUrl, save } from '../api.js';
+import { apiUrl, saveFile } from '../api.js';
 import { h } from '../dom.js';
 import { projectionQuery } from '../image/projection.js';
 import type { Look } from '../stage/contract.js';
@@ -43,7 +43,7 @@ export function samplesPart(options: {
 
   function action(label: string, query: Record<string, string | number | null>, file: string) {
     const run = async () => {
-      await save(apiUrl(`item/${itemId}/tiles/region`, query), file);
+      await saveFile(apiUrl(`item/${itemId}/tiles/region`, query), file);
       onSaved();
     };
     return h('div', notice.button(label, run));

@@ -4,25 +4,25 @@ import { imageTexts } from '../texts.js';
 /** Brightness and contrast in percent. */
 export type Light = { brightness: number; contrast: number };
 
-/** Range of both values. */
+/** Range of brightness and contrast, in percent. */
 export const lightRange = { min: 20, max: 300 };
 
 const defaultLight: Light = { brightness: 100, contrast: 100 };
 
 /** Two sliders for images whose samples are colors. */
-export function lightControls(start: Light, onChange: (light: Light) => void) {
+export function lightControls(initial: Light, onChange: (light: Light) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
     return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => onInput() }) };
   });
   const reset = linkButton(imageTexts.asInFile, () => (set(defaultLight), onChange(defaultLight)));
   const element = h('div.frame-controls.column', ...rows.map((row) => row.element), reset);
-  set(start);
+  set(initial);
   return { element, set };
 
   function set(light: Light) {
-    for (const { name, input, value } of rows) {
+    for (const { name, input, output } of rows) {
       input.valueAsNumber = light[name];
-      value.textContent = `${light[name]} %`;
+      output.textContent = `${light[name]} %`;
     }
   }
 

@@ -9,9 +9,9 @@ import type { Projection } from './projection.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** Time in milliseconds from the last move of a slider to the update of the view. */
-const followMs = 150;
+const changeDelayMs = 150;
 /** Time in milliseconds that a frame must be shown before its histograms are requested, because tiles have priority. */
-const restMs = 500;
+const histogramDelayMs = 500;
 
 interface ChannelPanelOptions {
   item: ImageItem;
@@ -29,91 +29,95 @@ interface ChannelPanelOptions {
 
 /** A panel that switches channels on and off, and sets their colors and, on histograms, their ranges of samples. */
 export function channelPanel(options: ChannelPanelOptions) {
-  const { item, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
-  let channels = start;
-  const ranges = new ChannelRanges({
+  const { item, channels: initialChannels, presets, mayWrite, frameOf, projection, onChange, signal } = options;
+  let channels = initialChannels;
+  const histogramControls = new HistogramControls({
     channels: () => channels,
     request: (channel, end) => requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, end),
-    change,
+    change: changeChannel,
     signal,
   });
-  const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
+  const changeSoon = debounced(() => signal.aborted || onChange(channels), changeDelayMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const choice = presetChoice({ item, presets, mayWrite, channels: () => channels, onChoose: apply });
-  const element = h('div.stack.column', ...choice.elements, list);
-  show();
+  const presetList = presetChoice({ item, presets, mayWrite, channels: () => channels, onChoose: applyChoice });
+  const element = h('div.stack.column', ...presetList.elements, list);
+  redraw();
   return {
     element,
     /** Applies the channels of an address. */
     set(next: Channel[]) {
       channels = next;
-      choice.clear();
-      show();
+      presetList.clear();
+      redraw();
     },
     /** Must be called when another frame is shown. */
-    refresh: debounced(() => signal.aborted || void ranges.fill(), restMs),
+    refresh: debounced(() => signal.aborted || void histogramControls.load(), histogramDelayMs),
   };
 
-  function apply(preset: Preset | 'automatic' | null) {
+  function applyChoice(preset: Preset | 'automatic' | null) {
     if (preset === 'automatic') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
     else if (preset) channels = applyPreset(preset, channels);
-    show();
+    redraw();
     onChange(channels);
   }
 
-  function show() {
-    fill(list, ...ranges.places().map((range, index) => row(range, index)));
-    void ranges.fill();
+  function redraw() {
+    fill(list, ...histogramControls.createElements().map((range, index) => channelRow(range, index)));
+    void histogramControls.load();
   }
 
-  function change(index: number, changes: Partial<Channel>) {
+  function changeChannel(index: number, changes: Partial<Channel>) {
     channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
-    choice.clear();
+    presetList.clear();
     changeSoon();
   }
 
   /** Shows only one channel; `null` shows the channels that are shown at first. */
-  function showOnly(only: number | null) {
-    channels = channels.map((channel, at) => ({ ...channel, on: only === null ? (start[at]?.on ?? true) : at === only }));
-    choice.clear();
-    show();
-    list.querySelectorAll<HTMLElement>('.link-button[aria-pressed]')[only ?? 0]?.focus();
+  function showOnly(shownIndex: number | null) {
+    channels = channels.map((channel, at) => ({
+      ...channel,
+      on: shownIndex === null ? (initialChannels[at]?.on ?? true) : at === shownIndex,
+    }));
+    presetList.clear();
+    redraw();
+    list.querySelectorAll<HTMLElement>('.link-button[aria-pressed]')[shownIndex ?? 0]?.focus();
     onChange(channels);
   }
 
-  function row(range: HTMLElement, index: number) {
+  function channelRow(range: HTMLElement, index: number) {
     const { name, color, on, isGuessed } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
       checked: on,
       onchange: () => {
-        change(index, { on: box.checked });
+        changeChannel(index, { on: box.checked });
         range.hidden = !box.checked;
         tone.hidden = !box.checked;
-        if (box.checked && !range.hasChildNodes()) void ranges.fill();
+        if (box.checked && !range.hasChildNodes()) void histogramControls.load();
       },
     });
     const picker = h('input', {
       type: 'color',
       value: color,
       'aria-label': commonTexts.colorOf(name),
-      oninput: () => change(index, { color: picker.value }),
+      oninput: () => changeChannel(index, { color: picker.value }),
     });
     const isAlone = () => channels.every((channel, at) => channel.on === (at === index));
     const only = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
     only.setAttribute('aria-pressed', String(isAlone()));
-    const guess = isGuessed && color === start[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
+    const guess =
+      isGuessed && color === initialChannels[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
-    const tone = channelTone(channels[index] as Channel, (changes) => change(index, changes));
+    const tone = channelTone(channels[index] as Channel, (changes) => changeChannel(index, changes));
     return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range, tone);
   }
 }
 
-/** The ranges of the visible channels, on their histograms. */
-class ChannelRanges {
+/** The histograms of the visible channels, on which the user sets the ranges of samples. */
+class HistogramControls {
   /** Cancels the pending requests for histograms. */
   #requests = new AbortController();
-  #places: HTMLElement[] = [];
+  #elements: HTMLElement[] = [];
 
   constructor(
     private readonly options: {
@@ -128,32 +132,32 @@ class ChannelRanges {
   }
 
   /** Creates an element for each channel, in order. */
-  places() {
-    this.#places = this.options.channels().map(({ on }) => h('div.channel-range', { hidden: !on }));
-    return this.#places;
+  createElements() {
+    this.#elements = this.options.channels().map(({ on }) => h('div.channel-range', { hidden: !on }));
+    return this.#elements;
   }
 
   /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
-  async fill() {
+  async load() {
     this.#requests.abort();
     this.#requests = new AbortController();
     const { signal } = this.#requests;
-    for (const [index, place] of this.#places.entries()) {
+    for (const [index, element] of this.#elements.entries()) {
       const isOn = this.options.channels()[index]?.on;
-      if (isOn && !signal.aborted) await this.#fill(place, index, signal);
+      if (isOn && !signal.aborted) await this.#loadHistogram(element, index, signal);
     }
   }
 
-  async #fill(place: HTMLElement, index: number, signal: AbortSignal) {
+  async #loadHistogram(element: HTMLElement, index: number, signal: AbortSignal) {
     const { channels, request, change } = this.options;
     const channel = () => channels()[index] as Channel;
     try {
       const histogram = await request(channel(), signal);
       if (histogram)
-        fill(place, ...channelRange({ fullHistogram: histogram, channel, change: (changes) => change(index, changes) }));
+        fill(element, ...channelRange({ fullHistogram: histogram, channel, change: (changes) => change(index, changes) }));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
-      if (!signal.aborted) fill(place);
+      if (!signal.aborted) fill(element);
     }
   }
 }

@@ -5,7 +5,8 @@ import { automaticShare, channelColors, usualColor } from '../../tilesource/styl
 import { imageTexts } from '../texts.js';
 
 /**
- * A channel of an image that is displayed as a mixture of colors. `min` and `max` are samples; if `null`, the server chooses them so that few samples are outside the range.
+ * A channel of an image that is displayed as a mixture of colors. `min` and `max` are the sample values for black and for the full color; if
+ * `null`, the server chooses them so that few samples are outside the range.
  */
 export interface Channel extends Tone {
   name: string;
@@ -14,7 +15,7 @@ export interface Channel extends Tone {
   on: boolean;
   min: number | null;
   max: number | null;
-  /** Whether the file has no color for it, so that the usual color for its name is used. */
+  /** Whether its color was guessed from its name, because the file states none. */
   isGuessed?: boolean;
   /** The frame offset or band with the samples of the channel. */
   source: { framedelta: number } | { band: number };
@@ -24,7 +25,8 @@ export interface Channel extends Tone {
 export type Preset = { name: string; bands: Record<string, unknown>[] };
 
 /**
- * The channels of an image whose samples are not colors: channels of the file, or bands of other depths than eight bits. Empty for color images.
+ * The channels of an image whose samples are not colors: the channels in its file, or the bands of an image that does not have eight bits per
+ * sample. Empty for color images.
  */
 export function channelsOf(metadata: ImageMetadata): Channel[] {
   const { bandCount, dtype, frames = [], channels = [] } = metadata;
@@ -34,21 +36,26 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
       const framedelta = index * axis.stride;
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
       const fileColor = hexColor(frames[framedelta]?.ChannelColor);
-      const usual = fileColor === null ? usualColor(name) : null;
-      const created = channel(name, index, { framedelta }, fileColor ?? usual ?? channelColors[index % channelColors.length]);
-      return usual === null ? created : { ...created, isGuessed: true };
+      const guessedColor = fileColor === null ? usualColor(name) : null;
+      const created = makeChannel(
+        name,
+        index,
+        { framedelta },
+        fileColor ?? guessedColor ?? channelColors[index % channelColors.length],
+      );
+      return guessedColor === null ? created : { ...created, isGuessed: true };
     });
   }
   if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];
-  if (bandCount === 1) return [channel(imageTexts.intensity, 0, { band: 1 }, '#ffffff')];
+  if (bandCount === 1) return [makeChannel(imageTexts.intensity, 0, { band: 1 }, '#ffffff')];
   const names =
     bandCount === 3 || bandCount === 4
       ? imageTexts.primaries
       : Array.from({ length: bandCount }, (_, i) => imageTexts.band(i + 1));
-  return names.map((name, index) => channel(name, index, { band: index + 1 }, channelColors[index % channelColors.length]));
+  return names.map((name, index) => makeChannel(name, index, { band: index + 1 }, channelColors[index % channelColors.length]));
 }
 
-function channel(name: string, index: number, source: Channel['source'], color: string = '#ffffff'): Channel {
+function makeChannel(name: string, index: number, source: Channel['source'], color: string = '#ffffff'): Channel {
   return { name, color, on: index < channelColors.length, min: null, max: null, source };
 }
 
@@ -62,7 +69,7 @@ function hexColor(text: unknown) {
   return `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The style with which the server mixes the channels; `''` for an image without channels. */
+/** The style with which the server mixes the visible channels, black if none is visible; `''` for an image without channels. */
 export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
@@ -109,7 +116,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
   });
 }
 
-/** The channels as a preset describes them. Others are switched off. */
+/** The channels as a preset describes them. Channels that it does not mention are switched off. */
 export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
   return channels.map((channel) => {
     const [[key, value] = ['', 0]] = Object.entries(channel.source);
@@ -129,8 +136,8 @@ export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
   });
 }
 
-/** A channel in the rendering settings of a file. */
-interface RenderedChannel {
+/** A channel in the rendering settings of an OME-Zarr file. */
+interface OmeroChannel {
   color?: string | number;
   active?: boolean;
   window?: { start?: number; end?: number };
@@ -138,18 +145,18 @@ interface RenderedChannel {
 
 /** The presets from several lists, and from the rendering settings in the file. */
 export function presetsOf({ lists, omero }: { lists: unknown[]; omero: unknown }): Preset[] {
-  const named = lists
+  const listedPresets = lists
     .flatMap((list) => (Array.isArray(list) ? list : []))
     .flatMap((preset) => {
       const bands = preset?.style?.bands;
       return typeof preset?.name === 'string' && Array.isArray(bands) ? [{ name: preset.name, bands }] : [];
     });
-  const rendered = (omero as { channels?: RenderedChannel[] } | undefined)?.channels;
-  if (!Array.isArray(rendered)) return named;
-  const bands = rendered.flatMap(({ color, window, active }, framedelta) =>
+  const omeroChannels = (omero as { channels?: OmeroChannel[] } | undefined)?.channels;
+  if (!Array.isArray(omeroChannels)) return listedPresets;
+  const bands = omeroChannels.flatMap(({ color, window, active }, framedelta) =>
     active === false
       ? []
       : [{ framedelta, palette: color && `#${String(color).replace('#', '')}`, min: window?.start, max: window?.end }],
   );
-  return [...named, { name: imageTexts.asInFile, bands }];
+  return [...listedPresets, { name: imageTexts.asInFile, bands }];
 }

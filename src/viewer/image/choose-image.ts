@@ -1,4 +1,4 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { imageState, type ImageItem, type Item } from '../browse/model.js';
 import { fill, h, icon, messageOf, newestOnly, plainDialog } from '../dom.js';
 import { field } from '../forms.js';
@@ -6,25 +6,25 @@ import { parseRoute } from '../router.js';
 import { compareTexts } from '../texts.js';
 
 /** Number of images that are offered at once. */
-const offered = 100;
+const maxOffered = 100;
 
 /** A dialog that offers the other images of an item's folder, finds images by words, and accepts a link to any image. */
 export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: AbortSignal; onChosen: (id: string) => void }) {
   const results = h('ul.picker-list', { 'aria-label': compareTexts.images });
-  const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
-  const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', results));
-  const begin = newestOnly();
+  const searchInput = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
+  const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, searchInput), h('div.picker.column', results));
+  const beginSearch = newestOnly();
   void search();
 
   async function search() {
-    const isNewest = begin();
+    const isNewest = beginSearch();
     try {
-      const items = await find(link.value.trim());
+      const items = await findItems(searchInput.value.trim());
       if (!isNewest()) return;
       const images = items.filter((item) => item._id !== first._id && imageState(item) === 'yes');
       fill(
         results,
-        ...images.map((item) => h('li', pick(item))),
+        ...images.map((item) => h('li', imageButton(item))),
         images.length === 0 && h('li.quiet-text', compareTexts.nothing),
       );
     } catch (error) {
@@ -32,14 +32,14 @@ export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: Ab
     }
   }
 
-  async function find(text: string) {
-    const linked = text.includes('#item/') ? parseRoute(text.slice(text.indexOf('#'))).id : '';
-    if (linked !== '') return [await request('GET', `item/${encodeURIComponent(linked)}`, { signal })];
-    const query = { ...(text === '' ? { folderId: first.folderId } : { text }), limit: offered };
-    return (await list('item', { query, signal })).entries;
+  async function findItems(text: string) {
+    const linkedId = text.includes('#item/') ? parseRoute(text.slice(text.indexOf('#'))).id : '';
+    if (linkedId !== '') return [await request('GET', `item/${encodeURIComponent(linkedId)}`, { signal })];
+    const query = { ...(text === '' ? { folderId: first.folderId } : { text }), limit: maxOffered };
+    return (await requestList('item', { query, signal })).entries;
   }
 
-  function pick({ _id: id, name }: Item) {
+  function imageButton({ _id: id, name }: Item) {
     const choose = () => {
       dialog.close();
       onChosen(id);

@@ -34,25 +34,28 @@ export function imageFacts(metadata: ImageMetadata) {
     tileHeight,
   } = metadata;
   const magnification = isComputed ? null : metadata.magnification;
-  const names = imageTexts.facts;
+  const labels = imageTexts.facts;
   return factList([
-    [names.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
-    [names.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
-    [names.pixelSize, mmX && mmY ? (isEntered ? imageTexts.entered(pixel(mmX, mmY)) : pixel(mmX, mmY)) : imageTexts.unknown],
-    [names.magnification, magnification ? `${formatNumber(magnification, 3)}×` : imageTexts.unknown],
-    [names.frames, frames.length > 1 ? formatCount(frames.length) : null],
-    [names.levels, imageTexts.levelsOf(levels, tileWidth, tileHeight)],
-    [names.samples, [metadata.bandCount && `${metadata.bandCount} ×`, metadata.dtype].filter(Boolean).join(' ')],
+    [labels.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
+    [labels.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
+    [
+      labels.pixelSize,
+      mmX && mmY ? (isEntered ? imageTexts.entered(pixelSizeText(mmX, mmY)) : pixelSizeText(mmX, mmY)) : imageTexts.unknown,
+    ],
+    [labels.magnification, magnification ? `${formatNumber(magnification, 3)}×` : imageTexts.unknown],
+    [labels.frames, frames.length > 1 ? formatCount(frames.length) : null],
+    [labels.levels, imageTexts.levelsOf(levels, tileWidth, tileHeight)],
+    [labels.samples, [metadata.bandCount && `${metadata.bandCount} ×`, metadata.dtype].filter(Boolean).join(' ')],
   ]);
 }
 
-function pixel(mmX: number, mmY: number) {
+function pixelSizeText(mmX: number, mmY: number) {
   return `${formatLength(mmX)} × ${formatLength(mmY)}`;
 }
 
 /** A section of the side panel that can be folded. */
-export function section(title: string, open: boolean, ...content: HTMLElement[]) {
-  return h('details.section', { open }, h('summary.small.strong', title), h('div.section-content.small', ...content));
+export function section(title: string, isOpen: boolean, ...content: HTMLElement[]) {
+  return h('details.section', { open: isOpen }, h('summary.small.strong', title), h('div.section-content.small', ...content));
 }
 
 /** The internal metadata of the file, which is requested when the user opens the section. */
@@ -77,10 +80,10 @@ export function valueTree(value: unknown): HTMLElement {
     return h('span.value.break', value === null ? '–' : `${value as string | number | boolean}`);
   const entries = Object.entries(value);
   if (entries.length === 0) return h('span.quiet-text', imageTexts.empty);
-  return h('ul.tree', ...entries.map(([key, member]) => h('li', branch(key, member))));
+  return h('ul.tree', ...entries.map(([key, member]) => h('li', memberTree(key, member))));
 }
 
-function branch(key: string, value: unknown) {
+function memberTree(key: string, value: unknown) {
   if (typeof value !== 'object' || value === null) return h('div.row.wrap', h('span.break.quiet-text', key), valueTree(value));
   const children = h('div');
   // Children are made when they are first visible, because a tree may have tens of thousands of values.

@@ -10,90 +10,91 @@ const playable = new Set(['IndexZ', 'IndexT', 'Frame']);
 /** Time from one frame to the next while an axis plays, in milliseconds, without the time for loading it. */
 const stepMs = 200;
 /** Maximum time to wait until a frame is complete, in milliseconds. */
-const loadMs = 10_000;
+const maxLoadMs = 10_000;
 /** Maximum number of series or scenes in a drop-down list. If there are more, a slider is used. */
 const maxListed = 1000;
 
 /**
  * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
- * @param isMixed whether channels are displayed together, so that they need no slider
- * @param on `frame` is called with the new frame and the frames that are likely to follow; `projection` is called when planes of z are
- *   combined in a different way. `drawn` resolves when the frame is complete, and `signal` stops playing
+ * @param isMixed whether all channels are displayed together, so that they need no slider
+ * @param view `onFrame` is called with the new frame and the frames that are likely to follow, `onProjection` with a new projection.
+ *   `whenDrawn` resolves when the frame is complete, and `signal` stops playing
  */
 export function frameControls(
   metadata: ImageMetadata,
-  start: { frame: number; projection: Projection | null },
+  initial: { frame: number; projection: Projection | null },
   isMixed: boolean,
-  on: {
-    frame: (frame: number, likely: number[]) => Promise<void>;
-    projection: (projection: Projection | null) => void;
-    drawn: () => Promise<void>;
+  view: {
+    onFrame: (frame: number, likely: number[]) => Promise<void>;
+    onProjection: (projection: Projection | null) => void;
+    whenDrawn: () => Promise<void>;
     signal: AbortSignal;
   },
 ) {
   const axes = axesOf(metadata).filter(({ key }) => !(isMixed && key === 'IndexC'));
   if (axes.length === 0) return null;
-  let { frame } = start;
+  let { frame } = initial;
   const rows = axes.map((axis) => {
     const onMove = (position: number) => void move(axis, position);
     const isListed = axis.key === 'IndexXY' && axis.range <= maxListed;
-    return { axis, ...(isListed ? axisList(axis, onMove) : axisRow(axis, onMove, playable.has(axis.key) ? play : null)) };
+    return { axis, ...(isListed ? axisList(axis, onMove) : axisSlider(axis, onMove, playable.has(axis.key) ? play : null)) };
   });
-  const depth = rows.find(({ axis }) => axis.key === 'IndexZ');
-  const projecting =
-    depth && projectionControls({ axis: depth.axis, plane: () => positionOf(depth.axis, frame), onChange: project });
-  const element = h('div.frame-controls.column', ...rows.map((row) => row.element), projecting?.element);
-  set(start.frame, start.projection);
+  const depthRow = rows.find(({ axis }) => axis.key === 'IndexZ');
+  const projectionPart =
+    depthRow &&
+    projectionControls({ axis: depthRow.axis, plane: () => positionOf(depthRow.axis, frame), onChange: changeProjection });
+  const element = h('div.frame-controls.column', ...rows.map((row) => row.element), projectionPart?.element);
+  set(initial.frame, initial.projection);
   return { element, set };
 
   /** Shows a frame and a projection that were selected elsewhere. */
   function set(next: number, projection: Projection | null) {
     frame = next;
-    showAll();
-    projecting?.set(projection);
-    showDepth(projection);
+    updateRows();
+    projectionPart?.set(projection);
+    showOrHideDepth(projection);
   }
 
-  /** Hides the slider of z while a projection is shown, whose range chooses the planes. */
-  function showDepth(projection: Projection | null) {
-    if (!depth) return;
-    depth.element.hidden = projection !== null;
-    if (projection !== null) depth.stop();
+  /** Hides the slider of z while a projection is shown, because the range of the projection chooses the planes. */
+  function showOrHideDepth(projection: Projection | null) {
+    if (!depthRow) return;
+    depthRow.element.hidden = projection !== null;
+    if (projection !== null) depthRow.stop();
   }
 
-  function project(projection: Projection | null) {
-    showDepth(projection);
-    on.projection(projection);
+  function changeProjection(projection: Projection | null) {
+    showOrHideDepth(projection);
+    view.onProjection(projection);
   }
 
-  function showAll() {
+  function updateRows() {
     for (const row of rows) row.show(frame);
   }
 
   /** Shows one position of an axis after the other, again and again, until the signal aborts. */
-  async function play(axis: Axis, stopped: AbortSignal) {
-    const end = AbortSignal.any([stopped, on.signal]);
+  async function play(axis: Axis, stopSignal: AbortSignal) {
+    const end = AbortSignal.any([stopSignal, view.signal]);
     while (!end.aborted) {
       // A hidden page draws nothing, so its frames are never complete.
       if (!document.hidden) {
         await move(axis, (positionOf(axis, frame) + 1) % axis.range);
-        await Promise.race([on.drawn(), pause(loadMs, end)]);
+        await Promise.race([view.whenDrawn(), pause(maxLoadMs, end)]);
       }
       await pause(stepMs, end);
     }
   }
 
   function move(axis: Axis, position: number) {
-    const forward = position >= positionOf(axis, frame);
+    const isForward = position >= positionOf(axis, frame);
     frame = frameAt(axis, frame, position);
-    showAll();
-    const next = forward ? position + 1 : position - 1;
-    return on.frame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
+    updateRows();
+    const next = isForward ? position + 1 : position - 1;
+    return view.onFrame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
   }
 }
 
-/** A list of the positions of an axis. */
+/** A drop-down list of the positions of an axis. */
 function axisList(axis: Axis, onMove: (position: number) => void) {
   const names = Array.from({ length: axis.range }, (_, index) => axis.names[index] ?? `${axis.label} ${index + 1}`);
   const select = choice(Object.fromEntries(names.map((name, index) => [`${index}`, name])), '0', {
@@ -104,7 +105,7 @@ function axisList(axis: Axis, onMove: (position: number) => void) {
 }
 
 /** A slider for an axis. @param play plays it until the signal aborts; `null` if it cannot be played */
-function axisRow(
+function axisSlider(
   axis: Axis,
   onMove: (position: number) => void,
   play: ((axis: Axis, stopped: AbortSignal) => Promise<void>) | null,
@@ -114,7 +115,7 @@ function axisRow(
     stop();
     onMove(input.valueAsNumber);
   };
-  const { input, value, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
+  const { input, output, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
   const toggle = button('', () => (playing ? stop() : start()), {
     picture: 'play',
     name: imageTexts.play(axis.label),
@@ -129,10 +130,10 @@ function axisRow(
       const position = positionOf(axis, frame);
       const name = axis.names[position];
       const counted = imageTexts.positionOf(position + 1, axis.range);
-      const count = axis.placeOf ? imageTexts.positionAt(counted, axis.placeOf(position)) : counted;
+      const positionText = axis.distanceOf ? imageTexts.positionAt(counted, axis.distanceOf(position)) : counted;
       input.value = String(position);
-      input.setAttribute('aria-valuetext', name ? `${name}, ${count}` : count);
-      value.textContent = name ? `${name} · ${count}` : count;
+      input.setAttribute('aria-valuetext', name ? `${name}, ${positionText}` : positionText);
+      output.textContent = name ? `${name} · ${positionText}` : positionText;
     },
   };
 

@@ -15,7 +15,7 @@ import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import { ViewState } from './view-state.js';
 import type { Stage } from '../stage/contract.js';
-import { readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
+import { readList, readPosition, readRotation, writeView, type ViewQuery } from './view-address.js';
 import type { FigureSource } from '../figure/compose.js';
 import type { ImageMetadata } from './metadata.js';
 import type { ImageItem } from '../browse/model.js';
@@ -30,11 +30,11 @@ interface ImageOptions {
   /** called with the parameters of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** opens the image again, because the browser does not repeat failed requests, or says why it cannot be opened any more */
+  /** opens the image again, or shows why that is no longer possible. Needed because browsers do not repeat failed requests */
   onRetry: () => void;
   /** whether the user may store presets; default no */
   mayWrite?: boolean;
-  /** whether users who may annotate are offered tools for the first shape; default no, because two images side by side leave no space for them */
+  /** whether to offer drawing tools while the image has no annotations; default no, because two images side by side leave no space for tools */
   offersFirst?: boolean;
   /** whether the user administers the item; default no */
   mayManage?: boolean;
@@ -108,18 +108,18 @@ export class ImageView {
     return snapshotOf(this.figure, this.parts.drawing);
   }
 
-  /** Sets the function that returns the second image for figures. */
-  compareWith(other: () => FigureSource | null) {
+  /** Sets the function that returns the image next to this one, for figures of both. */
+  setCompared(other: () => FigureSource | null) {
     this.#compared = other;
   }
 
   /** The panel with the list of annotations. */
-  get annotations() {
+  get annotationPanel() {
     return this.#annotations.panel;
   }
 
-  /** The channels in the form that addresses use, even if they are the ones that are shown at first; `null` without channels. */
-  channels() {
+  /** The visible channels in the form that addresses use, even if an address does not need them; `null` for an image without channels. */
+  channelsQuery() {
     return writeChannels(this.parts.state.channels) || null;
   }
 
@@ -128,7 +128,7 @@ export class ImageView {
   }
 
   /** The panel for channels, or for brightness and contrast. */
-  get look() {
+  get appearance() {
     return this.parts.state.hasChannels
       ? { title: imageTexts.channels, element: this.#channels.element }
       : { title: imageTexts.light, element: this.#lights.element };
@@ -157,7 +157,7 @@ export class ImageView {
       itemId: item._id,
       metadata,
       frame: () => state.firstFrame,
-      samples: () => state.samples,
+      sampleSources: () => state.sampleSources,
       projection: () => state.projection,
       signal,
     });
@@ -166,10 +166,10 @@ export class ImageView {
   #makeFrameControls() {
     const { metadata, state, stage, signal } = this.parts;
     return frameControls(metadata, state, state.isMixed, {
-      frame: (next, likely) => this.#showFrame(next, likely),
-      drawn: stage.whenDrawn,
+      onFrame: (next, likely) => this.#showFrame(next, likely),
+      whenDrawn: stage.whenDrawn,
       signal,
-      projection: (next) => {
+      onProjection: (next) => {
         state.projection = next;
         this.#channels.refresh();
         void this.#showFrame(state.frame, []);
@@ -251,7 +251,7 @@ export class ImageView {
     try {
       const { figureDialog } = await import('../figure/dialog.js');
       if (signal.aborted) return;
-      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.someFrames });
+      const display = () => ({ frame: state.frame, ...state.look, shownChannels: state.shownFramesIfSome });
       figureDialog({ source: this.figure, compared: this.#compared, drawing, display, signal });
     } catch (error) {
       problem.show(messageOf(error));
@@ -274,12 +274,12 @@ export class ImageView {
 
   async #showFrame(next: number, likely: number[]) {
     const { state, stage, problem, signal } = this.parts;
-    const isOther = state.frame !== next;
+    const isOtherFrame = state.frame !== next;
     state.frame = next;
     this.#writeAddress();
     try {
-      if (isOther) this.#channels.refresh();
-      if (isOther) this.comments?.refresh();
+      if (isOtherFrame) this.#channels.refresh();
+      if (isOtherFrame) this.comments?.refresh();
       await stage.showFrame(next, { ...state.look, likely });
       this.#readout.refresh();
     } catch (error) {
@@ -291,17 +291,17 @@ export class ImageView {
     const { state, stage, onAddress, signal } = this.parts;
     if (signal.aborted) return;
     const { frame, project, channels } = state.write();
-    const { at, rotation, light } = writePlace(stage.position(), state.light, stage.rotation());
-    // The order of the parameters in the address.
+    const { at, rotation, light } = writeView(stage.position(), state.light, stage.rotation());
     const hide = this.#annotations.hidden.join(',') || null;
     const { coloring } = this.#annotations;
     const comment = this.comments?.current() ?? null;
+    // The address has the parameters in this order.
     if (onAddress({ frame, project, at, rotation, channels, light, hide, coloring, comment }) !== false)
       this.#annotations.rememberAddress();
   }
 }
 
-/** Says what cannot be shown, with a button to try again. */
+/** A notice of what cannot be shown, with a button to try again. */
 function problemNotice(onRetry: () => void, onProblem?: (message: string) => void) {
   const element = h('div.stage-problem.row', { role: 'alert', hidden: true });
   const show = (message: string) => {

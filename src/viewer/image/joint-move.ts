@@ -1,35 +1,42 @@
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from './metadata.js';
-import { moveWith, noOffset, currentOffset, type Side } from './offset.js';
+import { moveWith, noOffset, currentOffset, type ComparedImage } from './offset.js';
 
-/** Moves two images together: the other image follows the one that the user moves. */
+/** Moves two images together: the image that the user moves leads, and the other one follows. */
 export class JointMove {
   /** Relative position of the two images. */
   offset = noOffset;
   /** While this is false, moving one image changes the relative position. */
   isLocked = true;
-  #sides: [Side, Side] | null = null;
+  #sides: [ComparedImage, ComparedImage] | null = null;
   /** Whether one image is moved alone because Alt is pressed. */
-  #isAlone = false;
-  #leader: 0 | 1 = 0;
+  #isMovedAlone = false;
+  /** 0 for the first image, 1 for the second. */
+  #leaderIndex: 0 | 1 = 0;
   #isFollowing = false;
 
   constructor(private readonly first: { stage: Stage; metadata: ImageMetadata }) {
-    first.stage.onMove(() => this.follow(0));
+    first.stage.onMove(() => this.syncAfterMove(0));
   }
 
   /** Joins another image to the first one, until `leave` is aborted. */
-  join(other: { stage: Stage; metadata: ImageMetadata }, leave: AbortSignal): [Side, Side] {
+  join(other: { stage: Stage; metadata: ImageMetadata }, leave: AbortSignal): [ComparedImage, ComparedImage] {
     const isScaled = this.first.metadata.mm_x !== null && other.metadata.mm_x !== null;
-    const side = ({ stage, metadata: { mm_x: mmX, sizeX, sizeY } }: { stage: Stage; metadata: ImageMetadata }): Side => {
+    const makeSide = ({
+      stage,
+      metadata: { mm_x: mmX, sizeX, sizeY },
+    }: {
+      stage: Stage;
+      metadata: ImageMetadata;
+    }): ComparedImage => {
       const unit = isScaled ? (mmX ?? 1) * 1000 : 1;
       return { stage, unit, center: { x: (sizeX * unit) / 2, y: (sizeY * unit) / 2 } };
     };
-    this.#leader = 0;
+    this.#leaderIndex = 0;
     this.#listen(this.first.stage.canvas, 0, leave);
     this.#listen(other.stage.canvas, 1, leave);
-    other.stage.onMove(() => this.follow(1));
-    const sides: [Side, Side] = [side(this.first), side(other)];
+    other.stage.onMove(() => this.syncAfterMove(1));
+    const sides: [ComparedImage, ComparedImage] = [makeSide(this.first), makeSide(other)];
     leave.addEventListener('abort', () => {
       if (this.#sides === sides) this.#sides = null;
     });
@@ -37,28 +44,28 @@ export class JointMove {
     return sides;
   }
 
-  /** Moves the other image with the leading one. If one image is moved alone, updates their relative position instead. */
-  follow(moved: 0 | 1) {
-    if (this.#sides === null || moved !== this.#leader || this.#isFollowing) return;
+  /** Moves the other image if the moved one leads. If it is moved alone, updates the relative position instead. */
+  syncAfterMove(movedIndex: 0 | 1) {
+    if (this.#sides === null || movedIndex !== this.#leaderIndex || this.#isFollowing) return;
     const [firstSide, secondSide] = this.#sides;
-    if (!this.isLocked || this.#isAlone) {
+    if (!this.isLocked || this.#isMovedAlone) {
       this.offset = currentOffset(firstSide, secondSide);
       return;
     }
     this.#isFollowing = true;
-    if (moved === 0) moveWith(firstSide, secondSide, this.offset, false);
+    if (movedIndex === 0) moveWith(firstSide, secondSide, this.offset, false);
     else moveWith(secondSide, firstSide, this.offset, true);
     this.#isFollowing = false;
   }
 
-  /** Makes the image that the user moves the leading one. With Alt, it is moved alone. */
+  /** Makes an image the leading one when the user starts to move it. While Alt is pressed, it is moved alone. */
   #listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
-    const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {
-      this.#leader = index;
-      this.#isAlone = altKey;
+    const takeLead = ({ altKey }: MouseEvent | KeyboardEvent) => {
+      this.#leaderIndex = index;
+      this.#isMovedAlone = altKey;
     };
     for (const name of ['pointerdown', 'wheel', 'keydown'] as const)
-      pane.addEventListener(name, lead, { capture: true, passive: true, signal: leave });
+      pane.addEventListener(name, takeLead, { capture: true, passive: true, signal: leave });
   }
 }

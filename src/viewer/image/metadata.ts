@@ -3,10 +3,10 @@ import { formatLength, formatNumber } from '../format.js';
 import { imageTexts } from '../texts.js';
 
 /** The metadata about the order of frames. */
-type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_z' | 'seconds_t'> & Counted;
+type AxisMetadata = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_z' | 'seconds_t'> & FrameList;
 
 /** The frames. Only their number and the names of positions are used here. */
-type Counted = { frames?: readonly { Frame: number; Position?: string }[] };
+type FrameList = { frames?: readonly { Frame: number; Position?: string }[] };
 
 /** Sizes are in full-resolution pixels; `mm_x` and `mm_y` are the size of a pixel in millimeters. */
 export type ImageMetadata = Documents['LargeImage'];
@@ -23,14 +23,14 @@ export interface Axis {
   /** names of the positions; some or all may be missing */
   names: readonly (string | undefined)[];
   /** the distance of a position from the first one, with its unit; missing if the file does not state it */
-  placeOf?: (position: number) => string;
+  distanceOf?: (position: number) => string;
 }
 
 /** The order in which axes are shown. Other axes follow. */
 const axisOrder = ['IndexC', 'IndexZ', 'IndexT', 'IndexXY'];
 
 /** The axes with more than one position; empty for an image of one frame. */
-export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [], ...steps }: Axes): Axis[] {
+export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [], ...distances }: AxisMetadata): Axis[] {
   if (frames.length < 2) return [];
   const keys = Object.keys(IndexRange).filter((key) => (IndexRange[key] ?? 0) > 1 && (IndexStride[key] ?? 0) > 0);
   if (keys.length === 0)
@@ -41,7 +41,7 @@ export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channel
     range: IndexRange[key] as number,
     stride: IndexStride[key] as number,
     names: namesOn(key),
-    ...placeOf(key, steps),
+    ...distanceMember(key, distances),
   }));
 
   function namesOn(key: string) {
@@ -52,10 +52,10 @@ export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channel
   }
 }
 
-function placeOf(key: string, { mm_z: mmZ, seconds_t: seconds }: Pick<ImageMetadata, 'mm_z' | 'seconds_t'>) {
-  if (key === 'IndexZ' && mmZ !== undefined) return { placeOf: (position: number) => formatLength(position * mmZ) };
+function distanceMember(key: string, { mm_z: mmZ, seconds_t: seconds }: Pick<ImageMetadata, 'mm_z' | 'seconds_t'>) {
+  if (key === 'IndexZ' && mmZ !== undefined) return { distanceOf: (position: number) => formatLength(position * mmZ) };
   if (key === 'IndexT' && seconds !== undefined)
-    return { placeOf: (position: number) => `${formatNumber(position * seconds, 4)} s` };
+    return { distanceOf: (position: number) => `${formatNumber(position * seconds, 4)} s` };
   return {};
 }
 
@@ -75,13 +75,13 @@ export function frameAt(axis: Axis, frame: number, position: number) {
 }
 
 /** The frame that is shown at first: the middle plane, as the outer ones are often out of focus. */
-export function openingFrame(metadata: Axes) {
+export function openingFrame(metadata: AxisMetadata) {
   const depth = axesOf(metadata).find(({ key }) => key === 'IndexZ');
   return depth ? frameAt(depth, 0, Math.floor((depth.range - 1) / 2)) : 0;
 }
 
 /** The frame number in an address, if the image has that frame; otherwise the result of {@link openingFrame}. */
-export function readFrame(text: string | null, metadata: Axes) {
+export function readFrame(text: string | null, metadata: AxisMetadata) {
   const frame = Number(text === null || text === '' ? NaN : text);
   const isKnown = Number.isSafeInteger(frame) && frame >= 0 && frame < (metadata.frames?.length ?? 0);
   return isKnown ? frame : openingFrame(metadata);

@@ -2,45 +2,46 @@ import type { Stage } from '../stage/contract.js';
 
 /** Position of the second image relative to the first: how far it is moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned (in degrees). */
 export type Offset = { x: number; y: number; scale: number; turn: number };
-export interface Side {
+/** One of two images that are shown side by side. */
+export interface ComparedImage {
   stage: Stage;
   /** micrometers per pixel, or 1 */
   unit: number;
-  /** of the image, in these units */
+  /** center of the image, in units of `unit`: micrometers or pixels */
   center: { x: number; y: number };
 }
 
 export const noOffset: Offset = { x: 0, y: 0, scale: 1, turn: 0 };
 
-/** The offset in an address; none for other texts. */
+/** The offset in an address; {@link noOffset} for other texts. */
 export function readOffset(text: string | null): Offset {
   const [x = NaN, y = NaN, scale = NaN, turn = NaN] = (text ?? '').split(',').map(Number);
   const isOffset = [x, y, turn].every((part) => Math.abs(part) < 1e9) && scale > 1e-4 && scale < 1e4;
   return isOffset ? { x, y, scale, turn } : noOffset;
 }
 
-/** The offset as in an address; `null` for none. */
+/** The offset in the form that addresses use; `null` for {@link noOffset}. */
 export function writeOffset({ x, y, scale, turn }: Offset) {
   if (x === 0 && y === 0 && scale === 1 && turn === 0) return null;
-  const digits = (value: number, count: number) => Number(value.toFixed(count));
-  return [digits(x, 1), digits(y, 1), digits(scale, 5), digits(turn, 2)].join(',');
+  const rounded = (value: number, count: number) => Number(value.toFixed(count));
+  return [rounded(x, 1), rounded(y, 1), rounded(scale, 5), rounded(turn, 2)].join(',');
 }
 
 /** The initial offset: the centers of both images are at the same place. */
-export function centeredOffset({ center: firstCenter, unit }: Side, { center: secondCenter }: Side): Offset {
+export function centeredOffset({ center: firstCenter, unit }: ComparedImage, { center: secondCenter }: ComparedImage): Offset {
   const [x, y] = [secondCenter.x - firstCenter.x, secondCenter.y - firstCenter.y];
   // The extents of equal images may differ slightly, because the sizes of their pixels were rounded.
   return Math.abs(x) < unit / 2 && Math.abs(y) < unit / 2 ? noOffset : { ...noOffset, x, y };
 }
 
 /** Whether the middle of the first image's view is on the second image. */
-export function isInView(first: Side, { center }: Side, offset: Offset) {
+export function isViewOnSecond(first: ComparedImage, { center }: ComparedImage, offset: Offset) {
   const { x, y } = matrixOf(offset).transformPoint(viewOf(first));
   return x >= 0 && y >= 0 && x <= 2 * center.x && y <= 2 * center.y;
 }
 
 /** The offset between the current views. */
-export function currentOffset(first: Side, second: Side): Offset {
+export function currentOffset(first: ComparedImage, second: ComparedImage): Offset {
   const [firstView, secondView] = [viewOf(first), viewOf(second)];
   const turn = secondView.rotation - firstView.rotation;
   const scale = secondView.width / second.stage.size().width / (firstView.width / first.stage.size().width);
@@ -48,8 +49,13 @@ export function currentOffset(first: Side, second: Side): Offset {
   return { x: secondView.x - x, y: secondView.y - y, scale, turn };
 }
 
-/** Moves an image so that it shows the same part as another image. @param offset of the second image relative to the first @param isInverse whether the first image is moved */
-export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolean) {
+/**
+ * Moves the image `to` so that it shows the same part as the image `from`.
+ *
+ * @param offset of the second image relative to the first
+ * @param isInverse whether `to` is the first image
+ */
+export function moveWith(from: ComparedImage, to: ComparedImage, offset: Offset, isInverse: boolean) {
   const view = viewOf(from);
   const matrix = matrixOf(offset);
   const { x, y } = (isInverse ? matrix.inverse() : matrix).transformPoint(view);
@@ -63,7 +69,7 @@ function matrixOf({ x, y, scale, turn }: Offset) {
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale);
 }
 
-function viewOf({ stage, unit }: Side) {
+function viewOf({ stage, unit }: ComparedImage) {
   const { x, y, width } = stage.place();
   return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.animatedRotation() };
 }

@@ -11,21 +11,21 @@ import type { ImageMetadata } from './metadata.js';
 
 type Link = Documents['Link'];
 
-interface ProgramLine {
+interface ProgramText {
   program: string;
   text: string;
   hint?: string;
 }
 
 /** Axes within one image of OME-Zarr. Frames along other axes are separate images. */
-const ownAxes = new Set(['IndexC', 'IndexZ', 'IndexT']);
+const axesInImage = new Set(['IndexC', 'IndexZ', 'IndexT']);
 
 const dayMs = 86_400_000;
 
 /** A dialog with commands and code for other programs, and the links that these use. */
-export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
+export function showOpenInDialog(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
-  const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
+  const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => axesInImage.has(axis) || range <= 1);
   const notice = outcome();
   const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
   const list = h('ul.column', { 'aria-label': openInTexts.links });
@@ -40,42 +40,42 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
     h('p', openInTexts.about),
     field(openInTexts.end, days),
     associated.element,
-    notice.button(openInTexts.make, make, { kind: 'primary' }),
+    notice.button(openInTexts.make, makeLink, { kind: 'primary' }),
     notice.element,
     result,
     list,
   ).classList.add('wide');
   void showLinks().catch(notice.bad);
 
-  async function make() {
+  async function makeLink() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
     const json = { name: openInTexts.linkName, expires, associated: associated.input.checked };
     const link = await request('POST', path, { json });
-    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...linesOf(link).map(lineOf));
+    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...programTexts(link).map(programEntry));
     await showLinks();
   }
 
-  function linesOf({ token, opens }: Pick<Link, 'opens'> & { token: string }): ProgramLine[] {
+  function programTexts({ token, opens }: Pick<Link, 'opens'> & { token: string }): ProgramText[] {
     const name = encodeURIComponent(item.name.replace(/[^\w.-]+/g, '_'));
-    const address = (at: string) =>
-      new URL(`${apiUrl(`item/${item._id}/${at}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
+    const zarrUrl = (route: string) =>
+      new URL(`${apiUrl(`item/${item._id}/${route}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
     // Without a pixel size, the server offers no DICOM of the image.
     const isDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
     const dicom = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
-    const [three, two] = [address('zarr'), address('zarr2')];
+    const [zarr3Url, zarr2Url] = [zarrUrl('zarr'), zarrUrl('zarr2')];
     return [
-      { program: 'Python', text: `import zarr\nimage = zarr.open_group("${three}", mode="r")\nimage["0"]` },
-      { program: 'napari', text: `napari --plugin napari-ome-zarr "${three}"`, hint: openInTexts.onlyReader },
-      { program: 'QuPath', text: two, hint: openInTexts.notTried },
-      { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${two}" }`, hint: openInTexts.notTried },
-      { program: 'neuroglancer', text: `zarr://${two}` },
+      { program: 'Python', text: `import zarr\nimage = zarr.open_group("${zarr3Url}", mode="r")\nimage["0"]` },
+      { program: 'napari', text: `napari --plugin napari-ome-zarr "${zarr3Url}"`, hint: openInTexts.onlyReader },
+      { program: 'QuPath', text: zarr2Url, hint: openInTexts.notTried },
+      { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${zarr2Url}" }`, hint: openInTexts.notTried },
+      { program: 'neuroglancer', text: `zarr://${zarr2Url}` },
       ...(isDicom ? [{ program: 'DICOMweb', text: dicom, hint: openInTexts.dicomClients }] : []),
     ];
   }
 
-  function lineOf({ program, text, hint }: ProgramLine) {
-    const offer = () => prompt(commonTexts.copy, text);
-    const copyIt = () => void copyText(text, openInTexts.copied, offer);
+  function programEntry({ program, text, hint }: ProgramText) {
+    const showToCopy = () => prompt(commonTexts.copy, text);
+    const copyIt = () => void copyText(text, openInTexts.copied, showToCopy);
     const copy = button('', copyIt, { picture: 'link', name: openInTexts.copyFor(program) });
     const heading = h('div.row.between', h('h3', program), copy);
     return h('div.column', heading, h('pre.break', text), hint && h('p.hint.quiet-text.small', hint));
@@ -83,11 +83,11 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
 
   async function showLinks() {
     const links = await request('GET', path);
-    const current = links.filter(
+    const usableLinks = links.filter(
       ({ opens, expires }) =>
         (opens.includes('zarr') || opens.includes('dicomweb')) && (expires === null || new Date(expires) > new Date()),
     );
-    const rows = current.map((link) => {
+    const rows = usableLinks.map((link) => {
       const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
       const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
       const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');

@@ -1,4 +1,4 @@
-import { button, h, type Picture } from '../dom.js';
+import { button, h, type IconName } from '../dom.js';
 import { formatMagnification, scaleBar } from '../format.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
@@ -17,9 +17,9 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
   });
   stage.onMove(() => {
     const zoom = stage.zoom();
-    const drawn = scaleBar({ zoom, mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
-    bar.style.width = `${drawn.width}px`;
-    label.textContent = drawn.label;
+    const fittingBar = scaleBar({ zoom, mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
+    bar.style.width = `${fittingBar.width}px`;
+    label.textContent = fittingBar.label;
     // A magnification that was computed from the pixel size is not the magnification of an objective.
     const fileMagnification = metadata.magnificationComputed ? null : metadata.magnification;
     magnification.textContent = formatMagnification(zoom, fileMagnification);
@@ -30,21 +30,21 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
 
 /** Buttons for zoom, the whole image, and the full screen. */
 export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSave: () => void) {
-  const step = 1.6;
+  const zoomFactor = 1.6;
   const buttons = [
-    action('plus', imageTexts.zoomIn, () => stage.zoomBy(step)),
-    action('minus', imageTexts.zoomOut, () => stage.zoomBy(1 / step)),
-    action('home', imageTexts.whole, () => stage.goHome()),
-    action('turn', imageTexts.turn, () => stage.rotate(stage.animatedRotation() + 90)),
-    action('download', imageTexts.saveView, onSave),
+    iconButton('plus', imageTexts.zoomIn, () => stage.zoomBy(zoomFactor)),
+    iconButton('minus', imageTexts.zoomOut, () => stage.zoomBy(1 / zoomFactor)),
+    iconButton('home', imageTexts.whole, () => stage.goHome()),
+    iconButton('turn', imageTexts.turn, () => stage.rotate(stage.animatedRotation() + 90)),
+    iconButton('download', imageTexts.saveView, onSave),
   ];
   // Some phones support full screen only for videos.
   if (document.fullscreenEnabled)
-    buttons.push(action('fullScreen', imageTexts.fullScreen, () => void toggleFullScreen(fullScreenElement)));
+    buttons.push(iconButton('fullScreen', imageTexts.fullScreen, () => void toggleFullScreen(fullScreenElement)));
   return h('div.stage-buttons.surface.raised', { role: 'toolbar', 'aria-label': imageTexts.view }, ...buttons);
 }
 
-function action(picture: Picture, name: string, onclick: () => void) {
+function iconButton(picture: IconName, name: string, onclick: () => void) {
   return button('', onclick, { picture, name });
 }
 

@@ -9,18 +9,18 @@ export const panelNames = ['frames', 'look', 'annotations', 'comments', 'image']
 
 export type PanelName = (typeof panelNames)[number];
 
-/** Builds the panels next to an open image. @param entry an element that is shown below the facts of the image */
+/** Builds the panels next to an open image. @param entry an element to show below the facts of the image */
 export function imagePanels(
   image: ImageView,
   metadata: ImageMetadata,
   names: readonly PanelName[] = panelNames,
   entry: HTMLElement | null = null,
 ) {
-  const { frameControls, look, annotations, comments } = image;
+  const { frameControls, appearance, annotationPanel, comments } = image;
   const makers: Record<PanelName, () => HTMLElement | null> = {
     frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
-    look: () => section(look.title, look.title === imageTexts.channels, look.element),
-    annotations: () => section(annotationTexts.annotations, true, annotations),
+    look: () => section(appearance.title, appearance.title === imageTexts.channels, appearance.element),
+    annotations: () => section(annotationTexts.annotations, true, annotationPanel),
     comments: () => comments?.show() ?? null,
     image: () => section(imageTexts.image, true, imageFacts(metadata), ...(entry ? [entry] : [])),
   };

@@ -1,7 +1,7 @@
 import { request } from '../api.js';
 import { h, linkButton } from '../dom.js';
-import { significant } from '../format.js';
-import { ask } from '../forms.js';
+import { toSignificantDigits } from '../format.js';
+import { showFormDialog } from '../forms.js';
 import type { ImageMetadata } from './metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
@@ -12,17 +12,17 @@ export function pixelSizeEntry(itemId: string, metadata: ImageMetadata, onSaved:
   return h('div', linkButton(isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize, askForSize));
 
   function askForSize() {
-    const micrometers = (mm: number | null) => (mm === null ? '' : significant(mm * 1000, 9));
-    const size = { type: 'number', step: 'any', min: 1e-4, max: 1e7 };
-    const remove = linkButton(imageTexts.removePixelSize, () => void drop());
-    const dialog = ask({
+    const micrometers = (mm: number | null) => (mm === null ? '' : toSignificantDigits(mm * 1000, 9));
+    const inputAttributes = { type: 'number', step: 'any', min: 1e-4, max: 1e7 };
+    const remove = linkButton(imageTexts.removePixelSize, () => void removeSize());
+    const dialog = showFormDialog({
       title: isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize,
       text: imageTexts.pixelSizeHint,
       fields: [
-        { ...size, name: 'mm_x', label: imageTexts.pixelWidth, value: micrometers(mmX), required: true },
-        { ...size, name: 'mm_y', label: imageTexts.pixelHeight, value: micrometers(mmY) },
+        { ...inputAttributes, name: 'mm_x', label: imageTexts.pixelWidth, value: micrometers(mmX), required: true },
+        { ...inputAttributes, name: 'mm_y', label: imageTexts.pixelHeight, value: micrometers(mmY) },
       ],
-      others: isEntered ? [remove] : [],
+      otherButtons: isEntered ? [remove] : [],
       action: commonTexts.save,
       async send({ mm_x: width, mm_y: height }) {
         const query = { mm_x: Number(width) / 1000, mm_y: height ? Number(height) / 1000 : null };
@@ -31,7 +31,7 @@ export function pixelSizeEntry(itemId: string, metadata: ImageMetadata, onSaved:
       },
     });
 
-    async function drop() {
+    async function removeSize() {
       await request('DELETE', `item/${itemId}/tiles/pixel_size`);
       dialog.close();
       onSaved();

@@ -1,5 +1,5 @@
 import { fill, h, linkButton } from '../dom.js';
-import { ask, choice, field } from '../forms.js';
+import { showFormDialog, choice, field } from '../forms.js';
 import type { ImageItem } from '../browse/model.js';
 import type { Channel, Preset } from './channels.js';
 import { savePreset } from './presets.js';
@@ -18,7 +18,7 @@ export function presetChoice(options: {
   const { item, mayWrite, channels, onChoose } = options;
   let { presets } = options;
   const select = choice({}, '', { onchange: choose });
-  offer();
+  fillList();
   const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
   return {
     elements: [field(imageTexts.presets, select), save && h('div', save)],
@@ -26,7 +26,7 @@ export function presetChoice(options: {
     clear: () => (select.value = ''),
   };
 
-  function offer(selected = '') {
+  function fillList(selected = '') {
     const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
     const options = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
     fill(select, ...choice(options, selected).children);
@@ -38,7 +38,7 @@ export function presetChoice(options: {
   }
 
   function askForName() {
-    ask({
+    showFormDialog({
       title: imageTexts.savePreset,
       fields: [
         { name: 'name', label: commonTexts.name, required: true, maxlength: 100 },
@@ -48,7 +48,7 @@ export function presetChoice(options: {
       async send({ name = '', place }) {
         const saved = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), channels());
         presets = [...presets.filter((preset) => preset.name !== saved.name), saved];
-        offer(`preset ${presets.length - 1}`);
+        fillList(`preset ${presets.length - 1}`);
       },
     });
   }

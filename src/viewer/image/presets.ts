@@ -1,23 +1,23 @@
-import { isLinked, request } from '../api.js';
+import { isOpenedByLink, request } from '../api.js';
 import type { ImageItem } from '../browse/model.js';
 import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
 /** Loads the presets of an image with channels, and applies the default preset of the folder's configuration, if there is one. */
 export async function loadPresets(item: ImageItem, channels: Channel[], signal: AbortSignal) {
   // Links give no access to presets, and their addresses name the channels.
-  if (channels.length === 0 || isLinked()) return { presets: [], firstShown: channels };
+  if (channels.length === 0 || isOpenedByLink()) return { presets: [], firstShown: channels };
   // If the user may not read one of these, or it does not exist, there are fewer presets.
-  const [settings, folderList, itemPresets, internal] = await Promise.all([
+  const [configuration, folderList, itemPresets, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
-    folderPresets(item, signal).catch(() => []),
+    requestFolderPresets(item, signal).catch(() => []),
     request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
     request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
   ]);
-  const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
+  const { imageFramePresets, imageFramePresetDefaults } = (configuration ?? {}) as Record<string, unknown>;
   const presets = presetsOf({ lists: [imageFramePresets, folderList, itemPresets], omero: internal?.omero });
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
-  const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
-  return { presets, firstShown: first ? applyPreset(first, channels) : channels };
+  const defaultPreset = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
+  return { presets, firstShown: defaultPreset ? applyPreset(defaultPreset, channels) : channels };
 }
 
 /** Where a preset is stored: for one image, or for all images in a folder and its subfolders. */
@@ -27,7 +27,7 @@ export type PresetPlace = 'item' | 'folder';
 const folderPresetsName = '.large_image_presets.yaml';
 
 /** The presets that this page has stored in a folder, or in the nearest folder above it that has some. */
-async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
+async function requestFolderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
   const path = `folder/${folderId}/yaml_config/${folderPresetsName}` as const;
   const { imageFramePresets: presets } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;
   return Array.isArray(presets) ? presets : [];
@@ -36,7 +36,7 @@ async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Pro
 /** Stores the channels as a preset. A preset with the same name is replaced. */
 export async function savePreset(item: ImageItem, place: PresetPlace, name: string, channels: Channel[]): Promise<Preset> {
   const path = `item/${item._id}/internal_metadata/presets` as const;
-  const storedPresets: unknown = place === 'item' ? await request('GET', path) : await folderPresets(item);
+  const storedPresets: unknown = place === 'item' ? await request('GET', path) : await requestFolderPresets(item);
   const others = (Array.isArray(storedPresets) ? (storedPresets as (Partial<Preset> | null)[]) : []).filter(
     (preset) => preset?.name !== name,
   );

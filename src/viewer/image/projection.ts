@@ -15,7 +15,7 @@ export interface Projection {
   to: number;
 }
 
-/** The parameters of a projection in requests to the server; none without one. */
+/** The parameters of a projection in requests to the server; `{}` without a projection. */
 export function projectionQuery(projection: Projection | null): { zProject?: string; zFrom?: number; zTo?: number } {
   return projection === null ? {} : { zProject: projection.method, zFrom: projection.from, zTo: projection.to };
 }
@@ -25,7 +25,7 @@ export function writeProjection(projection: Projection | null) {
   return projection && `${projection.method}:${projection.from}~${projection.to}`;
 }
 
-/** The projection that an address describes; `null` if it is not possible for the image. */
+/** The projection that an address describes; `null` if it describes none, or one that is impossible for the image. */
 export function readProjection(text: string | null, axis: Axis | undefined): Projection | null {
   const [name, range = ''] = (text ?? '').split(':');
   const method = methods.find((candidate) => candidate === name);
@@ -35,7 +35,7 @@ export function readProjection(text: string | null, axis: Axis | undefined): Pro
   return isValid && to - from < maxPlanes ? { method, from, to } : null;
 }
 
-/** Controls for a projection over z and its planes. @param options `plane` returns the shown plane */
+/** Controls for a projection over z and its range of planes. @param options `plane` returns the current plane, counted from 0 */
 export function projectionControls(options: {
   axis: Axis;
   plane: () => number;

@@ -15,7 +15,7 @@ const restMs = 120;
 /** Maximum number of channels whose samples are shown. More would cover the image. */
 const maxSamples = 8;
 
-/** Position and value of the pixel under the pointer, or in the center when the keyboard is used. */
+/** Shows the position and value of the pixel under the pointer, or of the pixel in the center while the keyboard moves the image. */
 export function pixelReadout(options: {
   stage: Stage;
   /** the element that the pointer moves over */
@@ -24,18 +24,18 @@ export function pixelReadout(options: {
   metadata: ImageMetadata;
   frame: () => number;
   /** the visible channels, if there are several; bands count from 1 */
-  samples: () => { name: string; frame: number; band: number }[];
+  sampleSources: () => { name: string; frame: number; band: number }[];
   projection: () => Projection | null;
   signal: AbortSignal;
 }) {
-  const { stage, element, itemId, metadata, frame, samples, projection, signal } = options;
+  const { stage, element, itemId, metadata, frame, sampleSources, projection, signal } = options;
   const position = h('span', { 'data-testid': 'position' });
   const swatch = h('span.swatch', { 'aria-hidden': 'true' });
-  const value = h('span.readout-value', { 'data-testid': 'pixel' });
+  const valueText = h('span.readout-value', { 'data-testid': 'pixel' });
   const attributes = { 'aria-label': imageTexts.pixel, hidden: true };
-  const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, value);
+  const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, valueText);
   /** in pixels of the stage */
-  let at: { x: number; y: number } | null = null;
+  let pointerPosition: { x: number; y: number } | null = null;
   let pending: AbortController | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -44,7 +44,7 @@ export function pixelReadout(options: {
   element.addEventListener('pointerleave', (event) => {
     if (event.pointerType === 'mouse') hide();
   });
-  stage.onMove(() => at && update(at));
+  stage.onMove(() => pointerPosition && update(pointerPosition));
   stage.onRest(() => {
     if (stage.canvas.matches(':focus-visible')) {
       const { width, height } = element.getBoundingClientRect();
@@ -52,7 +52,7 @@ export function pixelReadout(options: {
     }
   });
   signal.addEventListener('abort', hide, { once: true });
-  return { element: output, refresh: () => at && update(at) };
+  return { element: output, refresh: () => pointerPosition && update(pointerPosition) };
 
   function follow(event: PointerEvent) {
     const box = element.getBoundingClientRect();
@@ -60,7 +60,7 @@ export function pixelReadout(options: {
   }
 
   function hide() {
-    at = null;
+    pointerPosition = null;
     clearTimeout(timer);
     pending?.abort();
     output.hidden = true;
@@ -68,24 +68,24 @@ export function pixelReadout(options: {
 
   /** @param pointer in pixels of the stage */
   function update(pointer: { x: number; y: number }) {
-    at = pointer;
+    pointerPosition = pointer;
     clearTimeout(timer);
     pending?.abort();
     const point = stage.toImage(pointer.x, pointer.y);
     const x = Math.floor(point.x);
     const y = Math.floor(point.y);
-    const inside = x >= 0 && y >= 0 && x < metadata.sizeX && y < metadata.sizeY;
-    output.hidden = !inside;
-    if (!inside) return;
+    const isInside = x >= 0 && y >= 0 && x < metadata.sizeX && y < metadata.sizeY;
+    output.hidden = !isInside;
+    if (!isInside) return;
     position.textContent = positionText(x, y, metadata);
-    timer = setTimeout(() => void ask(x, y), restMs);
+    timer = setTimeout(() => void requestPixel(x, y), restMs);
   }
 
-  async function ask(left: number, top: number) {
+  async function requestPixel(left: number, top: number) {
     const controller = new AbortController();
     pending = controller;
     try {
-      const shownChannels = samples().slice(0, maxSamples);
+      const shownChannels = sampleSources().slice(0, maxSamples);
       const frames = [...new Set(shownChannels.map((sample) => sample.frame))];
       const query = {
         left,
@@ -97,17 +97,17 @@ export function pixelReadout(options: {
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The response is a list only for requests of several frames.
       const pixels = [answer].flat();
-      const named = shownChannels.map((channel) => {
+      const sampleTexts = shownChannels.map((channel) => {
         const sample = pixels[frames.indexOf(channel.frame)]?.value?.[channel.band - 1];
         return `${channel.name}\u00a0${sample ?? '–'}`;
       });
-      value.textContent = named.length > 0 ? named.join('  ') : pixelText(pixels[0] ?? {});
+      valueText.textContent = sampleTexts.length > 0 ? sampleTexts.join('  ') : pixelText(pixels[0] ?? {});
       // The samples of several frames are not shown as a color.
       swatch.hidden = frames.length > 1;
       swatch.style.backgroundColor = pixelColor(pixels[0] ?? {});
       output.dataset.pixel = `${left},${top}`;
     } catch (error) {
-      if (!controller.signal.aborted) value.textContent = messageOf(error);
+      if (!controller.signal.aborted) valueText.textContent = messageOf(error);
     }
   }
 }

@@ -26,7 +26,7 @@ export const colorMaps = [
   'spectral',
 ] as const;
 
-/** The members of a tone in a style; none for a plain channel. */
+/** A tone as members of a band in a style; members with default values are left out. */
 export function toneStyle({ palette, gamma = 1, invert }: Tone) {
   return { ...(palette && { palette }), ...(gamma !== 1 && { gamma }), ...(invert && { invert }) };
 }
@@ -36,18 +36,18 @@ export function writeTone(tone: Tone) {
   return Object.entries(toneStyle(tone)).map(([name, value]) => (value === true ? name : `${name}=${value}`));
 }
 
-/** The tone in parts of an address. */
+/** Reads a tone from the parts that {@link writeTone} makes. */
 export function readTone(parts: string[]): Tone {
   return toneOf(Object.fromEntries(parts.map((part) => [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)])));
 }
 
-/** The tone in a style. Values that this page does not offer are left out. */
+/** The tone of a band in a style. Values that this page does not offer are replaced by the defaults. */
 export function toneOf({ palette, gamma, invert }: Record<string, unknown>): Tone {
-  const power = Number(gamma ?? 1);
+  const gammaNumber = Number(gamma ?? 1);
   const [min, max] = gammaRange;
   return {
     palette: colorMaps.find((map) => map === palette) ?? null,
-    gamma: power >= min && power <= max ? power : 1,
+    gamma: gammaNumber >= min && gammaNumber <= max ? gammaNumber : 1,
     invert: invert === true || invert === 'true' || invert === 'invert',
   };
 }

@@ -3,7 +3,7 @@ import type { ImageMetadata } from './metadata.js';
 import type { ViewPosition } from '../stage/contract.js';
 
 /** Largest width of a view in an address, as a multiple of the longer side of the image. */
-const farthest = 100;
+const maxWidthFactor = 100;
 
 /** The parameters of a view in an address. */
 export type ViewQuery = Record<
@@ -11,8 +11,8 @@ export type ViewQuery = Record<
   string | number | null
 >;
 
-/** The parameters of a position, of brightness and contrast, and of a rotation; `null` for parameters that are not needed. */
-export function writePlace(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {
+/** The address parameters for a position, a rotation, and brightness and contrast. Those with default values are `null`. */
+export function writeView(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {
   return {
     at: position && `${position.x},${position.y},${position.width}`,
     rotation: Number(rotation.toFixed(2)) || null,
@@ -20,6 +20,7 @@ export function writePlace(position: ViewPosition | null, { brightness, contrast
   };
 }
 
+/** Brightness and contrast in an address; 100 percent for missing or invalid values. */
 export function readLight(text: string | null): Light {
   const parts = (text ?? '').split(',').map(Number);
   const [brightness = 100, contrast = 100] = parts.map((part) => (part >= lightRange.min && part <= lightRange.max ? part : 100));
@@ -31,6 +32,7 @@ export function readList(text: string | null) {
   return (text ?? '').split(',').filter((entry) => entry !== '');
 }
 
+/** The rotation in an address, in degrees. */
 export function readRotation(query: URLSearchParams) {
   const degrees = Number(query.get('rotation') ?? 0);
   return Number.isFinite(degrees) ? degrees % 360 : 0;
@@ -40,5 +42,5 @@ export function readRotation(query: URLSearchParams) {
 export function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
   const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
   const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;
-  return isNear && width >= 1 && width <= farthest * Math.max(sizeX, sizeY) ? { x, y, width } : null;
+  return isNear && width >= 1 && width <= maxWidthFactor * Math.max(sizeX, sizeY) ? { x, y, width } : null;
 }

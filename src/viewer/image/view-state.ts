@@ -36,22 +36,22 @@ export class ViewState {
     this.light = readLight(query.get('light'));
   }
 
-  /** Reads channels. Without them, a frame that belongs to a later channel selects only that channel. */
+  /** The channels in an address. If it has none but a frame of a later channel, only that channel is visible. Moves `frame` to the first channel. */
   #readChannels(text: string | null) {
     const axis = this.isMixed ? this.#axis('IndexC') : undefined;
-    const position = axis ? positionOf(axis, this.frame) : 0;
+    const channelIndex = axis ? positionOf(axis, this.frame) : 0;
     if (axis) this.frame = frameAt(axis, this.frame, 0);
     const fromAddress = text === null ? null : readChannels(text, this.allChannels);
     if (fromAddress) return fromAddress;
-    if (position === 0) return this.firstShown;
-    return this.firstShown.map((channel, index) => ({ ...channel, on: index === position }));
+    if (channelIndex === 0) return this.firstShown;
+    return this.firstShown.map((channel, index) => ({ ...channel, on: index === channelIndex }));
   }
 
   #axis(name: string) {
     return axesOf(this.metadata).find(({ key }) => key === name);
   }
 
-  /** The parameters for an address; `null` for parameters that are not needed. */
+  /** The parameters for an address. Those with default values are `null`. */
   write() {
     const channels = writeChannels(this.channels);
     return {
@@ -77,7 +77,7 @@ export class ViewState {
   }
 
   /** The frame and band of the samples of each visible channel; empty for images with fewer than two channels. */
-  get samples() {
+  get sampleSources() {
     if (this.allChannels.length < 2) return [];
     const visibleChannels = this.channels.filter(({ on }) => on);
     return visibleChannels.map((channel) => {
@@ -86,10 +86,10 @@ export class ViewState {
     });
   }
 
-  /** The frames of the visible channels; `null` if all or no channels are visible, or if channels are not frames. */
-  get someFrames() {
+  /** The frames of the visible channels, if only some are visible; otherwise `null`. Also `null` if channels are not frames. */
+  get shownFramesIfSome() {
     const visibleChannels = this.channels.filter(({ on }) => on);
-    const isPart = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
-    return isPart ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
+    const areSomeShown = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
+    return areSomeShown ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
   }
 }

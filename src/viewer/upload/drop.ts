@@ -1,4 +1,4 @@
-import { button, h, icon, messageOf, tell } from '../dom.js';
+import { button, h, icon, messageOf, showMessage } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 
 /** A file, and the path of folders below the target folder that contain it. */
@@ -56,7 +56,7 @@ export function acceptDrops(options: {
     hint.hidden = true;
     uploadsIn(event.dataTransfer).then(
       (uploads) => uploads.length > 0 && onUploads(uploads),
-      (error: unknown) => tell(messageOf(error)),
+      (error: unknown) => showMessage(messageOf(error)),
     );
   });
 

@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { fill, h, tell, type Child } from '../dom.js';
-import { ask, form, type Field } from '../forms.js';
+import { fill, h, showMessage, type Child } from '../dom.js';
+import { showFormDialog, form, type Field } from '../forms.js';
 import { languageChoice } from '../languages/choice.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, publicSettings, register, signIn } from '../session.js';
@@ -59,7 +59,7 @@ function page(title: string, ...content: Child[]) {
 
 /** Changes one's own password; this page stays signed in. */
 export function passwordDialog() {
-  ask({
+  showFormDialog({
     title: accountTexts.changePassword,
     action: accountTexts.changePassword,
     fields: [
@@ -70,7 +70,7 @@ export function passwordDialog() {
       await request('PUT', 'user/password', { form });
       // The server has ended all tokens of the user.
       await signIn(currentUser()?.login ?? '', form.new ?? '');
-      tell(accountTexts.passwordChanged);
+      showMessage(accountTexts.passwordChanged);
     },
   });
 }

@@ -1,4 +1,4 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/create-dialog.js';
 import { editDialog, type PlaceEntry } from '../browse/edit-dialog.js';
@@ -8,8 +8,8 @@ import { pageOf } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
 import { downloadUrl, selection } from '../browse/selection.js';
 import { share } from '../browse/share-dialog.js';
-import { actions, append, button, fill, h, icon, messageOf, tell } from '../dom.js';
-import { ask } from '../forms.js';
+import { actions, append, button, fill, h, icon, messageOf, showMessage } from '../dom.js';
+import { showFormDialog } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, nameOf } from '../session.js';
@@ -27,7 +27,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     Promise.all([
       request('GET', `${type}/${route.id}`, { signal }),
       type === 'folder' ? request('GET', `folder/${route.id}/rootpath`, { signal }) : [],
-      list('folder', {
+      requestList('folder', {
         query: { parentType: type, parentId: route.id, ...folderPage.query, sort: naturalOrder },
         signal,
       }),
@@ -48,7 +48,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
   // If the list cannot be updated, the current one stays visible.
-  const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
+  const tellFailure = (error: unknown) => signal.aborted || showMessage(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
   const isOwn = currentUser()?._id === route.id;
@@ -105,7 +105,7 @@ function noFolders() {
 }
 
 function createFolder(parentType: string, parentId: string) {
-  ask({
+  showFormDialog({
     title: browseTexts.newFolder,
     action: browseTexts.createFolder,
     fields: nameFields(),

@@ -1,11 +1,11 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { nameFields } from '../browse/create-dialog.js';
 import { pageOf } from '../browse/paging.js';
 import { isSame, naturalOrder, type Place } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
-import { ask } from '../forms.js';
+import { showFormDialog } from '../forms.js';
 import { languageChoice } from '../languages/choice.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
@@ -15,7 +15,7 @@ import { accountTexts, browseTexts } from '../texts.js';
 /** The start page with all collections that the user can see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: 'collections' });
-  const load = () => list('collection', { query: { ...page.query, sort: naturalOrder }, signal });
+  const load = () => requestList('collection', { query: { ...page.query, sort: naturalOrder }, signal });
   const results = await load();
   const { entries, total } = results;
   signal.throwIfAborted();
@@ -51,7 +51,7 @@ function empty(user: User | null) {
 }
 
 function createCollection() {
-  ask({
+  showFormDialog({
     title: browseTexts.newCollection,
     action: browseTexts.createCollection,
     fields: [...nameFields(), { name: 'public', label: browseTexts.everybody, type: 'checkbox' }],

@@ -1,4 +1,4 @@
-import { list } from '../api.js';
+import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
@@ -17,7 +17,7 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const page = pageOf(route.query, { size: 50, what: texts.inbox });
   const onlyUnread = route.query.get('unread') === '1';
   const query = { ...page.query, unread: onlyUnread || null };
-  const load = () => list('comment/inbox', { query, signal });
+  const load = () => requestList('comment/inbox', { query, signal });
   const results = await load();
   signal.throwIfAborted();
   void askUnread();

@@ -10,15 +10,15 @@ import { statePanel } from '../browse/item-state.js';
 import { stateTexts } from '../sharing-texts.js';
 import { moveToTrash } from '../browse/trash.js';
 import { copyText } from '../clipboard.js';
-import { actions, errorNotice, fill, h, icon, wideButton } from '../dom.js';
+import { actions, errorNotice, fill, h, icon, responsiveButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
-import { comparison } from '../image/compare.js';
+import { offerComparison } from '../image/compare.js';
 import { printable } from '../figure/print.js';
 import { openImage } from '../image/image-view.js';
 import type { ViewQuery } from '../image/view-address.js';
-import { openIn } from '../image/open-in.js';
+import { showOpenInDialog } from '../image/open-in.js';
 import { pixelSizeEntry } from '../image/pixel-size.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
@@ -48,11 +48,11 @@ export async function itemView(route: Route, context: ViewContext): Promise<View
   const mayWrite = folder._accessLevel >= 1;
   const link = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
   const buttons = actions(
-    imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, copyLink),
+    imageState(item) === 'yes' && responsiveButton('link', browseTexts.copyLink, copyLink),
     h('a.button', link, icon('download'), h('span.wide-only', commonTexts.download)),
     mayWrite && [
-      wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
-      wideButton('trash', commonTexts.delete, () => removeItem(item)),
+      responsiveButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
+      responsiveButton('trash', commonTexts.delete, () => removeItem(item)),
     ],
   );
   const heading = h('div.item-heading.row.between', breadcrumbs(path, item.name), buttons);
@@ -104,7 +104,7 @@ async function openedImage(
   const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
   signal.throwIfAborted();
   let viewQuery: Partial<ViewQuery> = {};
-  let compared: ReturnType<typeof comparison> | null = null;
+  let compared: ReturnType<typeof offerComparison> | null = null;
   const list = listAddress(route.query);
   const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...viewQuery, ...compared?.query() }));
   const reopen = () => void refresh();
@@ -128,11 +128,11 @@ async function openedImage(
   fill(panel, ...imagePanels(image, metadata, undefined, entry), h('div.associated-place'), technical);
   const about = followItem(page, technical, signal);
   void fillAssociated(panel, item, signal);
-  compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-  const shared = () => ({ ...viewQuery, channels: image.channels(), hide: null, comment: null });
+  compared = offerComparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+  const shared = () => ({ ...viewQuery, channels: image.channelsQuery(), hide: null, comment: null });
   if (currentUser() !== null)
-    buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
-  buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
+    buttons.prepend(responsiveButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
+  buttons.prepend(responsiveButton('image', openInTexts.open, () => showOpenInDialog(item, metadata)));
   buttons.prepend(compared.button);
   // Parameters for annotations and comments do not apply to other images.
   const neighborView = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });

@@ -1,4 +1,4 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
 import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
@@ -91,9 +91,9 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
 async function find(words: string, signal: AbortSignal): Promise<Matches> {
   const options = { query: { find: words, limit: maxFound, sort: naturalOrder }, signal };
   const [collection, folder, item] = await Promise.all([
-    list('collection', options),
-    list('folder', options),
-    list('item', options),
+    requestList('collection', options),
+    requestList('folder', options),
+    requestList('item', options),
   ]);
   return { collection, folder, item };
 }

@@ -1,4 +1,4 @@
-import { list } from '../api.js';
+import { requestList } from '../api.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
@@ -11,7 +11,7 @@ import { browseTexts } from '../texts.js';
 /** The collections and folders that others have shared with the user. */
 export async function sharedView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: sharingTexts.withMe });
-  const load = () => list('resource/shared', { query: page.query, signal });
+  const load = () => requestList('resource/shared', { query: page.query, signal });
   const results = await load();
   signal.throwIfAborted();
   const { see, change, administer } = browseTexts.levels;

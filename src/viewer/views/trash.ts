@@ -1,10 +1,10 @@
-import { list, request } from '../api.js';
+import { requestList, request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
 import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { resourcesOf, restore, type Trashable } from '../browse/trash.js';
-import { actions, button, fill, h, icon, messageOf, nameText, tell } from '../dom.js';
+import { actions, button, fill, h, icon, messageOf, nameText, showMessage } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import type { Route, View, ViewContext } from '../router.js';
 import { browseTexts } from '../texts.js';
@@ -12,7 +12,7 @@ import { browseTexts } from '../texts.js';
 /** The folders and items in the trash that the user may restore. */
 export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: browseTexts.trash });
-  const load = () => list('trash', { query: page.query, signal });
+  const load = () => requestList('trash', { query: page.query, signal });
   const results = await load();
   signal.throwIfAborted();
   const { entries, total } = results;
@@ -70,9 +70,9 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
 
   async function bringBack(trashable: Trashable) {
     try {
-      tell(await restore([trashable]));
+      showMessage(await restore([trashable]));
     } catch (error) {
-      tell(messageOf(error));
+      showMessage(messageOf(error));
     }
     await refresh();
   }

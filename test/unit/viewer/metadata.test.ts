@@ -32,8 +32,8 @@ describe('axes', () => {
   it('tell how far a position is from the first one, if the file states the steps', () => {
     const sizes = { frames: framesOf(6), IndexRange: { IndexZ: 3, IndexT: 2 }, IndexStride: { IndexZ: 1, IndexT: 3 } };
     const [depth, time] = axesOf({ ...sizes, mm_z: 0.0005, seconds_t: 1.5 });
-    expect([depth!.placeOf?.(2), time!.placeOf?.(1), depth!.placeOf?.(0)]).toEqual(['1 µm', '1.5 s', '0 µm']);
-    expect(axesOf(sizes).map(({ placeOf }) => placeOf)).toEqual([undefined, undefined]);
+    expect([depth!.distanceOf?.(2), time!.distanceOf?.(1), depth!.distanceOf?.(0)]).toEqual(['1 µm', '1.5 s', '0 µm']);
+    expect(axesOf(sizes).map(({ distanceOf }) => distanceOf)).toEqual([undefined, undefined]);
   });
 
   it('are none for one frame, and a plain count for frames without axes', () => {

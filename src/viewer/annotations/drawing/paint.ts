@@ -1,4 +1,4 @@
-import { clipped } from '../../format.js';
+import { clipToWidth } from '../../format.js';
 import { overlaps } from '../model.js';
 import { boxOf, cornersOf, handlesOf, isArea, memoized } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
@@ -297,7 +297,7 @@ export class Painter {
     const above = element.type === 'point' ? pointRadius + 3 : 4;
     const top = Math.max(Math.min(...corners.map(({ y }) => y)), 24) - above;
     const text =
-      shortLabels.get(element) ?? clipped(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
+      shortLabels.get(element) ?? clipToWidth(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
     shortLabels.set(element, text);
     context.strokeText(text, middle, top);
     context.fillStyle = element.label.color ?? '#16181f';

@@ -1,5 +1,5 @@
-import { isLinked } from '../../api.js';
-import { actions, button, tell } from '../../dom.js';
+import { isOpenedByLink } from '../../api.js';
+import { actions, button, showMessage } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import { nameOf } from '../model.js';
@@ -24,13 +24,13 @@ export function objectActions({ record, filter, itemId, mayCreate, onCreated, ru
     }),
   );
   const copying = mayCreate && button(objectTexts.newAnnotation, () => void run(copy), { picture: 'plus' });
-  return actions(...(isLinked() ? [] : downloads), copying);
+  return actions(...(isOpenedByLink() ? [] : downloads), copying);
 
   async function copy() {
     const name = objectTexts.newName(nameOf(record()));
     await copyToAnnotation(record(), filter(), { itemId, name });
     if (signal.aborted) return;
     await onCreated();
-    tell(annotationTexts.created(name));
+    showMessage(annotationTexts.created(name));
   }
 }

@@ -1,4 +1,4 @@
-import { h, newestOnly, tell } from '../../dom.js';
+import { h, newestOnly, showMessage } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { nameOf, type Point } from '../model.js';
 import type { ObjectsContext } from './objects-context.js';
@@ -92,7 +92,7 @@ export class ObjectTable {
       const places: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
       for (const [id, x, y] of rows) if (places.has(String(id))) places.set(String(id), { x: Number(x), y: Number(y) });
       this.#select(places);
-      if (count > maxSelected) tell(objectTexts.tooMany(count, maxSelected));
+      if (count > maxSelected) showMessage(objectTexts.tooMany(count, maxSelected));
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Answer, Documents } from '../../answers.js';
-import { apiUrl, authorization, request, save, toApiError, toSearch, type Query } from '../../api.js';
+import { apiUrl, authorization, request, saveFile, toApiError, toSearch, type Query } from '../../api.js';
 import type { AnnotationRecord } from '../model.js';
 
 export type Cell = string | number | boolean | null;
@@ -116,7 +116,7 @@ export async function saveTable(
   extension: 'csv' | 'parquet',
   name: string,
 ) {
-  await save(await fileOf(record, filter, extension), `${name}.${extension}`);
+  await saveFile(await fileOf(record, filter, extension), `${name}.${extension}`);
 }
 
 /** Creates an annotation that contains copies of some shapes. */

@@ -1,5 +1,5 @@
 import { fill, h } from '../../dom.js';
-import { formatCount, formatNumber, shortened } from '../../format.js';
+import { formatCount, formatNumber, shorten } from '../../format.js';
 import { objectTexts } from '../../object-texts.js';
 import { sortableHead } from '../../sortable-head.js';
 import type { Cell } from './requests.js';
@@ -231,5 +231,5 @@ function textOf(cell: Cell, maxLength: number, isMeasure: boolean) {
   if (cell === null) return '';
   if (typeof cell === 'number' && Number.isInteger(cell)) return isMeasure ? formatCount(cell) : String(cell);
   if (typeof cell === 'number') return formatNumber(cell, 5);
-  return shortened(String(cell), maxLength);
+  return shorten(String(cell), maxLength);
 }

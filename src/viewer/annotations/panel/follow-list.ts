@@ -1,4 +1,4 @@
-import { isRefused, pause } from '../../api.js';
+import { isGoneOrForbidden, pause } from '../../api.js';
 import { followChanges, haveChanged, isStateOf, listAnnotations, type ListState } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
 
@@ -63,7 +63,7 @@ export async function followList(
       try {
         await requestList();
       } catch (error) {
-        if (isRefused(error)) onRefused();
+        if (isGoneOrForbidden(error)) onRefused();
         else isStale = true;
         await pause(watchMs, signal);
       }

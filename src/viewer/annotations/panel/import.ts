@@ -1,4 +1,4 @@
-import { button, h, messageOf, tell, type Child } from '../../dom.js';
+import { button, h, messageOf, showMessage, type Child } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { importAnnotations, importTable, tableTypeOf } from '../requests.js';
 
@@ -44,7 +44,7 @@ export function importControls(options: {
         const type = await tableTypeOf(file);
         const count = await (type === null ? importAnnotations(itemId, await jsonOf(file)) : importTable(itemId, file, type));
         if (count === 0) throw new Error(annotationTexts.importedNone);
-        tell(annotationTexts.imported(file.name, count));
+        showMessage(annotationTexts.imported(file.name, count));
       } catch (error) {
         reasons.push(`${file.name}: ${messageOf(error)}`);
       }

@@ -1,4 +1,4 @@
-import { actions, button, errorNotice, fill, h, icon, linkButton, tell } from '../../dom.js';
+import { actions, button, errorNotice, fill, h, icon, linkButton, showMessage } from '../../dom.js';
 import { categoryList, type Category } from '../coloring/category-list.js';
 import { fitsAddress, withColor } from '../coloring/coloring.js';
 import { ColoringControls } from '../coloring/controls.js';
@@ -232,7 +232,7 @@ export class Legend {
     const next = withColor(colors, group, color);
     fill(this.#message, !fitsAddress(next) && errorNotice(annotationTexts.tooManyColors));
     if (!fitsAddress(next)) return this.#showGroups();
-    if (this.#edited && by === null) tell(annotationTexts.colorOnlyShown);
+    if (this.#edited && by === null) showMessage(annotationTexts.colorOnlyShown);
     this.#changeColoring({ colors: next });
   }
 

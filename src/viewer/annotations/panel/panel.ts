@@ -1,8 +1,8 @@
-import { actions, button, errorNotice, fill, h, linkButton, messageOf, nameText, tell, type Child } from '../../dom.js';
-import { ask } from '../../forms.js';
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, nameText, showMessage, type Child } from '../../dom.js';
+import { showFormDialog } from '../../forms.js';
 import { formatCount } from '../../format.js';
 import { askToRemove, nameFields } from '../../browse/create-dialog.js';
-import { isLinked, token } from '../../api.js';
+import { isOpenedByLink, readToken } from '../../api.js';
 import { currentUser } from '../../session.js';
 import { browseTexts, commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
@@ -146,7 +146,7 @@ export class AnnotationPanel {
   /** The text for an empty list. Only administrators see all annotations, so other users are not told that there are none. */
   #emptyText() {
     if (currentUser()?.admin) return annotationTexts.none;
-    return token() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
+    return readToken() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
   }
 
   #showAll(visible: boolean) {
@@ -157,7 +157,7 @@ export class AnnotationPanel {
   async #load() {
     const { item, signal } = this.options;
     try {
-      const isAllowed = token() === null || isLinked() ? false : mayAnnotate(item.folderId, signal);
+      const isAllowed = readToken() === null || isOpenedByLink() ? false : mayAnnotate(item.folderId, signal);
       const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), isAllowed]);
       if (signal.aborted) return;
       this.#records = records;
@@ -259,7 +259,7 @@ export class AnnotationPanel {
           countElement,
         ),
         count > 0 && table,
-        !isLinked() && download,
+        !isOpenedByLink() && download,
         mayEdit && editButton,
       ),
       unsaved,
@@ -329,7 +329,7 @@ export class AnnotationPanel {
   }
 
   #askToCreate() {
-    ask({
+    showFormDialog({
       title: annotationTexts.new,
       action: annotationTexts.create,
       fields: nameFields(),
@@ -347,7 +347,7 @@ export class AnnotationPanel {
     this.#records = [...this.#records, record];
     this.refresh();
     this.#edit(record._id);
-    tell(annotationTexts.created(named.name));
+    showMessage(annotationTexts.created(named.name));
     return record;
   }
 
@@ -361,7 +361,7 @@ export class AnnotationPanel {
   }
 
   #askToRename(listed: AnnotationRecord) {
-    ask({
+    showFormDialog({
       title: annotationTexts.renameNamed(nameOf(this.#latest(listed))),
       action: annotationTexts.rename,
       fields: nameFields(this.#latest(listed).annotation),

@@ -1,4 +1,4 @@
-import { apiUrl, list, save } from '../../api.js';
+import { apiUrl, requestList, saveFile } from '../../api.js';
 import { shareDialog } from '../../browse/share-dialog.js';
 import { actions, button, errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
@@ -21,7 +21,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   const notice = h('div');
   const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
   const buttons = formats.map(([path, format, ending]) => {
-    const onclick = attempt(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+    const onclick = attempt(() => saveFile(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
     return h('button.button', { onclick }, annotationTexts[format]);
   });
   const dialog = plainDialog(
@@ -40,7 +40,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   }
 
   async function showVersions() {
-    const { entries } = await list(`annotation/${id}/history`, { query: { limit: 50 } });
+    const { entries } = await requestList(`annotation/${id}/history`, { query: { limit: 50 } });
     const newest = entries[0]?._version;
     const rows = entries.map(({ _version: version, updated, created }) => {
       const isNewest = version === newest;
