@@ -20,7 +20,7 @@ export interface Feature<Needs, Offers> {
    * Makes the models and services of the feature, and subscribes it to events.
    *
    * @param needs the offers of the features that were opened before.
-   * @param onClose takes the steps that close the feature. They are also taken when opening it fails halfway.
+   * @param onClose adds a step that closes the feature. These steps also run if opening the feature fails halfway.
    */
   open(needs: Needs, onClose: OnClose): Promise<OpenFeature<Offers>> | OpenFeature<Offers>;
 }
@@ -57,7 +57,7 @@ export class Features {
     return offers;
   }
 
-  /** Adds a step to be taken on closing. The last step added is taken first. */
+  /** Adds a step that runs on closing. The last step added runs first. */
   readonly onClose: OnClose = (step) => this.#undo.add(step);
 
   /** Closes everything in reverse order. */

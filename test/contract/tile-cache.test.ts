@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MemoryTileCache } from '../../src/features/caches/memory.js';
+import { MemoryTileCache } from '../../src/features/caches/memory-tile-cache.js';
 import { RedisConnection } from '../../src/features/caches/redis-connection.js';
-import { RedisTileCache } from '../../src/features/caches/redis.js';
+import { RedisTileCache } from '../../src/features/caches/redis-tile-cache.js';
 import { describeTileCache } from '../../src/testing/index.js';
 import { noRedis, startRedis, type TestRedis } from '../support/hosts/redis.js';
 import { until } from '../support/run/until.js';

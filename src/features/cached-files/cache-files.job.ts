@@ -1,10 +1,10 @@
 import { UnknownIdError } from '../../errors.js';
-import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-files-job-data.js';
+import { readCacheJobData, keyOfJobEntry, cacheJobNames } from './cache-files-job-data.js';
 import { obtainHistogram, obtainPicture } from './cached-pictures.js';
 import type { ThumbnailServices } from './thumbnail-files.js';
 import { failureText, type JobDefinition } from '../jobs/running/definition.js';
 
-const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
+const fileNouns = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
 const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;
 
 /** The job that makes cached files of an item, either pictures of `tile_frames` or histograms. */
@@ -14,20 +14,20 @@ export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, kind:
     title: titles[kind],
     type: cacheJobNames[kind],
     resumable: true,
-    failureLog: (error) => `Failed caching ${words[kind]} (${failureText(error).trimEnd()})\n`,
+    failureLog: (error) => `Failed caching ${fileNouns[kind]} (${failureText(error).trimEnd()})\n`,
     async run({ job, log, progress, signal }) {
-      const { itemId, entries } = cacheJobData(job.kwargs);
-      log(`Started caching ${words[kind]}\n`);
+      const { itemId, entries } = readCacheJobData(job.kwargs);
+      log(`Started caching ${fileNouns[kind]}\n`);
       for (const [index, entry] of entries.entries()) {
         if (signal.aborted) return;
-        log(`Caching ${cacheJobKey(kind, entry)}\n`);
+        log(`Caching ${keyOfJobEntry(kind, entry)}\n`);
         const item = await services.records.findItem(itemId);
         if (item === null) throw new UnknownIdError('item', itemId);
-        if (kind === 'histogram') await obtainHistogram(services, item, entry, { signal, mustKeep: true });
-        else await obtainPicture(services, item, entry, { signal, mustKeep: true });
+        if (kind === 'histogram') await obtainHistogram(services, item, entry, { signal, mustStore: true });
+        else await obtainPicture(services, item, entry, { signal, mustStore: true });
         progress({ total: entries.length, current: index + 1 });
       }
-      log(`Finished caching ${words[kind]}\n`);
+      log(`Finished caching ${fileNouns[kind]}\n`);
     },
   };
 }

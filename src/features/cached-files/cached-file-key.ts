@@ -17,7 +17,7 @@ const maxDepth = 64;
 /** Maximum length of a list of specifications, in characters. */
 const maxListLength = 64 * 1024;
 
-/** Maximum number of specifications in a list, because each of them is a query. */
+/** Maximum number of specifications in a list, because each of them costs a query. */
 const maxEntries = 1000;
 
 /**
@@ -67,7 +67,7 @@ export function imageKeyOf(key: string): string | null {
 
 /**
  * Parses a list of specifications. Numbers keep their spelling, so that {@link canonicalText} of an entry is exact; {@link
- * plainValue} converts an entry to ordinary values.
+ * toPlainValue} converts an entry to ordinary values.
  *
  * @throws BadParameterError `The spec parameter must be a JSON list.`
  */
@@ -78,7 +78,7 @@ export function parseSpecList(text: string): unknown[] {
   let list: unknown;
   try {
     JSON.parse(text);
-    list = JSON.parse(text.replace(jsonTokens, markNumber), readMark);
+    list = JSON.parse(text.replace(jsonTokens, markNumber), removeMark);
   } catch (cause) {
     throw new BadParameterError('The spec parameter must be a JSON list.', { cause });
   }
@@ -88,12 +88,12 @@ export function parseSpecList(text: string): unknown[] {
 }
 
 /** Converts a parsed specification to ordinary JavaScript values. */
-export function plainValue(value: unknown): unknown {
+export function toPlainValue(value: unknown): unknown {
   if (value instanceof FloatValue) return value.value;
   if (value instanceof LargeInteger) return Number(value.digits);
-  if (Array.isArray(value)) return value.map(plainValue);
+  if (Array.isArray(value)) return value.map(toPlainValue);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plainValue(member)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toPlainValue(member)]));
 }
 
 /** Matches numbers, and also strings, so that digits in strings are not taken for numbers. */
@@ -103,7 +103,7 @@ const mark = '\u0001';
 
 function markNumber(token: string, offset: number, text: string): string {
   if (token.startsWith('"')) {
-    // Names of members are not marked, because the reviver does not get them.
+    // Names of members are not marked, because the reviver cannot change them back.
     const isName = () => /^\s*:/.test(text.slice(offset + token.length));
     return token.startsWith('"\\u0001') && !isName() ? `"\\u0001s${token.slice(1)}` : token;
   }
@@ -111,14 +111,14 @@ function markNumber(token: string, offset: number, text: string): string {
   return isInteger && Number.isSafeInteger(Number(token)) ? token : `"\\u0001n${token}"`;
 }
 
-function readMark(_name: string, value: unknown): unknown {
+function removeMark(_name: string, value: unknown): unknown {
   if (typeof value !== 'string' || !value.startsWith(mark)) return value;
   const text = value.slice(2);
   if (value[1] === 's') return text;
   return /^-?\d+$/.test(text) ? new LargeInteger(text) : new FloatValue(Number(text));
 }
 
-/** A number with a fraction or an exponent: the shortest text that reads back as the same number. */
+/** The shortest text that has a fraction or an exponent and reads back as the same number. */
 function floatText(value: number): string {
   if (Number.isFinite(value)) return reprValue({ type: 'float', value });
   return Number.isNaN(value) ? 'NaN' : `${value}`;
@@ -126,9 +126,9 @@ function floatText(value: number): string {
 
 function asciiText(text: string): string {
   const escaped = JSON.stringify(text);
-  return escaped.replace(/[\u007f-\uffff]/g, (unit) => {
+  return escaped.replace(/[\u007f-\uffff]/g, (codeUnit) => {
     // DEL is ASCII and is not escaped.
-    return unit === '\u007f' ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    return codeUnit === '\u007f' ? codeUnit : `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }
 

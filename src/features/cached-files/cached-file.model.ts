@@ -29,7 +29,7 @@ export interface CachedFileId {
   thumbnailKey: string;
 }
 
-/** The current image of an item, by which the files made from it are found. */
+/** An item and the state of its current image. Files made from another state are ignored. */
 export interface ItemState {
   itemId: unknown;
   /** See `HostRecords.imageState`. */
@@ -43,7 +43,7 @@ export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeIm
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
   readonly #findGrouped = grouped((requests: readonly FileOfItem[]) => this.#findMany(requests));
-  readonly #entriesGrouped = grouped((requests: readonly FilesOfItem[]) => this.#entriesOfMany(requests), { maxSize: 20 });
+  readonly #idsGrouped = grouped((requests: readonly FilesOfItem[]) => this.#idsOfMany(requests), { maxSize: 20 });
 
   constructor(
     records: HostRecords,
@@ -58,7 +58,7 @@ export class CachedFileModel {
         [
           { key: { attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 } },
           { key: { attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 } },
-          // Counts over all items.
+          // For counts over all items.
           { key: { [field]: 1, attachedToType: 1, thumbnailKey: 1 } },
         ] as const,
     );
@@ -78,20 +78,18 @@ export class CachedFileModel {
         .find({ ...queryOfItems(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
         .lean<StoredDocument[]>();
-      const states = new Map(requestsOfKind.map(({ itemId, state }) => [String(itemId), state]));
+      const stateByItem = new Map(requestsOfKind.map(({ itemId, state }) => [String(itemId), state]));
       for (const doc of docs) {
         const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
-        if (!fileByName.has(name) && isCurrentFile(doc, states.get(String(doc.attachedToId)))) fileByName.set(name, doc);
+        if (!fileByName.has(name) && isCurrentFile(doc, stateByItem.get(String(doc.attachedToId)))) fileByName.set(name, doc);
       }
     }
     return requests.map(({ itemId, kind, key }) => fileByName.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
-  /**
-   * The existing files of the items, each as a text of item id, line break and key, found by one query.
-   */
-  async existing(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
-    const states = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
+  /** Finds the existing files of the items with one query. @returns a text `<item id>\n<key>` for each. */
+  async findExisting(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const stateByItem = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
     const docs = await this.#files
       .find(
         {
@@ -103,17 +101,17 @@ export class CachedFileModel {
         { attachedToId: 1, thumbnailKey: 1, largeImageState: 1 },
       )
       .lean<{ attachedToId: unknown; thumbnailKey: string; largeImageState?: string }[]>();
-    const currentDocs = docs.filter((doc) => isCurrentFile(doc, states.get(String(doc.attachedToId))));
+    const currentDocs = docs.filter((doc) => isCurrentFile(doc, stateByItem.get(String(doc.attachedToId))));
     return new Set(currentDocs.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
   }
 
   /** Ids and keys of an item's files, newest first. */
-  entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileId[]> {
-    return this.#entriesGrouped({ itemId: item.doc._id, kind });
+  listIds(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileId[]> {
+    return this.#idsGrouped({ itemId: item.doc._id, kind });
   }
 
-  async #entriesOfMany(requests: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
-    const entriesByItem = new Map<string, CachedFileId[]>();
+  async #idsOfMany(requests: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
+    const idsByKindAndItem = new Map<string, CachedFileId[]>();
     for (const kind of kindsOf(requests)) {
       const docs = await this.#files
         .find(
@@ -126,13 +124,13 @@ export class CachedFileModel {
         .sort({ _id: -1 })
         .lean<(CachedFileId & { attachedToId: unknown })[]>();
       for (const { _id, thumbnailKey, attachedToId } of docs) {
-        const itemName = `${kind}\n${String(attachedToId)}`;
-        const entries = entriesByItem.get(itemName);
-        if (entries === undefined) entriesByItem.set(itemName, [{ _id, thumbnailKey }]);
-        else entries.push({ _id, thumbnailKey });
+        const kindAndItem = `${kind}\n${String(attachedToId)}`;
+        const ids = idsByKindAndItem.get(kindAndItem);
+        if (ids === undefined) idsByKindAndItem.set(kindAndItem, [{ _id, thumbnailKey }]);
+        else ids.push({ _id, thumbnailKey });
       }
     }
-    return requests.map(({ itemId, kind }) => entriesByItem.get(`${kind}\n${String(itemId)}`) ?? []);
+    return requests.map(({ itemId, kind }) => idsByKindAndItem.get(`${kind}\n${String(itemId)}`) ?? []);
   }
 
   /** Records of an item's files, newest first. */
@@ -157,17 +155,17 @@ export class CachedFileModel {
   }
 
   /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
-  async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
+  async *batches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
     const allDocs = eachInSlices<StoredDocument>(this.#files.find(queryOf(filter)).lean());
     for await (const docs of inParts(allDocs, idsPerQuery)) {
-      const itemOf = (doc: StoredDocument) => idText(doc.attachedToId);
-      const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemOf)) : null;
-      yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemOf(doc)));
+      const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
+      const hidden = filter.itemIds === undefined ? await this.hidden.among(docs.map(itemIdOf)) : null;
+      yield hidden === null ? docs : docs.filter((doc) => !hidden.has(itemIdOf(doc)));
     }
   }
 
   /** All records of a kind in batches: one batch for each item, newest first. */
-  async *byItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
+  async *batchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
     const cursor = this.#files.find(queryOf({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
     for await (const doc of eachInSlices<StoredDocument>(cursor)) {

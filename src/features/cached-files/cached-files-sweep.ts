@@ -9,7 +9,7 @@ import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { isCurrentFile, type CachedFileModel } from './cached-file.model.js';
 
 /** Options of {@link cachedFilesSweep}. */
-interface SweepParts {
+interface CachedFilesSweepOptions {
   model: CachedFileModel;
   records: HostRecords;
   hidden: HiddenItems;
@@ -21,23 +21,23 @@ const concurrency = 8;
 
 /**
  * Removes cached files that will never be shown again: files of removed items, of previous images and of older versions of the
- * rendering, duplicates of the same key, and files whose bytes are missing.
+ * rendering, duplicates of the same key, and files that are missing from the disk or have the wrong size.
  */
-export function cachedFilesSweep({ model, records, hidden, files }: SweepParts): Sweep {
+export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesSweepOptions): Sweep {
   return async ({ full, signal }) => {
-    let cachedFiles = 0;
+    let removedCount = 0;
     for (const kind of full ? (['thumbnail', 'data'] as const) : []) {
-      for await (const docs of model.byItem(kind)) {
+      for await (const docs of model.batchesByItem(kind)) {
         signal.throwIfAborted();
         const itemId = idText(docs[0]!.attachedToId);
         const item = await records.findItem(itemId);
         if (item === null && (await hidden.has(itemId))) continue;
         const useless = item === null ? docs : await uselessFilesOf(item, docs, { records, files });
         await mapConcurrently(useless, concurrency, (doc) => files.remove(doc));
-        cachedFiles += useless.length;
+        removedCount += useless.length;
       }
     }
-    return { cachedFiles };
+    return { cachedFiles: removedCount };
   };
 }
 
@@ -45,25 +45,28 @@ export function cachedFilesSweep({ model, records, hidden, files }: SweepParts):
 async function uselessFilesOf(
   item: ItemRecord,
   docs: readonly StoredDocument[],
-  { records, files }: Pick<SweepParts, 'records' | 'files'>,
+  { records, files }: Pick<CachedFilesSweepOptions, 'records' | 'files'>,
 ): Promise<StoredDocument[]> {
   const state = await records.imageState(item);
-  const keys = new Set<unknown>();
+  const keptKeys = new Set<unknown>();
   const useless: StoredDocument[] = [];
   await mapConcurrently(docs, concurrency, async (doc) => {
-    const isDuplicate = keys.has(doc.thumbnailKey);
+    const isDuplicate = keptKeys.has(doc.thumbnailKey);
     if (!isCurrentFile(doc, state) || isDuplicate) {
       useless.push(doc);
       return;
     }
-    keys.add(doc.thumbnailKey);
-    if (await lacksBytes(doc, { records, files })) useless.push(doc);
+    keptKeys.add(doc.thumbnailKey);
+    if (await isMissingOrTruncated(doc, { records, files })) useless.push(doc);
   });
   return useless;
 }
 
-/** Whether the bytes of a file should be on this machine and are missing. */
-async function lacksBytes(doc: StoredDocument, { records, files }: Pick<SweepParts, 'records' | 'files'>): Promise<boolean> {
+/** Whether a file that should be on this machine is missing or has the wrong size. */
+async function isMissingOrTruncated(
+  doc: StoredDocument,
+  { records, files }: Pick<CachedFilesSweepOptions, 'records' | 'files'>,
+): Promise<boolean> {
   const path = await files.localPath(doc);
   if (path === null) return false;
   const size = await stat(path).then(

@@ -9,7 +9,7 @@ import { storedJobSchema } from '../jobs/schema.js';
 import { newThumbnailJob, thumbnailJobName } from './thumbnails-job-data.js';
 
 const shared = { access: 'admin', errors: ['access-denied'] } as const;
-const counts = { schema: { type: 'integer' } };
+const returnsCount = { schema: { type: 'integer' } };
 
 const spec = text({
   description: 'JSON list of specifications, each compared exactly with the keys of the files; empty or absent for all files.',
@@ -26,14 +26,14 @@ function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
-  // A name with another first character does not restrict the selection; clients rely on this.
+  // A name that does not begin with a letter or digit selects all associated images; clients rely on this.
   const isRestricted = key !== undefined && /^[0-9A-Za-z]/.test(key);
   if (isRestricted && key.length > maxKeyLength)
     throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
   return { kind: 'thumbnail', keyContains: isRestricted ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
 }
 
-const histograms: CachedFileFilter = { kind: 'data', keyContains: '"imageKey":"histogram"' };
+const histogramFilter: CachedFileFilter = { kind: 'data', keyContains: '"imageKey":"histogram"' };
 
 const countThumbnails = defineRoute({
   ...shared,
@@ -42,7 +42,7 @@ const countThumbnails = defineRoute({
   summary: 'Count the cached thumbnail files of all items.',
   scope: scopes.read,
   query: { spec },
-  returns: counts,
+  returns: returnsCount,
   errors: [...shared.errors, 'bad-parameter'],
   async handle({ query }, { cachedFiles }) {
     let sum = 0;
@@ -58,7 +58,7 @@ const removeThumbnails = defineRoute({
   summary: 'Remove cached thumbnail files of all items.',
   scope: scopes.write,
   query: { spec },
-  returns: counts,
+  returns: returnsCount,
   errors: [...shared.errors, 'bad-parameter'],
   handle: ({ query }, { cachedFiles }) => cachedFiles.remove(thumbnailFilters(query.spec)),
 });
@@ -85,7 +85,7 @@ const createThumbnails = defineRoute({
   async handle({ query, caller }, { cachedFiles, runner }) {
     const entries = parseSpecList(query.spec);
     if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
-    // The number is parsed here, because the checks above come first.
+    // These numbers are declared as texts and parsed here, so that the errors above are reported first.
     const logInterval = optionalNumber('logInterval', query.logInterval);
     const concurrent = optionalNumber('concurrent', query.concurrent);
     const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));
@@ -105,7 +105,7 @@ const countAssociated = defineRoute({
   summary: 'Count the cached associated-image files of all items.',
   scope: scopes.read,
   query: { imageKey },
-  returns: counts,
+  returns: returnsCount,
   handle: ({ query }, { cachedFiles }) => cachedFiles.count(associatedFilter(query.imageKey)),
 });
 
@@ -116,7 +116,7 @@ const removeAssociated = defineRoute({
   summary: 'Remove cached associated-image files of all items.',
   scope: scopes.write,
   query: { imageKey },
-  returns: counts,
+  returns: returnsCount,
   handle: ({ query }, { cachedFiles }) => cachedFiles.remove([associatedFilter(query.imageKey)]),
 });
 
@@ -126,8 +126,8 @@ const countHistograms = defineRoute({
   path: '/large_image/histograms',
   summary: 'Count the cached histograms of all items.',
   scope: scopes.read,
-  returns: counts,
-  handle: (_input, { cachedFiles }) => cachedFiles.count(histograms),
+  returns: returnsCount,
+  handle: (_input, { cachedFiles }) => cachedFiles.count(histogramFilter),
 });
 
 const removeHistograms = defineRoute({
@@ -136,8 +136,8 @@ const removeHistograms = defineRoute({
   path: '/large_image/histograms',
   summary: 'Remove the cached histograms of all items.',
   scope: scopes.write,
-  returns: counts,
-  handle: (_input, { cachedFiles }) => cachedFiles.remove([histograms]),
+  returns: returnsCount,
+  handle: (_input, { cachedFiles }) => cachedFiles.remove([histogramFilter]),
 });
 
 /** Routes that count and remove the cached files of all items. */

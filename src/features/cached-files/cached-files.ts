@@ -28,7 +28,7 @@ export interface CachedContent {
   bytes: Uint8Array;
   /** Mime type. */
   type: string;
-  /** Number of tiles that are holes in the picture. Such a picture is not stored, because the next one may be complete. */
+  /** Number of corrupt tiles, which leave holes in the picture. A picture with holes is not stored, because the next attempt may succeed. */
   corruptTiles?: number;
 }
 
@@ -41,7 +41,7 @@ export interface ObtainedFile {
   storeError?: unknown;
 }
 
-/** One file of an item. */
+/** Identifies one file of an item. */
 export interface CachedFileName {
   kind: CachedFileKind;
   /** See `cachedFileKey`. */
@@ -49,10 +49,10 @@ export interface CachedFileName {
 }
 
 /** Makes the content of a file of an item. Aborting the signal stops it. */
-type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
+type MakeContent = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 
 /** Options of {@link CachedFiles.obtain}. */
-interface ObtainOptions {
+interface ObtainFileOptions {
   /** Set if the caller has just found that the file does not exist, to skip the first search. */
   isAbsent?: boolean;
   /** The queue in which a missing file waits to be made. Default: none. */
@@ -72,7 +72,7 @@ export interface CachedFilesOptions {
   logger: HostLogger;
 }
 
-const fileName = '_largeImageThumbnail';
+const storedFileName = '_largeImageThumbnail';
 /** Maximum number of histograms of an item, which is enough for one per frame of most images. */
 const maxDataFiles = 1000;
 /** Number of files that are removed at the same time. Each removal is several short round trips to database and disk. */
@@ -115,39 +115,37 @@ export class CachedFiles {
     return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
   }
 
-  /**
-   * The existing files of the items, each as a text of item id, line break and key.
-   */
-  async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+  /** Finds the existing files of the items. @returns a text `<item id>\n<key>` for each. */
+  async findExisting(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
-    return this.options.model.existing(states, kind, keys);
+    return this.options.model.findExisting(states, kind, keys);
   }
 
   /**
    * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are
-   * logged and reported in {@link ObtainedFile.storeError}. The signal passed to `make` is aborted when the signals of all callers that
-   * wait for the file are.
+   * logged and reported in {@link ObtainedFile.storeError}. The signal passed to `make` is aborted once the
+   * signals of all callers that wait for the file are aborted.
    */
-  obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<ObtainedFile> {
-    const id = `${item.id}\n${name.kind}\n${name.key}`;
+  obtain(item: ItemRecord, name: CachedFileName, make: MakeContent, options: ObtainFileOptions = {}): Promise<ObtainedFile> {
+    const leaseId = `${item.id}\n${name.kind}\n${name.key}`;
     const { signal, ...rest } = options;
     return this.#underWay.join(
-      id,
-      (sharedSignal) => this.#obtain(id, item, name, make, { ...rest, signal: sharedSignal }),
+      leaseId,
+      (sharedSignal) => this.#obtain(leaseId, item, name, make, { ...rest, signal: sharedSignal }),
       signal,
     );
   }
 
   async #obtain(
-    id: string,
+    leaseId: string,
     item: ItemRecord,
     name: CachedFileName,
-    make: Maker,
+    make: MakeContent,
     {
       isAbsent = false,
       enqueue = (work) => work(),
       signal,
-    }: Pick<ObtainOptions, 'isAbsent' | 'enqueue'> & { signal: AbortSignal },
+    }: Pick<ObtainFileOptions, 'isAbsent' | 'enqueue'> & { signal: AbortSignal },
   ): Promise<ObtainedFile> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
@@ -156,13 +154,19 @@ export class CachedFiles {
     const stored = isAbsent ? null : await this.read(item, name);
     if (stored !== null) return { content: stored, created: false };
     // The lease is taken only after waiting in the queue, so that waiting here does not keep another process from making the file.
-    return enqueue(() => this.#make(id, item, name, make, signal), signal);
+    return enqueue(() => this.#make(leaseId, item, name, make, signal), signal);
   }
 
-  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<ObtainedFile> {
+  async #make(
+    leaseId: string,
+    item: ItemRecord,
+    name: CachedFileName,
+    make: MakeContent,
+    signal: AbortSignal,
+  ): Promise<ObtainedFile> {
     let madeElsewhere: CachedContent | null = null;
     const isDone = async () => (madeElsewhere = await this.read(item, name)) !== null;
-    const lease = await this.options.leases.take(id, { subject: item.id, signal, isDone });
+    const lease = await this.options.leases.take(leaseId, { subject: item.id, signal, isDone });
     if (lease === null) return { content: madeElsewhere!, created: false };
     step('cached-file:claimed');
     const { logger } = this.options;
@@ -189,7 +193,7 @@ export class CachedFiles {
       }
       return { content, created: true };
     } finally {
-      await this.#finish(lease, item, name, stored);
+      await this.#releaseAndPrune(lease, item, name, stored);
     }
   }
 
@@ -202,7 +206,7 @@ export class CachedFiles {
     const { itemId, state } = await this.#stateOf(item);
     const result = await this.#createGrouped({
       file: {
-        name: fileName,
+        name: storedFileName,
         mimeType: type,
         size: bytes.byteLength,
         parent: { type: 'attached', itemId: item.id },
@@ -237,9 +241,10 @@ export class CachedFiles {
   }
 
   /**
-   * Releases the lease and applies the limits. The file is removed again if its image was removed while it was made. Never rejects.
+   * Releases the lease and removes surplus files. If the image was removed while the file was made, the file is removed, too. Never
+   * rejects.
    */
-  async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
+  async #releaseAndPrune(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
     try {
       const isStillValid = await lease.release();
@@ -259,10 +264,10 @@ export class CachedFiles {
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
     const { model } = this.options;
     const limit = kind === 'data' ? maxDataFiles : await this.maxThumbnails();
-    const entries = await model.entries(item, kind);
-    if (entries.length <= limit) return;
+    const ids = await model.listIds(item, kind);
+    if (ids.length <= limit) return;
     const imageKey = imageKeyOf(key);
-    const group = kind === 'data' ? entries : entries.filter((entry) => imageKeyOf(entry.thumbnailKey) === imageKey);
+    const group = kind === 'data' ? ids : ids.filter(({ thumbnailKey }) => imageKeyOf(thumbnailKey) === imageKey);
     for (const { _id } of group.slice(limit)) await this.#removeById(_id);
   }
 
@@ -275,13 +280,13 @@ export class CachedFiles {
     const { records, files, logger } = this.options;
     const { size, mimeType, id } = records.fileOf(doc);
     try {
-      const bytes = size === 0 ? Buffer.alloc(0) : await collect(await files.read(doc, { start: 0, end: size }));
+      const bytes = size === 0 ? Buffer.alloc(0) : await collectBytes(await files.read(doc, { start: 0, end: size }));
       if (bytes.byteLength === size) return { bytes, type: mimeType };
       logger.warn({ fileId: id, size, found: bytes.byteLength }, 'CachedFile:Truncated');
     } catch (err) {
       logger.warn({ err, fileId: id }, 'CachedFile:Read:Failed');
     }
-    // The file is removed, so that it can be made again. If the removal also fails, the limits remove it later.
+    // The file is removed, so that it can be made again. If the removal also fails, the file is pruned later.
     await files.remove(doc).catch((err: unknown) => logger.warn({ err, fileId: id }, 'CachedFile:Remove:Failed'));
     return null;
   }
@@ -298,7 +303,7 @@ export class CachedFiles {
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
     const { model } = this.options;
-    const replacedFiles = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
+    const replacedFiles = (await model.listIds(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const stored = await this.#create(item, file, 'client');
     for (const { _id } of replacedFiles) await this.#removeById(_id);
     step('cached-file:former-removed');
@@ -321,10 +326,10 @@ export class CachedFiles {
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;
     const kinds: CachedFileKind[] = keep === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
-    const entries = (await Promise.all(kinds.map((kind) => model.entries(item, kind)))).flat();
-    const surplus = entries.slice(keep);
+    const ids = (await Promise.all(kinds.map((kind) => model.listIds(item, kind)))).flat();
+    const surplus = ids.slice(keep);
     await mapConcurrently(surplus, removalConcurrency, ({ _id }) => this.#removeById(_id));
-    return [entries.length, surplus.length];
+    return [ids.length, surplus.length];
   }
 
   /** Removes all cached files of items, including those that are being made. */
@@ -360,7 +365,7 @@ export class CachedFiles {
 
   async #removeMatching(filter: CachedFileFilter, total = { count: 0 }): Promise<void> {
     const { model, files } = this.options;
-    for await (const docs of model.each(filter)) {
+    for await (const docs of model.batches(filter)) {
       if (files.removeMany) await files.removeMany(docs);
       else await mapConcurrently(docs, removalConcurrency, (doc) => files.remove(doc));
       total.count += docs.length;
@@ -368,7 +373,7 @@ export class CachedFiles {
   }
 }
 
-async function collect(stream: Readable): Promise<Buffer> {
+async function collectBytes(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks);

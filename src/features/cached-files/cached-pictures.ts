@@ -10,13 +10,13 @@ import type {
   LargeImage,
   TileFramesRequest,
 } from '../../tilesource/requests.js';
-import { cachedFileKey, FloatValue, plainValue } from './cached-file-key.js';
+import { cachedFileKey, FloatValue, toPlainValue } from './cached-file-key.js';
 import type { CachedFileName, CachedFiles, ObtainedFile } from './cached-files.js';
 import type { Images } from '../images/images.js';
 
 /**
- * The description of a cached file, from whose canonical text its key is made. The member `imageKey` says what the file is: absent
- * or empty for a thumbnail; one of {@link imageKeys} for several frames in one picture or a histogram; otherwise the name of an
+ * Describes a cached file. The key of the file is made from its description. The member `imageKey` says what the file is: absent or
+ * empty for a thumbnail; one of {@link imageKeys} for several frames in one picture or a histogram; otherwise the name of an
  * associated image.
  */
 export type CachedEntry = Readonly<Record<string, unknown>>;
@@ -29,22 +29,22 @@ export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** The name of the cached file of a histogram, which is equal for all entries that describe the same histogram. */
+/** The name of the cached file of a histogram. Entries that describe the same histogram get the same name. */
 export function histogramName(entry: CachedEntry): CachedFileName {
   const members = Object.entries(entry).filter(([name, value]) => value !== declaredParameters.get(name)?.default);
   return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(members), imageKey: imageKeys.histogram }) };
 }
 
 /** Options of {@link obtainPicture}. */
-export interface ObtainOptions {
+export interface ObtainPictureOptions {
   /** The name of the cached file, if the caller has already computed it. */
   name?: CachedFileName;
   /** Set if the caller has just found that the file does not exist, to skip the first search. */
   isAbsent?: boolean;
   /** Whether to store an empty file for an associated image that does not exist. */
-  keepMissing?: boolean;
+  storeMissing?: boolean;
   /** Whether to throw if the picture was made but could not be stored. */
-  mustKeep?: boolean;
+  mustStore?: boolean;
   /** The queue in which a missing file waits to be made. It waits before the lease is taken. Default: none. */
   enqueue?: Enqueue;
   /** The queue in which the rendering of the picture waits, but not the search for the file or its storing. Default: none. */
@@ -58,28 +58,28 @@ export async function obtainPicture(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: ObtainOptions = {},
+  options: ObtainPictureOptions = {},
 ): Promise<ObtainedFile> {
   const { enqueueRendering = (work) => work(), signal } = options;
   const make = (current: ItemRecord, sharedSignal: AbortSignal) =>
     enqueueRendering(() => images.use(current, (image) => makePicture(image, entry, sharedSignal), sharedSignal), sharedSignal);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
-  if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
+  if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
     return requireStored(await cachedFiles.obtain(item, name, make, options), options);
   }
   const stored = await cachedFiles.read(item, name);
   if (stored !== null) return { content: stored, created: false };
-  // No file is stored for the name of an associated image that does not exist, because clients could invent any number of such
+  // No file is stored for the name of an associated image that does not exist, because clients could invent any number of
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
   return requireStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
 }
 
-/** @throws the error that prevented storing a file with `mustKeep`. */
-function requireStored(obtained: ObtainedFile, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): ObtainedFile {
-  if (mustKeep && obtained.storeError !== undefined) throw obtained.storeError;
+/** @throws `storeError`, if there is one and the caller has set `mustStore`. */
+function requireStored(obtained: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
+  if (mustStore && obtained.storeError !== undefined) throw obtained.storeError;
   return obtained;
 }
 
@@ -92,18 +92,18 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue' | 'enqueueRendering'> = {},
+  options: Pick<ObtainPictureOptions, 'mustStore' | 'signal' | 'enqueue' | 'enqueueRendering'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
   const { signal, enqueue, enqueueRendering = (work) => work() } = options;
-  const draw = (current: ItemRecord, sharedSignal?: AbortSignal) =>
+  const measure = (current: ItemRecord, sharedSignal?: AbortSignal) =>
     images.use(
       current,
       (image) => image.histogram({ ...histogramRequest(entry), ...(sharedSignal && { signal: sharedSignal }) }),
       sharedSignal,
     );
   const make = (current: ItemRecord, sharedSignal?: AbortSignal) =>
-    enqueueRendering(() => draw(current, sharedSignal), sharedSignal);
+    enqueueRendering(() => measure(current, sharedSignal), sharedSignal);
   const obtained = await cachedFiles.obtain(
     item,
     name,
@@ -132,7 +132,7 @@ function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   }
 }
 
-/** The empty answer for an associated image that does not exist. With `keepMissing` it is also stored. */
+/** The empty answer for an associated image that does not exist. With `storeMissing` it is also stored. */
 function missingPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
@@ -152,7 +152,7 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
 }
 
 /** Converts parameters of a route to an entry, in which region, output and scale are nested objects. */
-export function regionEntry(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function entryFromParameters(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
@@ -190,13 +190,13 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
  */
 function pictureRequest(entry: CachedEntry): TileFramesRequest {
   const flat: Record<string, unknown> = {};
-  const plain = plainValue(entry) as CachedEntry;
+  const plain = toPlainValue(entry) as CachedEntry;
   for (const [name, { kind, entry: path, request = name }] of declaredParameters) {
     // An entry can also have any parameter as a direct member.
     const group = path === undefined ? undefined : plain[path[0]];
-    const nested =
+    const nestedValue =
       path !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[path[1]] : undefined;
-    const value = nested ?? plain[name];
+    const value = nestedValue ?? plain[name];
     if (value == null || (name === 'fill' && value === '')) continue;
     if (!isOfKind(value, kind)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
     flat[request] = value;

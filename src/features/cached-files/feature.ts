@@ -29,7 +29,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
   async open({ core: { host, leases, records, hidden, logger }, settings, items, images, changes, runner }) {
     const model = new CachedFileModel(records, hidden);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
-    // This must come first, because the images already follow the host's events.
+    // The listener is added before the first `await`, because images already react to events of the host.
     changes.on((items) => cachedFiles.removeAll(items));
     await model.createIndexes();
     const services = { records, images, cachedFiles, logger };

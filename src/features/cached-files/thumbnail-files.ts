@@ -31,7 +31,7 @@ interface RunOptions {
 /** Number of items whose existing files are found by one query. */
 const pageSize = 100;
 /** Number of items in progress in addition to the items whose pictures are being made. */
-const extraRunning = 16;
+const extraItems = 16;
 
 /** The services that making thumbnails needs. */
 export interface ThumbnailServices {
@@ -56,25 +56,25 @@ export async function createThumbnailFiles(
   counts.total = (await services.records.markers.count()) * entries.length;
   if (entries.length === 0) return;
   const names = entries.map(pictureName);
-  const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
-  const running = new Set<Promise<void>>();
+  const renderingQueue = new WorkQueue({ name: 'thumbnails', running: concurrent });
+  const itemTasks = new Set<Promise<void>>();
   // While pictures of some items are being made, queries and writes for others run, grouped over several items.
-  const maxRunning = 4 * concurrent + extraRunning;
+  const maxItemsInProgress = 4 * concurrent + extraItems;
   let outage: { error: unknown } | null = null;
-  const isOver = () => signal.aborted || outage !== null;
+  const mustStop = () => signal.aborted || outage !== null;
 
-  const work = async (item: ItemRecord, existing: ReadonlySet<string>) => {
+  const makePictures = async (item: ItemRecord, existing: ReadonlySet<string>) => {
     for (const [position, entry] of entries.entries()) {
-      if (isOver()) return;
+      if (mustStop()) return;
       const name = names[position]!;
       try {
         const exists = existing.has(`${item.id}\n${name.key}`);
-        const created = !exists && (await obtainThumbnail(services, makers, item, { entry, name, signal }));
+        const created = !exists && (await makeThumbnail(services, renderingQueue, item, { entry, name, signal }));
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
         // A picture that was canceled does not count as failed.
-        if (isOver()) return;
+        if (mustStop()) return;
         // Without the database every file would be counted as failed.
         if (isDatabaseOutage(error)) {
           outage = { error };
@@ -88,29 +88,30 @@ export async function createThumbnailFiles(
     }
   };
 
-  for await (const { item, existing } of itemsWithExisting(services, names)) {
-    while (running.size >= maxRunning && !isOver()) await Promise.race(running);
-    if (isOver()) break;
-    const task = work(item, existing).finally(() => running.delete(task));
-    running.add(task);
+  for await (const { item, existing } of eachItemWithExistingFiles(services, names)) {
+    while (itemTasks.size >= maxItemsInProgress && !mustStop()) await Promise.race(itemTasks);
+    if (mustStop()) break;
+    const task = makePictures(item, existing).finally(() => itemTasks.delete(task));
+    itemTasks.add(task);
   }
-  await Promise.all(running);
+  await Promise.all(itemTasks);
   if (outage !== null) throw (outage as { error: unknown }).error;
 }
 
-async function obtainThumbnail(
+/** @returns false if the file was made elsewhere in the meantime. */
+async function makeThumbnail(
   { cachedFiles, images }: ThumbnailServices,
-  makers: WorkQueue,
+  renderingQueue: WorkQueue,
   item: ItemRecord,
   { entry, name, signal }: { entry: CachedEntry; name: CachedFileName; signal: AbortSignal },
 ): Promise<boolean> {
   const { created } = await obtainPicture({ cachedFiles, images }, item, entry, {
     name,
     isAbsent: true,
-    keepMissing: true,
-    mustKeep: true,
+    storeMissing: true,
+    mustStore: true,
     signal,
-    enqueueRendering: (work, sharedSignal) => makers.run(work, { signal: sharedSignal }),
+    enqueueRendering: (work, sharedSignal) => renderingQueue.run(work, { signal: sharedSignal }),
   });
   return created;
 }
@@ -121,7 +122,7 @@ function logFailure({ logger }: ThumbnailServices, item: ItemRecord, name: Cache
   else logger.error({ ...fields, err: error }, 'Thumbnail:Failed');
 }
 
-async function* itemsWithExisting(
+async function* eachItemWithExistingFiles(
   { records, cachedFiles }: ThumbnailServices,
   names: readonly CachedFileName[],
 ): AsyncGenerator<{ item: ItemRecord; existing: ReadonlySet<string> }> {
@@ -131,7 +132,7 @@ async function* itemsWithExisting(
     const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
     const last = page.at(-1);
     if (last === undefined) return;
-    const existing = await cachedFiles.existing(page, 'thumbnail', keys);
+    const existing = await cachedFiles.findExisting(page, 'thumbnail', keys);
     for (const item of page) yield { item, existing };
     after = last;
   }

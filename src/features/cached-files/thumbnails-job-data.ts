@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../errors.js';
-import { canonicalText, parseSpecList, plainValue } from './cached-file-key.js';
+import { canonicalText, parseSpecList, toPlainValue } from './cached-file-key.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 
@@ -28,7 +28,7 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
     );
   }
   const exactText = canonicalText(entries);
-  const spec = plainValue(entries);
+  const spec = toPlainValue(entries);
   return {
     userId,
     public: true,
@@ -47,7 +47,7 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
  * The data of a stored job. Its entries were checked when they were sent. They are parsed again only because plain values do not
  * distinguish 1.0 from 1.
  */
-export function thumbnailJobData({ kwargs, other }: Pick<JobRecord, 'kwargs' | 'other'>): ThumbnailJobData {
+export function readThumbnailJobData({ kwargs, other }: Pick<JobRecord, 'kwargs' | 'other'>): ThumbnailJobData {
   const { spec, logInterval, concurrent } = kwargs;
   const { specText } = other;
   return {

@@ -2,7 +2,7 @@ import { cpus } from 'node:os';
 import { BadParameterError } from '../../errors.js';
 import type { CachedEntry } from './cached-pictures.js';
 import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
-import { thumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
+import { readThumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
 import type { JobDefinition } from '../jobs/running/definition.js';
 
 const defaultLogIntervalSeconds = 10;
@@ -10,7 +10,7 @@ const defaultLogIntervalSeconds = 10;
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Makes the missing thumbnail files of every large image. If it is run again after a crash, it finds the files that it had made.
+ * Makes the missing thumbnail files of every large image. When it runs again after a crash, it skips the files that exist.
  */
 export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   return {
@@ -21,8 +21,12 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
     failureLog: () => 'Error creating large image thumbnails\n',
     async run({ job, log, progress, signal }) {
       log('Started creating large image thumbnails\n');
-      const { entries, logInterval = defaultLogIntervalSeconds, concurrent = 0 } = thumbnailJobData(job);
-      const concurrency = concurrent < 1 ? cpus().length : Math.floor(concurrent);
+      const {
+        entries,
+        logInterval: intervalSeconds = defaultLogIntervalSeconds,
+        concurrent: requested = 0,
+      } = readThumbnailJobData(job);
+      const concurrency = requested < 1 ? cpus().length : Math.floor(requested);
       log(`Creating thumbnails (${concurrency} concurrent)\n`);
       const invalidIndex = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
       if (invalidIndex >= 0) {
@@ -31,7 +35,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
         throw new BadParameterError(message);
       }
       const counts: ThumbnailCounts = { checked: 0, created: 0, failed: 0, lastFailed: null, total: null };
-      const intervalMs = logInterval * 1000;
+      const intervalMs = intervalSeconds * 1000;
       let loggedAt = performance.now();
       const logProgress = () => {
         loggedAt = performance.now();

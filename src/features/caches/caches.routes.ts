@@ -4,7 +4,7 @@ import type { Caches } from './caches.js';
 
 const defineRoute = routeDefiner<{ caches: Caches }>();
 
-const report = {
+const reportSchema = {
   type: 'object',
   description: 'The caches, by name.',
   additionalProperties: {
@@ -32,7 +32,7 @@ const read = defineRoute({
   description: 'With Redis, the totals of all processes that share it.',
   access: 'admin',
   scope: scopes.read,
-  returns: { schema: report },
+  returns: { schema: reportSchema },
   errors: ['access-denied'],
   handle: (_input, { caches }) => caches.report(),
 });
@@ -47,7 +47,7 @@ const clear = defineRoute({
   returns: {
     schema: {
       type: 'object',
-      properties: { cacheCleared: { type: 'string', format: 'date-time' }, before: report, after: report },
+      properties: { cacheCleared: { type: 'string', format: 'date-time' }, before: reportSchema, after: reportSchema },
       required: ['cacheCleared', 'before', 'after'],
     },
   },

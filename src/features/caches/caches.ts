@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CacheReport, TileCache } from './tile-cache.js';
-import type { CachePeer, CachePeers } from './peers.js';
+import type { PeerRequestHandlers, CachePeers } from './cache-peers.js';
 import type { SourceCache } from './source-cache.js';
 import type { OpenImage } from './open-image.js';
 
@@ -11,14 +11,14 @@ export type CacheReports = Record<string, CacheReport>;
 const clearPatienceMs = 5000;
 const clearPollMs = 100;
 
-/** The caches that {@link Caches} manages. */
+/** Options of {@link Caches}. */
 export interface CachesOptions {
   tiles: TileCache;
   sources: SourceCache<OpenImage>;
   /** Drops cached items and callers. */
-  forget: () => void;
+  dropItemsAndCallers: () => void;
   /** Connects this process with the others that share the caches; `null` if there are none. */
-  join: (peer: CachePeer) => CachePeers | null;
+  connectPeers: (handlers: PeerRequestHandlers) => CachePeers | null;
 }
 
 /** All caches of an installation, including those of other processes that share a Redis with it. */
@@ -26,7 +26,7 @@ export class Caches {
   readonly #peers: CachePeers | null;
 
   constructor(private readonly options: CachesOptions) {
-    this.#peers = options.join(this.#asPeer());
+    this.#peers = options.connectPeers(this.#peerRequestHandlers());
   }
 
   /** Disconnects from the other processes. */
@@ -39,7 +39,7 @@ export class Caches {
     const [ownReports, tileCache, otherReports] = await Promise.all([
       this.#reportOwn(),
       this.options.tiles.report(),
-      this.#peers?.reports() ?? [],
+      this.#peers?.fetchReports() ?? [],
     ]);
     const total: CacheReports = { ...ownReports, tileCache };
     for (const report of otherReports) {
@@ -71,8 +71,8 @@ export class Caches {
 
   /** Clears the caches of this process, and the tile cache. */
   async clearOwn(): Promise<void> {
-    const { tiles, sources, forget } = this.options;
-    forget();
+    const { tiles, sources, dropItemsAndCallers } = this.options;
+    dropItemsAndCallers();
     // A file that is being read is closed later, without waiting for it here.
     await Promise.all([tiles.clear(), sources.clear()]);
   }
@@ -93,11 +93,11 @@ export class Caches {
   }
 
   /** The requests that other processes can make to this one. */
-  #asPeer(): CachePeer {
+  #peerRequestHandlers(): PeerRequestHandlers {
     return {
       clear: async () => {
-        const { tiles, sources, forget } = this.options;
-        forget();
+        const { tiles, sources, dropItemsAndCallers } = this.options;
+        dropItemsAndCallers();
         await Promise.all([tiles.shared === true ? null : tiles.clear(), sources.clear()]);
       },
       report: async () => {
@@ -105,7 +105,7 @@ export class Caches {
         return this.options.tiles.shared === true ? ownReports : { ...ownReports, tileCache: await this.options.tiles.report() };
       },
       forgetFile: (fileId: string) => {
-        this.options.forget();
+        this.options.dropItemsAndCallers();
         this.#closeFile(fileId);
       },
     };

@@ -5,13 +5,13 @@ import type { InstallOptions } from '../../installation.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { CountedTiles } from './counted-tiles.js';
+import { CountingTileCache } from './counting-tile-cache.js';
 import { Caches } from './caches.js';
 import { cacheRoutes } from './caches.routes.js';
 import type { TileCache } from './tile-cache.js';
 import type { OpenImage } from './open-image.js';
 import { openTileCache } from './open-tile-cache.js';
-import { CachePeers } from './peers.js';
+import { CachePeers } from './cache-peers.js';
 import { SourceCache } from './source-cache.js';
 
 /** Dependencies of the caches. */
@@ -30,7 +30,7 @@ export interface CacheOffers {
   sources: SourceCache<OpenImage>;
 }
 
-const defaultOpenSources = 64;
+const defaultMaxOpenSources = 64;
 
 /** Caches of encoded tiles and of open images, in this process and in those that share a Redis with it. */
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
@@ -48,12 +48,13 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
       namespace,
       ...(options.tileCache && { hostCache: options.tileCache }),
     });
-    const tiles = options.metrics === undefined ? tileCache : new CountedTiles(tileCache);
+    const tiles = options.metrics === undefined ? tileCache : new CountingTileCache(tileCache);
     onClose(() => redis?.close());
     onClose(() => tiles.close());
     const sources = new SourceCache<OpenImage>({
       maxEntries:
-        options.maxOpenSources ?? (fileSettings.cache_sources ? fileSettings.cache_tilesource_maximum || defaultOpenSources : 0),
+        options.maxOpenSources ??
+        (fileSettings.cache_sources ? fileSettings.cache_tilesource_maximum || defaultMaxOpenSources : 0),
       maxBytes: options.maxOpenSourceBytes ?? fileSettings.memory.openSourceBytes,
       sizeOf: (open) => open.retainedBytes,
       onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
@@ -62,11 +63,11 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
     const caches = new Caches({
       tiles,
       sources,
-      forget: () => {
+      dropItemsAndCallers: () => {
         items.forget();
         callers.forget();
       },
-      join: (peer) => (redis === null ? null : new CachePeers({ connection: redis, namespace, peer })),
+      connectPeers: (handlers) => (redis === null ? null : new CachePeers({ connection: redis, namespace, handlers })),
     });
     onClose(() => caches.close());
     settings.onChange(async ({ key }) => {

@@ -1,7 +1,7 @@
 import type { TileCache } from './tile-cache.js';
-import { MemoryTileCache } from './memory.js';
+import { MemoryTileCache } from './memory-tile-cache.js';
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.js';
-import { RedisTileCache } from './redis.js';
+import { RedisTileCache } from './redis-tile-cache.js';
 
 /** Where encoded tiles are cached: in the `memory` of each process, in a `redis` that processes share, or nowhere. */
 export type CacheBackend = 'memory' | 'redis' | 'none';

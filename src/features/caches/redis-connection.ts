@@ -20,7 +20,7 @@ export interface RedisConnectionOptions extends RedisAddress {
 
 const connectTimeoutMs = 2000;
 const firstRetryMs = 100;
-const lastRetryMs = 2000;
+const maxRetryMs = 2000;
 /** After a command without a response, no commands are sent for this long, so that a Redis that hangs delays few requests. */
 const pauseMs = 1000;
 const defaultCommandTimeoutMs = 500;
@@ -73,7 +73,7 @@ export class RedisConnection {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      retryStrategy: (attempt) => Math.min(lastRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
+      retryStrategy: (attempt) => Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     };
     const commandTimeout = options.commandTimeoutMs ?? defaultCommandTimeoutMs;
@@ -106,7 +106,7 @@ export class RedisConnection {
     return this.#lastError ?? new Error('Redis is not connected.');
   }
 
-  /** Runs a command. @throws the error, which is counted; immediately while Redis is down. */
+  /** Runs a command and counts it if it fails. @throws the error of the command, or immediately an error while Redis is down. */
   async run<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     if (!this.isReady) throw this.error ?? new Error('Redis is not connected.');
     try {
@@ -145,10 +145,10 @@ export class RedisConnection {
 
 /** Parses an address into connection options. @throws TypeError that shows the address without its password. */
 function parseRedisAddress({ url, username, password }: RedisAddress): RedisOptions {
-  const isFull = /^rediss?:\/\//i.test(url);
+  const hasScheme = /^rediss?:\/\//i.test(url);
   let parsed: URL;
   try {
-    parsed = new URL(isFull ? url : `redis://${url}`);
+    parsed = new URL(hasScheme ? url : `redis://${url}`);
   } catch (cause) {
     throw new TypeError(`Not a Redis address: ${url.replace(/\/\/[^@/]*@/, '//…@')}`, { cause });
   }

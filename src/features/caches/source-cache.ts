@@ -24,11 +24,11 @@ interface Entry<T> {
  * An entry of the LRU cache. It is replaced by a new object when its size is known, because the cache accepts a new size only with
  * a new object.
  */
-interface ListEntry<T> {
+interface LruEntry<T> {
   entry: Entry<T>;
 }
 
-/** Bounds of a {@link SourceCache}. */
+/** Options of a {@link SourceCache}. */
 export interface SourceCacheOptions<T> {
   /** Maximum number of sources that stay open without a reader. With 0, each is closed when its last reader leaves. */
   maxEntries: number;
@@ -45,8 +45,8 @@ export interface SourceCacheOptions<T> {
  * to open is not cached. A source that is evicted is closed, but never while it has readers.
  */
 export class SourceCache<T extends Closable> {
-  readonly #entries: LRUCache<string, ListEntry<T>> | null;
-  readonly #open = new Set<Entry<T>>();
+  readonly #entries: LRUCache<string, LruEntry<T>> | null;
+  readonly #openEntries = new Set<Entry<T>>();
   /** How often a source was already open, and how often it was not. */
   hits = 0;
   misses = 0;
@@ -54,19 +54,19 @@ export class SourceCache<T extends Closable> {
   constructor(private readonly options: SourceCacheOptions<T>) {
     this.#entries =
       options.maxEntries > 0
-        ? new LRUCache<string, ListEntry<T>>({
+        ? new LRUCache<string, LruEntry<T>>({
             max: options.maxEntries,
             maxSize: Math.max(1, options.maxBytes),
             // The size is unknown until the source is open, and is then set to at most `maxBytes`: a larger entry would be refused, and
             // the source would be opened again for every request.
             sizeCalculation: () => 1,
-            dispose: ({ entry }) => this.#evict(entry),
+            dispose: ({ entry }) => this.#markEvicted(entry),
           })
         : null;
   }
 
   /**
-   * Calls `use` with the source of this key, which is opened if necessary. The signal passed to `open` is aborted when all
+   * Calls `use` with the source of this key, and opens it first if necessary. The signal passed to `open` is aborted once all
    * callers that wait for the source have aborted.
    */
   async use<R>(
@@ -84,12 +84,12 @@ export class SourceCache<T extends Closable> {
         // Opening was aborted because all other readers had left, so this reader opens the source again.
         if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
       } finally {
-        this.#leave(entry);
+        this.#release(entry);
       }
     }
   }
 
-  #leave(entry: Entry<T>): void {
+  #release(entry: Entry<T>): void {
     entry.readers--;
     if (this.#entries === null) entry.evicted = true;
     if (entry.readers === 0 && !entry.settled) entry.opening.abort();
@@ -106,7 +106,7 @@ export class SourceCache<T extends Closable> {
     this.misses += 1;
     const opening = sharedAbortController();
     const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
-    this.#open.add(entry);
+    this.#openEntries.add(entry);
     this.#entries?.set(key, { entry });
     entry.value.then(
       (value) => {
@@ -117,7 +117,7 @@ export class SourceCache<T extends Closable> {
       },
       () => {
         entry.settled = true;
-        this.#open.delete(entry);
+        this.#openEntries.delete(entry);
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.delete(key);
       },
     );
@@ -125,25 +125,25 @@ export class SourceCache<T extends Closable> {
   }
 
   /** Removes the sources whose keys match. Those in use are closed when their last reader has finished. */
-  evict(matches: (key: string) => boolean): void {
+  evict(matchesKey: (key: string) => boolean): void {
     // The list is copied, because it must not change while it is iterated.
     for (const key of Array.from(this.#entries?.keys() ?? [])) {
-      if (matches(key)) this.#entries?.delete(key);
+      if (matchesKey(key)) this.#entries?.delete(key);
     }
   }
 
   /** Removes all sources. Resolves when those without a reader are closed. */
   async clear(): Promise<void> {
     this.#entries?.clear();
-    await Promise.all([...this.#open].map((entry) => entry.closing ?? Promise.resolve()));
+    await Promise.all([...this.#openEntries].map((entry) => entry.closing ?? Promise.resolve()));
   }
 
   /** `used` counts all open sources, including those that only wait for their last reader. */
   report(): CacheReport {
-    return { maxsize: this.options.maxEntries, used: this.#open.size };
+    return { maxsize: this.options.maxEntries, used: this.#openEntries.size };
   }
 
-  #evict(entry: Entry<T>): void {
+  #markEvicted(entry: Entry<T>): void {
     entry.evicted = true;
     this.#closeIfUnused(entry);
   }
@@ -166,7 +166,7 @@ export class SourceCache<T extends Closable> {
     } catch (error) {
       this.options.onCloseError(error);
     } finally {
-      this.#open.delete(entry);
+      this.#openEntries.delete(entry);
     }
   }
 }

@@ -6,7 +6,7 @@ import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import { jobStatus } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
-import { CountedTiles } from '../caches/counted-tiles.js';
+import { CountingTileCache } from '../caches/counting-tile-cache.js';
 import { notInstalled } from '../../optional-packages.js';
 
 interface MetricsNeeds {
@@ -60,7 +60,10 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     addQueueGauge('queue_running', 'Running tasks.', ({ running }) => running);
 
     const { tiles, sources, caches } = caching;
-    const countersByCache = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
+    const countersByCache = {
+      tileCache: tiles instanceof CountingTileCache ? tiles : { hits: 0, misses: 0 },
+      tilesource: sources,
+    };
     new Counter({
       name: registerName('cache_requests_total'),
       help: 'Requests that a cache could answer (hit), or not (miss).',

@@ -3,7 +3,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { batches } from '../../core/database/id-batches.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from '../cached-files/cached-pictures.js';
+import { histogramName, obtainHistogram, entryFromParameters, type CachedEntry } from '../cached-files/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import { boolean, number, oneOf, withDefault } from '../../http/parameters.js';
@@ -83,7 +83,11 @@ const histogram = defineRoute({
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
     const histogramOptions = defined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
-    const entry = { ...regionEntry(defined(region)), ...histogramOptions, ...(roundRange === true && { range: 'round' }) };
+    const entry = {
+      ...entryFromParameters(defined(region)),
+      ...histogramOptions,
+      ...(roundRange === true && { range: 'round' }),
+    };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
     const request = { ...pictureRequest(region), ...histogramOptions, ...defined({ rangeMin, rangeMax, roundRange }) };
@@ -112,7 +116,7 @@ async function report(
   for (const batch of batches(Array.from({ length: frames }, (_, index) => index))) {
     const entries = batch.map((frame): CachedEntry => ({ ...options.entry, frame }));
     const keys = entries.map((entry) => histogramName(entry).key);
-    const cachedEntries = await services.cachedFiles.existing([item], 'data', keys);
+    const cachedEntries = await services.cachedFiles.findExisting([item], 'data', keys);
     for (const [i, entry] of entries.entries()) {
       const isCached = cachedEntries.has(`${item.id}\n${keys[i]}`);
       cached.push(isCached);

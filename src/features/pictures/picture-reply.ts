@@ -1,7 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host/records.js';
-import { obtainPicture, type CachedEntry, type ObtainOptions } from '../cached-files/cached-pictures.js';
+import { obtainPicture, type CachedEntry, type ObtainPictureOptions } from '../cached-files/cached-pictures.js';
 import type { PictureContext } from './context.js';
 import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
@@ -54,7 +54,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   if (unchanged !== null) return unchanged;
   const { input } = route;
   const { pictures, keptFiles } = services.queues;
-  const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
+  const obtain = async (options: ObtainPictureOptions) => (await obtainPicture(services, route.item, entry, options)).content;
   // If the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles

@@ -1,8 +1,8 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { cacheJobKey, cacheJobNames, newCacheJob } from '../cached-files/cache-files-job-data.js';
-import { imageKeys, pictureName, regionEntry, type CachedEntry } from '../cached-files/cached-pictures.js';
+import { keyOfJobEntry, cacheJobNames, newCacheJob } from '../cached-files/cache-files-job-data.js';
+import { imageKeys, pictureName, entryFromParameters, type CachedEntry } from '../cached-files/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayReadOrSchedule } from './authorize.js';
@@ -26,7 +26,7 @@ const frameParameters = {
 
 /** The entry of the cached file for these parameters. It has no `frame`, because `frameList` chooses the frames. */
 function tileFramesEntry(parameters: Omit<ParameterValues<typeof frameParameters>, 'frame'>): CachedEntry {
-  return { ...regionEntry(defined(parameters)), imageKey: imageKeys.tileFrames };
+  return { ...entryFromParameters(defined(parameters)), imageKey: imageKeys.tileFrames };
 }
 
 const tileFrames = defineRoute({
@@ -119,7 +119,7 @@ const quadInfo = defineRoute({
     if (cache === 'none') return info;
     requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
     const entries = info.src.map(textureEntry);
-    const cached = await services.cachedFiles.existing(
+    const cached = await services.cachedFiles.findExisting(
       [item],
       'thumbnail',
       entries.map((entry) => pictureName(entry).key),
@@ -165,7 +165,7 @@ export async function schedule(
 ): Promise<{ scheduledJob?: string }> {
   const [first] = missing;
   if (first === undefined) return {};
-  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / cacheJobKey(what, first).length)));
+  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / keyOfJobEntry(what, first).length)));
   const job = await runner.create(cacheJobNames[what], newCacheJob(item.id, missing.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };

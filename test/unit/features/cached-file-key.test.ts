@@ -6,9 +6,9 @@ import {
   FloatValue,
   imageKeyOf,
   parseSpecList,
-  plainValue,
+  toPlainValue,
 } from '../../../src/features/cached-files/cached-file-key.js';
-import { regionEntry } from '../../../src/features/cached-files/cached-pictures.js';
+import { entryFromParameters } from '../../../src/features/cached-files/cached-pictures.js';
 
 describe('the key of a cached file', () => {
   it.each([
@@ -24,7 +24,7 @@ describe('the key of a cached file', () => {
   });
 
   it('of a region has region, output and scale as separate objects', () => {
-    const entry = regionEntry({ left: 1, width: 672, height: 416, exact: false, frameList: [0, 2], encoding: 'JPEG' });
+    const entry = entryFromParameters({ left: 1, width: 672, height: 416, exact: false, frameList: [0, 2], encoding: 'JPEG' });
     expect(cachedFileKey({ ...entry, imageKey: 'tileFrames' })).toBe(
       '{"encoding":"JPEG","frameList":[0,2],"imageKey":"tileFrames","output":{"maxHeight":416,"maxWidth":672},"region":{"left":1.0},"scale":{"exact":false}}',
     );
@@ -44,7 +44,7 @@ describe('the key of a cached file', () => {
   ])('keeps numbers of a specification as they were written: %s', (text, key, plain) => {
     const [entry] = parseSpecList(text);
     expect(canonicalText(entry)).toBe(key);
-    expect(plainValue(entry)).toEqual(plain);
+    expect(toPlainValue(entry)).toEqual(plain);
   });
 
   it('is the JSON of the same value, whatever the value', () => {
@@ -52,7 +52,7 @@ describe('the key of a cached file', () => {
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const [entry] = parseSpecList(JSON.stringify([value]));
         const expected = JSON.parse(JSON.stringify(value)) as unknown;
-        expect(plainValue(entry)).toEqual(expected);
+        expect(toPlainValue(entry)).toEqual(expected);
         const text = canonicalText(entry);
         expect(JSON.parse(text)).toEqual(expected);
         expect(text).toMatch(/^[\x20-\x7f]*$/);

@@ -3,7 +3,7 @@ import type { CacheReport } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** The requests that other processes can make to this one. */
-export interface CachePeer {
+export interface PeerRequestHandlers {
   /** Empties the caches of this process. */
   clear(): Promise<void>;
   /** Reports on the caches that belong to this process alone, by name. */
@@ -21,6 +21,7 @@ interface Question {
   /** Identifies the question in its responses. */
   id: string;
   fileId?: string;
+  /** The value of the counter after this clearing. */
   generation?: number;
 }
 
@@ -35,27 +36,37 @@ interface Answer {
  */
 export class CachePeers {
   readonly #connection: RedisConnection;
-  readonly #peer: CachePeer;
+  readonly #handlers: PeerRequestHandlers;
   readonly #id = randomUUID();
-  readonly #toAll: string;
-  readonly #toOne: string;
-  readonly #counter: string;
-  readonly #pending = new Map<string, (answer: Answer) => void>();
+  readonly #allChannel: string;
+  readonly #answerChannelPrefix: string;
+  readonly #clearCountKey: string;
+  readonly #onAnswerById = new Map<string, (answer: Answer) => void>();
   readonly #stopListening: () => void;
-  #generation: number | null = null;
+  /** The last known value of the counter. */
+  #clearCount: number | null = null;
+  /** Whether the other processes must clear their caches as soon as Redis is back. */
   #mustClear = false;
 
-  constructor({ connection, namespace, peer }: { connection: RedisConnection; namespace: string; peer: CachePeer }) {
+  constructor({
+    connection,
+    namespace,
+    handlers,
+  }: {
+    connection: RedisConnection;
+    namespace: string;
+    handlers: PeerRequestHandlers;
+  }) {
     this.#connection = connection;
-    this.#peer = peer;
-    this.#toAll = `{${namespace}}:peers`;
-    this.#toOne = `{${namespace}}:peer:`;
-    this.#counter = `{${namespace}}:clears`;
+    this.#handlers = handlers;
+    this.#allChannel = `{${namespace}}:peers`;
+    this.#answerChannelPrefix = `{${namespace}}:peer:`;
+    this.#clearCountKey = `{${namespace}}:clears`;
     connection.messages.on('message', (channel: string, message: string) => {
       this.#receive(channel, message).catch(() => {});
     });
     // Waits for the connection if there is none yet.
-    connection.messages.subscribe(this.#toAll, this.#toOne + this.#id).catch(() => {});
+    connection.messages.subscribe(this.#allChannel, this.#answerChannelPrefix + this.#id).catch(() => {});
     this.#stopListening = connection.onReady(() => void this.#catchUp());
     void this.#catchUp();
   }
@@ -64,16 +75,16 @@ export class CachePeers {
   async clear(): Promise<void> {
     this.#mustClear = true;
     try {
-      this.#generation = await this.#connection.run((redis) => redis.incr(this.#counter));
+      this.#clearCount = await this.#connection.run((redis) => redis.incr(this.#clearCountKey));
       this.#mustClear = false;
-      await this.#ask({ kind: 'clear', generation: this.#generation });
+      await this.#ask({ kind: 'clear', generation: this.#clearCount });
     } catch {
-      // The connection counts the failure. The clearing happens when the connection is back.
+      // The connection counts the failure. The other processes are asked again when the connection is back.
     }
   }
 
   /** Reports of the other processes that can be reached. */
-  async reports(): Promise<Record<string, CacheReport>[]> {
+  async fetchReports(): Promise<Record<string, CacheReport>[]> {
     try {
       return (await this.#ask({ kind: 'report' })).map(({ report }) => report);
     } catch {
@@ -88,69 +99,69 @@ export class CachePeers {
 
   close(): void {
     this.#stopListening();
-    this.#pending.clear();
+    this.#onAnswerById.clear();
   }
 
   async #catchUp(): Promise<void> {
     try {
       if (this.#mustClear) return await this.clear();
-      const generation = Number((await this.#connection.run((redis) => redis.get(this.#counter))) ?? 0);
-      const isBehind = this.#generation !== null && this.#generation !== generation;
-      this.#generation = generation;
-      if (isBehind) await this.#peer.clear();
+      const clearCount = Number((await this.#connection.run((redis) => redis.get(this.#clearCountKey))) ?? 0);
+      const isBehind = this.#clearCount !== null && this.#clearCount !== clearCount;
+      this.#clearCount = clearCount;
+      if (isBehind) await this.#handlers.clear();
     } catch {
       // Redis is down again. The connection announces when it is back.
     }
   }
 
   async #receive(channel: string, message: string): Promise<void> {
-    if (channel === this.#toOne + this.#id) {
+    if (channel === this.#answerChannelPrefix + this.#id) {
       const answer = JSON.parse(message) as Answer;
-      this.#pending.get(answer.id)?.(answer);
+      this.#onAnswerById.get(answer.id)?.(answer);
       return;
     }
-    if (channel !== this.#toAll) return;
+    if (channel !== this.#allChannel) return;
     const question = JSON.parse(message) as Question;
     if (question.from === this.#id) return;
     if (question.kind === 'file') {
-      if (typeof question.fileId === 'string') this.#peer.forgetFile(question.fileId);
+      if (typeof question.fileId === 'string') this.#handlers.forgetFile(question.fileId);
       return;
     }
     if (question.kind === 'clear') {
-      this.#generation = question.generation ?? this.#generation;
-      await this.#peer.clear();
+      this.#clearCount = question.generation ?? this.#clearCount;
+      await this.#handlers.clear();
     }
-    const answer: Answer = { id: question.id, report: await this.#peer.report() };
-    await this.#connection.run((redis) => redis.publish(this.#toOne + question.from, JSON.stringify(answer)));
+    const answer: Answer = { id: question.id, report: await this.#handlers.report() };
+    await this.#connection.run((redis) => redis.publish(this.#answerChannelPrefix + question.from, JSON.stringify(answer)));
   }
 
   #publish(question: Omit<Question, 'from' | 'id'>, id: string): Promise<number> {
     const message: Question = { ...question, from: this.#id, id };
-    return this.#connection.run((redis) => redis.publish(this.#toAll, JSON.stringify(message)));
+    return this.#connection.run((redis) => redis.publish(this.#allChannel, JSON.stringify(message)));
   }
 
   /** Asks the other processes. @returns the answers of all that got the question, or those that came in time. */
   async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
     const id = randomUUID();
     const answers: Answer[] = [];
-    let expected = Infinity;
+    let expectedCount = Infinity;
     let finish = (): void => {};
     const complete = new Promise<void>((resolve) => (finish = resolve));
     const timer = setTimeout(finish, answerTimeoutMs);
-    this.#pending.set(id, (answer) => {
+    this.#onAnswerById.set(id, (answer) => {
       answers.push(answer);
-      if (answers.length >= expected) finish();
+      if (answers.length >= expectedCount) finish();
     });
     try {
       // The message reaches every process with an active subscription, including this one.
       const receiverCount = await this.#publish(question, id);
-      expected = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
-      if (answers.length >= expected) finish();
+      expectedCount = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
+      if (answers.length >= expectedCount) finish();
       await complete;
       return answers;
     } finally {
       clearTimeout(timer);
-      this.#pending.delete(id);
+      this.#onAnswerById.delete(id);
     }
   }
 }

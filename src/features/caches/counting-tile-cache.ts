@@ -1,7 +1,7 @@
 import type { CachedTile, TileCache } from './tile-cache.js';
 
 /** A tile cache that counts hits and misses. */
-export class CountedTiles implements TileCache {
+export class CountingTileCache implements TileCache {
   hits = 0;
   misses = 0;
   readonly #tiles: TileCache;

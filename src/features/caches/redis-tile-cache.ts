@@ -7,7 +7,7 @@ import type { RedisConnection } from './redis-connection.js';
  * forever.
  */
 const lifetimeMs = 24 * 60 * 60 * 1000;
-/** Redis runs nothing else during a script, so each removes at most this many tiles. */
+/** Redis runs nothing else during a script, so each script removes at most this many tiles. */
 const maxRemovals = 500;
 /** Larger pictures would delay other commands in Redis. */
 const maxTileBytes = 16 * 1024 * 1024;
@@ -68,10 +68,10 @@ export class RedisTileCache implements TileCache {
   readonly shared = true;
   readonly #connection: RedisConnection;
   readonly #maxBytes: number;
-  readonly #tiles: string;
-  readonly #index: string;
-  readonly #sizes: string;
-  readonly #total: string;
+  readonly #tilePrefix: string;
+  readonly #indexKey: string;
+  readonly #sizesKey: string;
+  readonly #totalKey: string;
   readonly #stopListening: () => void;
   /** Whether the cache must be cleared as soon as Redis is back. */
   #mustClear = false;
@@ -81,10 +81,10 @@ export class RedisTileCache implements TileCache {
     this.#maxBytes = maxBytes;
     // A cluster keeps keys with the same text in braces on one node, which the scripts need.
     const prefix = `{${namespace}}`;
-    this.#tiles = `${prefix}:tile:`;
-    this.#index = `${prefix}:index`;
-    this.#sizes = `${prefix}:sizes`;
-    this.#total = `${prefix}:bytes`;
+    this.#tilePrefix = `${prefix}:tile:`;
+    this.#indexKey = `${prefix}:index`;
+    this.#sizesKey = `${prefix}:sizes`;
+    this.#totalKey = `${prefix}:bytes`;
     this.#stopListening = connection.onReady(() => {
       if (this.#mustClear) void this.clear();
     });
@@ -96,8 +96,8 @@ export class RedisTileCache implements TileCache {
     try {
       return await this.#connection.run(async (redis) => {
         // This is one round trip. If updating the time of use fails, the tile only counts as older than it is.
-        const indexUpdate = redis.zadd(this.#index, 'XX', Date.now(), member).catch(() => undefined);
-        const value = await redis.getexBuffer(this.#tiles + member, 'PX', lifetimeMs);
+        const indexUpdate = redis.zadd(this.#indexKey, 'XX', Date.now(), member).catch(() => undefined);
+        const value = await redis.getexBuffer(this.#tilePrefix + member, 'PX', lifetimeMs);
         await indexUpdate;
         return value === null ? undefined : decodeTile(value);
       });
@@ -112,10 +112,21 @@ export class RedisTileCache implements TileCache {
     if (value === null || value.length > Math.min(maxTileBytes, this.#maxBytes) || !this.#connection.isReady) return;
     const member = memberOf(key);
     const size = value.length + member.length;
-    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tiles, maxRemovals];
+    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tilePrefix, maxRemovals];
     try {
       await this.#connection.run((redis) =>
-        redis.eval(setScript, 4, this.#tiles + member, this.#index, this.#sizes, this.#total, member, value, size, ...limits),
+        redis.eval(
+          setScript,
+          4,
+          this.#tilePrefix + member,
+          this.#indexKey,
+          this.#sizesKey,
+          this.#totalKey,
+          member,
+          value,
+          size,
+          ...limits,
+        ),
       );
     } catch {
       // The connection counts the failure, and the tile is made again next time.
@@ -124,39 +135,39 @@ export class RedisTileCache implements TileCache {
 
   async clear(): Promise<void> {
     try {
-      const tileCount = await this.#connection.run((redis) => redis.zcard(this.#index));
+      const tileCount = await this.#connection.run((redis) => redis.zcard(this.#indexKey));
       // Tiles that are stored during the removal are kept; otherwise it would never end under load.
-      await this.#remove({ lastUse: '+inf', maxTiles: tileCount + maxRemovals });
+      await this.#removeOldTiles({ usedUntil: '+inf', maxTiles: tileCount + maxRemovals });
       this.#mustClear = false;
     } catch {
       this.#mustClear = true;
     }
   }
 
-  async #remove({ lastUse, maxTiles }: { lastUse: number | '+inf'; maxTiles: number }): Promise<void> {
-    for (let done = 0; done < maxTiles;) {
+  async #removeOldTiles({ usedUntil, maxTiles }: { usedUntil: number | '+inf'; maxTiles: number }): Promise<void> {
+    for (let removedCount = 0; removedCount < maxTiles;) {
       const removed = Number(
         await this.#connection.run((redis) =>
-          redis.eval(removeScript, 3, this.#index, this.#sizes, this.#total, this.#tiles, maxRemovals, lastUse),
+          redis.eval(removeScript, 3, this.#indexKey, this.#sizesKey, this.#totalKey, this.#tilePrefix, maxRemovals, usedUntil),
         ),
       );
       if (removed < maxRemovals) return;
-      done += removed;
+      removedCount += removed;
     }
   }
 
   async report(): Promise<CacheReport> {
-    const base = { maxsize: this.#maxBytes, errors: this.#connection.failures };
+    const shared = { maxsize: this.#maxBytes, errors: this.#connection.failures };
     try {
       // Expired tiles are no longer in Redis, but still in the index.
-      await this.#remove({ lastUse: Date.now() - lifetimeMs, maxTiles: Infinity });
+      await this.#removeOldTiles({ usedUntil: Date.now() - lifetimeMs, maxTiles: Infinity });
       const [items, total] = await this.#connection.run((redis) =>
-        Promise.all([redis.zcard(this.#index), redis.get(this.#total)]),
+        Promise.all([redis.zcard(this.#indexKey), redis.get(this.#totalKey)]),
       );
-      return { ...base, used: Number(total ?? 0), items, available: true };
+      return { ...shared, used: Number(total ?? 0), items, available: true };
     } catch (error) {
       const reason = (this.#connection.error ?? (error as Error)).message;
-      return { ...base, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
+      return { ...shared, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
     }
   }
 
@@ -172,8 +183,8 @@ function memberOf(key: string): string {
 
 /** One byte for the length of the type, the type, the bytes of the tile. `null` for a type that is too long. */
 function encodeTile({ bytes, type }: CachedTile): Buffer | null {
-  const name = Buffer.from(type, 'utf8');
-  return name.length > 255 ? null : Buffer.concat([Buffer.of(name.length), name, bytes]);
+  const typeBytes = Buffer.from(type, 'utf8');
+  return typeBytes.length > 255 ? null : Buffer.concat([Buffer.of(typeBytes.length), typeBytes, bytes]);
 }
 
 function decodeTile(value: Buffer): CachedTile | undefined {
