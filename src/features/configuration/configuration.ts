@@ -15,6 +15,7 @@ export interface ConfigurationOptions {
   /** Path of the configuration file. Default: {@link configPath}. */
   path?: string;
   env: Readonly<Record<string, string | undefined>>;
+  /** Name of the host's product, which is part of the default path. */
   brand: string;
   logger: HostLogger;
   /** Number of processes that share the memory. Default 1. */
@@ -24,7 +25,7 @@ export interface ConfigurationOptions {
 }
 
 /** The configuration file as the route `GET /large_image/config` describes it. */
-export interface ConfigurationText {
+export interface ConfigurationFile {
   path: string;
   exists: boolean;
   text: string;
@@ -47,7 +48,7 @@ export class Configuration {
   readonly texts = new ConfigTexts();
   /** Whether the path is the built-in default, whose folder is created when needed. */
   readonly #isDefault: boolean;
-  #restart: NodeJS.Timeout | null = null;
+  #restartTimer: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: ConfigurationOptions) {
     const home = options.env.HOME || homedir();
@@ -61,7 +62,7 @@ export class Configuration {
   }
 
   /** Reads the plugin's settings from the file and the environment. Invalid settings are logged and ignored. */
-  async load(): Promise<FileSettings> {
+  async loadSettings(): Promise<FileSettings> {
     const { env, logger, processes = 1 } = this.options;
     return readSettings({
       config: await this.#readText(),
@@ -76,7 +77,7 @@ export class Configuration {
    *
    * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file or not text in UTF-8.
    */
-  async read(): Promise<ConfigurationText> {
+  async read(): Promise<ConfigurationFile> {
     const [bytes, backups] = await Promise.all([readConfigFile(this.path), listBackups(this.path)]);
     return {
       path: this.path,
@@ -124,8 +125,8 @@ export class Configuration {
       path: this.path,
       logger,
       makeFolder: this.#isDefault,
-      allow: (former) => {
-        if (expected !== undefined && expected !== versionOf(former)) {
+      checkReplaceable: (currentContent) => {
+        if (expected !== undefined && expected !== versionOf(currentContent)) {
           throw new LargeImageError(
             'conflict',
             'Someone else has changed the configuration file since it was read. Read it again.',
@@ -141,7 +142,7 @@ export class Configuration {
     });
     if (!restart || replaced.status === 'no change') return replaced;
     // Several replacements within the delay cause one restart.
-    this.#restart ??= setTimeout(() => this.options.restart?.(), restartDelayMs);
+    this.#restartTimer ??= setTimeout(() => this.options.restart?.(), restartDelayMs);
     return { ...replaced, restarted: replaced.time };
   }
 
@@ -154,8 +155,8 @@ export class Configuration {
 
   /** Cancels a pending restart and stops the thread. */
   async close(): Promise<void> {
-    if (this.#restart !== null) clearTimeout(this.#restart);
-    this.#restart = null;
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
+    this.#restartTimer = null;
     await this.texts.close();
   }
 }

@@ -22,7 +22,7 @@ export const configurationFeature: Feature<
       ...(host.restart && { restart: host.restart }),
     });
     onClose(() => configuration.close());
-    const fileSettings = await configuration.load();
+    const fileSettings = await configuration.loadSettings();
     const sweep = async () => ({ temporaryFiles: await configuration.sweep() });
     return { offers: { configuration, fileSettings }, routes: bindRoutes(configurationRoutes, { configuration }), sweep };
   },

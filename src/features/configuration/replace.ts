@@ -42,17 +42,17 @@ export function defaultConfigPath(home: string, brand: string): string {
  * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file.
  */
 export async function readConfigFile(path: string): Promise<Buffer | null> {
-  return (await findTarget(path)).content;
+  return (await readTarget(path)).content;
 }
 
 /** Names of the backups in the folder of the configuration file, newest first. */
 export async function listBackups(path: string): Promise<string[]> {
   const names = await readdir(dirname(path)).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return [];
-    throw explain(error, path);
+    throw toLargeImageError(error, path);
   });
-  const start = `${basename(path)}.`;
-  const isBackup = (name: string) => name.startsWith(start) && /^\d{8}-\d{6}(\.\d+)?$/.test(name.slice(start.length));
+  const prefix = `${basename(path)}.`;
+  const isBackup = (name: string) => name.startsWith(prefix) && /^\d{8}-\d{6}(\.\d+)?$/.test(name.slice(prefix.length));
   return names.filter(isBackup).toSorted().toReversed();
 }
 
@@ -71,7 +71,7 @@ export async function replaceConfig(
     now = () => new Date(),
     logger,
     makeFolder = false,
-    allow = () => undefined,
+    checkReplaceable = () => undefined,
   }: {
     path: string;
     now?: () => Date;
@@ -82,10 +82,12 @@ export async function replaceConfig(
      * Called with the current content of the file before a different text is written. It cancels the replacement by throwing an
      * error.
      */
-    allow?: (former: Buffer | null) => void;
+    checkReplaceable?: (currentContent: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
-  return replacements.run(path, () => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, allow }));
+  return replacements.run(path, () =>
+    replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, checkReplaceable }),
+  );
 }
 
 async function replaceFile(
@@ -95,25 +97,25 @@ async function replaceFile(
     now,
     logger,
     makeFolder,
-    allow,
+    checkReplaceable,
   }: {
     path: string;
     now: () => Date;
     logger: HostLogger | undefined;
     makeFolder: boolean;
-    allow: (former: Buffer | null) => void;
+    checkReplaceable: (currentContent: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
-  const target = await findTarget(path);
+  const target = await readTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
-  allow(target.content);
+  checkReplaceable(target.content);
   const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const createdPaths: string[] = [];
   try {
     // Like the file, backups may contain the passwords of caches.
     if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     createdPaths.push(temporary);
-    await writeNew(temporary, content, target.stats);
+    await writeNewFile(temporary, content, target.stats);
     step('configuration:written');
     let backupPath: string | null = null;
     if (target.content !== null && target.stats !== null) {
@@ -129,39 +131,41 @@ async function replaceFile(
     return { status: 'updated', time: now(), ...(backupPath === null ? {} : { backupPath }) };
   } catch (error) {
     for (const file of createdPaths) await unlink(file).catch(() => undefined);
-    throw explain(error, path);
+    throw toLargeImageError(error, path);
   }
 }
 
-/** The file to be replaced: the path itself, or the file that a symbolic link leads to. */
-async function findTarget(path: string): Promise<{ path: string; content: Buffer | null; stats: Stats | null }> {
+/** Reads the file to be replaced: the file at the path, or the file that a symbolic link at the path leads to. */
+async function readTarget(path: string): Promise<{ path: string; content: Buffer | null; stats: Stats | null }> {
   try {
-    const real = await realpath(path).catch(async (error: unknown) => {
+    const targetPath = await realpath(path).catch(async (error: unknown) => {
       if (!hasCode(error, 'ENOENT')) throw error;
       const link = await lstat(path).catch(() => null);
       if (link !== null)
         throw new LargeImageError('conflict', `The configuration file ${path} is a link to a file that does not exist.`);
       return null;
     });
-    if (real === null) return { path, content: null, stats: null };
-    const stats = await stat(real);
+    if (targetPath === null) return { path, content: null, stats: null };
+    const stats = await stat(targetPath);
     if (!stats.isFile()) throw new LargeImageError('conflict', `The configuration file ${path} is not a regular file.`);
-    return { path: real, content: await readFile(real), stats };
+    return { path: targetPath, content: await readFile(targetPath), stats };
   } catch (error) {
-    throw explain(error, path);
+    throw toLargeImageError(error, path);
   }
 }
 
-/** Creates a file that must not exist yet, with the owner and permissions of the file `like`, and flushes it to the disk. */
-async function writeNew(path: string, content: Buffer, like: Stats | null): Promise<void> {
+/** Creates a file that must not exist yet, and flushes it to the disk. `ownerAndMode` is a file whose owner and permissions it
+ * gets. */
+async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats | null): Promise<void> {
   const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, newFileMode);
   try {
     await file.writeFile(content);
-    if (like !== null) {
+    if (ownerAndMode !== null) {
       const current = await file.stat();
       // The owner is set before the mode, because changing the owner clears bits of the mode.
-      if (current.uid !== like.uid || current.gid !== like.gid) await file.chown(like.uid, like.gid);
-      await file.chmod(like.mode & 0o7777);
+      if (current.uid !== ownerAndMode.uid || current.gid !== ownerAndMode.gid)
+        await file.chown(ownerAndMode.uid, ownerAndMode.gid);
+      await file.chmod(ownerAndMode.mode & 0o7777);
     }
     await file.sync();
   } finally {
@@ -171,12 +175,12 @@ async function writeNew(path: string, content: Buffer, like: Stats | null): Prom
 
 /** Writes the old content to a backup. An existing backup with the same content is reused. @returns the path of the backup. */
 async function writeBackup(path: string, content: Buffer, stats: Stats, createdPaths: string[]): Promise<string> {
-  const base = `${path}.${localStamp(stats.mtime)}`;
+  const firstPath = `${path}.${localStamp(stats.mtime)}`;
   for (let number = 0; number < maxBackupsPerSecond; number += 1) {
-    const backup = number === 0 ? base : `${base}.${number}`;
+    const backup = number === 0 ? firstPath : `${firstPath}.${number}`;
     createdPaths.push(backup);
     try {
-      await writeNew(backup, content, stats);
+      await writeNewFile(backup, content, stats);
       await utimes(backup, stats.atimeMs / 1000, stats.mtimeMs / 1000);
       return backup;
     } catch (error) {
@@ -187,7 +191,7 @@ async function writeBackup(path: string, content: Buffer, stats: Stats, createdP
       if (existing?.equals(content)) return backup;
     }
   }
-  throw new LargeImageError('conflict', `There are already ${maxBackupsPerSecond} backups ${base}; remove some of them.`);
+  throw new LargeImageError('conflict', `There are already ${maxBackupsPerSecond} backups ${firstPath}; remove some of them.`);
 }
 
 function localStamp(time: Date): string {
@@ -213,9 +217,9 @@ function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasonByCode: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
-  ENOTDIR: 'its folder is not a folder',
+  ENOTDIR: 'its folder is a file',
   EACCES: 'the server has no permission to read or write it or its folder',
   EPERM: 'the server has no permission to write it, or to preserve its owner',
   EROFS: 'its folder is on a read-only disk',
@@ -227,9 +231,9 @@ const reasons: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open',
 };
 
-function explain(error: unknown, path: string): unknown {
+function toLargeImageError(error: unknown, path: string): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || !('code' in error)) return error;
-  const reason = reasons[String(error.code)] ?? `of ${String(error.code)}`;
+  const reason = reasonByCode[String(error.code)] ?? `error ${String(error.code)}`;
   const kind = isFullDisk(error.code) ? 'storage-full' : 'unavailable';
   return new LargeImageError(kind, `The configuration file ${path} cannot be read or replaced: ${reason}.`, { cause: error });
 }

@@ -18,7 +18,7 @@ interface ConversionItemParts {
 }
 
 /** A process that still works on a job this long after the job ended counts as dead, in milliseconds. */
-const stoppedMs = 24 * 60 * 60 * 1000;
+const deadAfterMs = 24 * 60 * 60 * 1000;
 
 /** Items that conversions make for their results, and the cleanup after conversions that were killed. */
 export class ConversionItems {
@@ -39,12 +39,12 @@ export class ConversionItems {
   }
 
   /** Removes the marks from everything that a job has stored. From then on it no longer counts as unfinished. */
-  async complete(jobId: string): Promise<void> {
+  async completeResults(jobId: string): Promise<void> {
     const { marks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
-    for (const file of await marks.files(jobId)) await marks.markFile(file, null);
+    for (const file of await marks.findFiles(jobId)) await marks.markFile(file, null);
     step('conversion:file-completed');
-    for (const item of await marks.items(jobId)) await marks.markItem(item, null);
+    for (const item of await marks.findItems(jobId)) await marks.markItem(item, null);
   }
 
   /** Removes an item that {@link ConversionItems.create} has made. */
@@ -57,24 +57,25 @@ export class ConversionItems {
    * Removes leftovers of a job: files from which no item is served, and items without a file. It must not be called while a
    * process works on the job.
    *
-   * @returns `copy`, the file of a complete item that the job has not recorded, or `null`; and the numbers of removed items and files.
+   * @returns `copy`, the file of a complete new item that an earlier attempt of the job has stored, or `null`; and the numbers of removed
+   * items and files.
    */
   async removeLeftovers(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
     const { records, files } = this.parts;
-    const fileById = new Map<string, FileRecord>();
+    const copyFileById = new Map<string, FileRecord>();
     const removed = { items: 0, files: 0 };
-    for (const item of await this.parts.marks.items(jobId)) {
+    for (const item of await this.parts.marks.findItems(jobId)) {
       // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
       if (file !== undefined) {
-        fileById.set(file.id, file);
+        copyFileById.set(file.id, file);
         continue;
       }
       await this.remove(item);
       removed.items += 1;
     }
-    for (const file of await this.parts.marks.files(jobId)) {
-      if (fileById.has(file.id)) continue;
+    for (const file of await this.parts.marks.findFiles(jobId)) {
+      if (copyFileById.has(file.id)) continue;
       if ((await records.markers.itemsServing([file])).length > 0) {
         await this.parts.marks.markFile(file, null);
         continue;
@@ -82,22 +83,22 @@ export class ConversionItems {
       await files.remove(file.doc);
       removed.files += 1;
     }
-    return { copy: [...fileById.values()][0] ?? null, ...removed };
+    return { copy: [...copyFileById.values()][0] ?? null, ...removed };
   }
 
   /**
-   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could. @returns the numbers of
+   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could clean up. @returns the numbers of
    * removed items and files.
    */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { jobs } = this.parts;
     const removed = { convertedItems: 0, convertedFiles: 0 };
-    for (const jobId of await this.parts.marks.jobs()) {
+    for (const jobId of await this.parts.marks.findJobIds()) {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
-      if (job !== null && !isOver(job)) continue;
+      if (job !== null && !hasStopped(job)) continue;
       const { items, files } = await this.removeLeftovers(jobId);
-      await this.complete(jobId);
+      await this.completeResults(jobId);
       removed.convertedItems += items;
       removed.convertedFiles += files;
     }
@@ -106,8 +107,8 @@ export class ConversionItems {
 }
 
 /** Whether a job has ended and no process works on it. A process that is still stopping cleans up itself, unless it was killed. */
-function isOver({ status, run, updated }: JobRecord): boolean {
+function hasStopped({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
   const owner = run?.owner ?? null;
-  return owner === null || hasEnded(owner) || updated.getTime() < Date.now() - stoppedMs;
+  return owner === null || hasEnded(owner) || updated.getTime() < Date.now() - deadAfterMs;
 }

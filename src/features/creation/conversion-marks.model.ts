@@ -6,7 +6,7 @@ import type { StoredDocument } from '../../host.js';
 
 /**
  * Marks on items and files that conversions have stored and that are not in use yet. A mark whose job is over was left by a killed
- * process; its item or file is then completed, or removed.
+ * process; a sweep then completes or removes its item or file.
  */
 export class ConversionMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
@@ -17,19 +17,19 @@ export class ConversionMarks {
   }
 
   /** Marked files of a job. */
-  async files(jobId: string): Promise<FileRecord[]> {
+  async findFiles(jobId: string): Promise<FileRecord[]> {
     const docs = await this.parts.files.find({ [conversionField]: jobId }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.fileOf(doc));
   }
 
   /** Marked items of a job. */
-  async items(jobId: string): Promise<ItemRecord[]> {
+  async findItems(jobId: string): Promise<ItemRecord[]> {
     const docs = await this.parts.items.find({ [conversionField]: jobId }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.itemOf(doc));
   }
 
-  /** The jobs of all marked items and files. */
-  async jobs(): Promise<string[]> {
+  /** Ids of the jobs of all marked items and files. */
+  async findJobIds(): Promise<string[]> {
     const { items, files } = this.parts;
     const hasMark = { [conversionField]: { $ne: null } };
     const ids = [...(await items.distinct(conversionField, hasMark)), ...(await files.distinct(conversionField, hasMark))];
@@ -38,15 +38,15 @@ export class ConversionMarks {
 
   /** Marks an item with a job; `null` removes the mark. It bypasses Mongoose, because the item has not changed for others. */
   async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
-    await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
+    await this.parts.items.collection.updateOne({ _id: doc._id } as object, markUpdate(jobId), durable);
   }
 
   /** Marks a file with a job; `null` removes the mark. */
   async markFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
-    await this.parts.files.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
+    await this.parts.files.collection.updateOne({ _id: doc._id } as object, markUpdate(jobId), durable);
   }
 }
 
-function markOf(jobId: string | null): object {
+function markUpdate(jobId: string | null): object {
   return jobId === null ? { $unset: { [conversionField]: 1 } } : { $set: { [conversionField]: jobId } };
 }

@@ -53,7 +53,7 @@ export const copyParameters = {
 type ConversionQuery = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;
 
 /** Reads and checks the options among parameters. @throws BadValueError */
-export function conversionOf(query: ConversionQuery): ConversionOptions {
+export function readConversionOptions(query: ConversionQuery): ConversionOptions {
   const { tileSize, compression, quality, level, predictor, psnr, cr, concurrent, reduction, onlyFrame, format } = query;
   return checkConversion({
     tileSize,
@@ -74,7 +74,7 @@ export function conversionOf(query: ConversionQuery): ConversionOptions {
 const targetParameters: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
 
 /** The conversion options among the parameters of a route, as they were sent, to be shown with the job. */
-export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
+export function selectSentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
   const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !targetParameters.includes(name);
   return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));
 }

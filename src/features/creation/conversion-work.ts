@@ -3,7 +3,7 @@ import type { JobRecord } from '../jobs/job-record.js';
 import { activeStatuses, jobStatus } from '../jobs/job-status.js';
 
 /** Name of the conversion job, and type of its records. */
-export const conversionJob = 'large_image_tiff';
+export const conversionJobName = 'large_image_tiff';
 
 /** Plain data of a conversion, stored with its job. */
 export interface ConversionWork {
@@ -32,7 +32,7 @@ export function isPending(status: number): boolean {
 
 /** The work that a job was created for; `null` for jobs of a different kind. */
 export function workOf(job: JobRecord): ConversionWork | null {
-  const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
+  const work = job.run?.task === conversionJobName ? job.other.conversion : undefined;
   // Only this module writes that member.
   return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
 }

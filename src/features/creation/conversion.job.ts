@@ -9,7 +9,7 @@ import { conversionField } from '../../core/host/schema-extension.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord } from '../../core/host/records.js';
 import type { ConversionItems } from './conversion-items.js';
-import { conversionJob, createdMessage } from './conversion-work.js';
+import { conversionJobName, createdMessage } from './conversion-work.js';
 import type { Images } from '../images/images.js';
 import type { LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
@@ -32,9 +32,9 @@ export interface ConversionParts {
 /** The job that makes a pyramid of tiles of an image and stores it: in the item of the image, or in a new one. */
 export function conversionDefinition(parts: ConversionParts): JobDefinition {
   return {
-    name: conversionJob,
+    name: conversionJobName,
     title: 'Large Image Conversion',
-    type: conversionJob,
+    type: conversionJobName,
     resumable: true,
     failureLog: (error) => `Failed in large image conversion (${reasonOf(error)})\n`,
     run: (context) => run(parts, context),
@@ -55,7 +55,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   progress({ total: 100, current: 0, message: 'Converting' });
   // An earlier attempt may have stored its result before its process was killed.
   const { copy } = await copies.removeLeftovers(job.id);
-  const fileId = copy?.id ?? (await creation.delivered(job));
+  const fileId = copy?.id ?? (await creation.findDeliveredFileId(job));
   if (fileId !== null) {
     results({ file: [fileId] });
     log('Finished large image conversion\n');
@@ -67,14 +67,14 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     const opened = await parts.images.openForConversion(item, file, owner);
     let converted: ConvertedFile;
     try {
-      // An image that is open here is converted from its source, without its file. Then there is no path.
-      const local = opened === null ? await parts.files.localPath(file.doc) : '';
-      const path = local ?? (await fetchFile(parts.files, file, directory.path, signal));
+      // An opened image is converted through its source, which needs no path.
+      const localPath = opened === null ? await parts.files.localPath(file.doc) : '';
+      const path = localPath ?? (await fetchFile(parts.files, file, directory.path, signal));
       converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
         options: work.options,
         signal,
         log,
-        progress: (done) => progress({ current: Math.floor(done * 100) }),
+        progress: (doneFraction) => progress({ current: Math.floor(doneFraction * 100) }),
         source: opened?.borrowed,
         scale: item.scale,
       });
@@ -89,7 +89,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     const name = outputName(file.name);
     let stored: FileRecord;
     if (folder === null) {
-      stored = await store(parts, { converted, name, itemId: item.id, jobId: job.id, userId: job.userId, signal });
+      stored = await storeFile(parts, { converted, name, itemId: item.id, jobId: job.id, userId: job.userId, signal });
       if (signal.aborted || !(await creation.deliver(job, work, stored))) {
         await parts.files.remove(stored.doc);
         signal.throwIfAborted();
@@ -100,7 +100,14 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       const itemName = work.target?.name ?? name;
       const created = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
-        stored = await store(parts, { converted, name: itemName, itemId: created.id, jobId: job.id, userId: job.userId, signal });
+        stored = await storeFile(parts, {
+          converted,
+          name: itemName,
+          itemId: created.id,
+          jobId: job.id,
+          userId: job.userId,
+          signal,
+        });
         signal.throwIfAborted();
       } catch (error) {
         await copies.remove(created);
@@ -137,7 +144,7 @@ interface StoreRequest {
   signal: AbortSignal;
 }
 
-async function store({ files, records }: ConversionParts, request: StoreRequest): Promise<FileRecord> {
+async function storeFile({ files, records }: ConversionParts, request: StoreRequest): Promise<FileRecord> {
   const { converted, name, itemId, jobId, userId, signal } = request;
   const doc = await files.create(
     {
@@ -159,8 +166,8 @@ async function store({ files, records }: ConversionParts, request: StoreRequest)
 function outputName(name: string): string {
   const dot = name.lastIndexOf('.');
   const base = dot > 0 ? name.slice(0, dot) : name;
-  const plain = `${base}.tiff`;
-  if (plain !== name) return plain;
+  const usualName = `${base}.tiff`;
+  if (usualName !== name) return usualName;
   const [day = '', time = ''] = new Date().toISOString().slice(0, 19).split('T');
   return `${base}.${day.replaceAll('-', '')}-${time.replaceAll(':', '')}.tiff`;
 }

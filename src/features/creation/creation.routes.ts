@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { boolean, integer, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
 
-const counter = { type: 'integer', minimum: 0 };
+const countSchema = { type: 'integer', minimum: 0 };
 const counterNames: readonly (keyof FolderImageCounts)[] = [
   'childFoldersRecursed',
   'itemsSkipped',
@@ -44,7 +44,7 @@ const createInFolder = defineRoute({
     schema: {
       type: 'object',
       properties: {
-        ...Object.fromEntries(counterNames.map((name) => [name, counter])),
+        ...Object.fromEntries(counterNames.map((name) => [name, countSchema])),
         jobId: { type: 'string', description: 'The job that continues the work, if it takes longer than one request.' },
       },
       required: counterNames,
@@ -72,7 +72,7 @@ const removeIncomplete = defineRoute({
   returns: {
     schema: {
       type: 'object',
-      properties: { removed: counter, message: { type: 'string' } },
+      properties: { removed: countSchema, message: { type: 'string' } },
       required: ['removed'],
     },
   },
@@ -80,7 +80,7 @@ const removeIncomplete = defineRoute({
   handle: ({ signal }, { folderImages }) => folderImages.removeIncomplete({ signal }),
 });
 
-const refused = defineRoute({
+const listRefused = defineRoute({
   method: 'get',
   path: '/large_image/tiles/refused',
   summary: 'List items whose file could not become a large image, each with the reason; newest first.',
@@ -113,4 +113,4 @@ const refused = defineRoute({
 });
 
 /** Routes for the large images of many items at once. */
-export const creationRoutes = [createInFolder, removeIncomplete, refused];
+export const creationRoutes = [createInFolder, removeIncomplete, listRefused];

@@ -46,7 +46,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       logger,
     });
     const folderImages = new FolderImages({ records, items, images, marking, jobs, runner, creation, access, logger });
-    onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
+    onClose(jobs.onUpdate((event) => creation.handleJobChange(event)));
     return {
       offers: null,
       routes: bindRoutes([...largeImageRoutes, ...pixelSizeRoutes, ...creationRoutes], {

@@ -4,7 +4,7 @@ import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 import type { FolderPosition } from './folder-walk.js';
 
 /** Name of the job that makes large images of the rest of a folder, and type of its records. */
-export const folderImagesJob = 'large_image_folder_images';
+export const folderImagesJobName = 'large_image_folder_images';
 
 /** The counts in the response of PUT folder/:id/tiles. */
 export interface FolderImageCounts {
@@ -58,7 +58,7 @@ export function newFolderImagesJob(start: {
 }
 
 /** Reads the work of a stored job. */
-export function folderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
+export function readFolderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
   // Only this module writes that member.
   return other.folderImages as FolderImagesWork;
 }

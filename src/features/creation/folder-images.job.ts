@@ -3,7 +3,7 @@ import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
 import type { JobDefinition } from '../jobs/running/definition.js';
 import type { FolderImages } from './folder-images.js';
-import { type FolderImageCounts, folderImagesJob, folderImagesWork } from './folder-images-job-data.js';
+import { type FolderImageCounts, folderImagesJobName, readFolderImagesWork } from './folder-images-job-data.js';
 
 /** Dependencies of the job. */
 interface FolderImagesParts {
@@ -18,18 +18,18 @@ interface FolderImagesParts {
  */
 export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {
-    name: folderImagesJob,
+    name: folderImagesJobName,
     title: 'Large images from the items of a folder',
-    type: folderImagesJob,
+    type: folderImagesJobName,
     resumable: true,
     async run({ job, signal, log, progress, results }) {
-      const { folderId, options, counts, position, asAdmin } = folderImagesWork(job);
+      const { folderId, options, counts, position, asAdmin } = readFolderImagesWork(job);
       if (job.userId === null) throw new InvalidError('This was not requested by a user.');
       const caller = await callers.asker({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Continuing after ${counts.totalItems} items\n`);
       const onItem = ({ totalItems }: FolderImageCounts) => progress({ current: totalItems });
-      const done = await folderImages.continue(folder, caller, options, { counts, position }, { signal, onItem });
+      const done = await folderImages.continueAfter(folder, caller, options, { counts, position }, { signal, onItem });
       results({ ...done.counts });
       log(`Finished: ${JSON.stringify(done.counts)}\n`);
     },

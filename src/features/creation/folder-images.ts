@@ -12,7 +12,7 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 import {
-  folderImagesJob,
+  folderImagesJobName,
   newFolderImagesJob,
   type FolderImageCounts,
   type FolderImageOptions,
@@ -21,14 +21,14 @@ import {
 import { walkFolder } from './folder-walk.js';
 import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
 
-/** The options for each item: those of the request, and those for making one large image. */
+/** The options of the request, and the options for making one large image. */
 type ItemOptions = FolderImageOptions & { creation: CreationOptions };
 
 /** Options of one pass over a folder. */
-interface Pass {
+interface PassOptions {
   signal: AbortSignal;
   /** Asked after each item and folder whether to stop. */
-  isOver?: () => boolean;
+  shouldStop?: () => boolean;
   /** Called after each item. */
   onItem?: (counts: FolderImageCounts) => void;
 }
@@ -45,8 +45,8 @@ interface FolderImageParts {
   logger: HostLogger;
 }
 
-/** Statuses in which a job may still deliver a result. */
-const unfinished: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
+/** Statuses of jobs that could not be canceled, and may still deliver a result. */
+const uncanceledStatuses: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
 
 const zeroCounts: FolderImageCounts = {
   childFoldersRecursed: 0,
@@ -65,7 +65,7 @@ function creationOptionsOf({ createJobs, localJobs }: FolderImageOptions, caller
   return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
 }
 
-/** Makes large images of many items, and removes unfinished ones. */
+/** Makes large images of many items, and removes uncanceledStatuses ones. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
@@ -83,23 +83,26 @@ export class FolderImages {
   ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
     const deadline = performance.now() + answerMs;
     const start: FolderImageProgress = { counts: { ...zeroCounts }, position: null };
-    const result = await this.continue(folder, caller, options, start, { signal, isOver: () => performance.now() >= deadline });
+    const result = await this.continueAfter(folder, caller, options, start, {
+      signal,
+      shouldStop: () => performance.now() >= deadline,
+    });
     const { counts, position } = result;
     if (position === null) return { counts, job: null };
     const { runner } = this.parts;
     const work = newFolderImagesJob({ folderId: folder.id, caller, options, counts, position });
-    const job = await runner.create(folderImagesJob, work);
+    const job = await runner.create(folderImagesJobName, work);
     await runner.start(job);
     return { counts, job };
   }
 
-  /** Continues after a position until all is done, or the pass is over. @throws the reason of its signal. */
-  async continue(
+  /** Handles the items after a position until all are done, or `shouldStop` returns true. @throws the reason of the signal. */
+  async continueAfter(
     folder: FolderRecord,
     caller: Caller,
     options: FolderImageOptions,
     { counts: startCounts, position: from }: FolderImageProgress,
-    { signal, isOver = () => false, onItem }: Pass,
+    { signal, shouldStop = () => false, onItem }: PassOptions,
   ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
     const counts = { ...startCounts };
@@ -112,19 +115,19 @@ export class FolderImages {
         // Below the requested folder there may be items that the caller can only read.
         const level = await access.level(caller, { type: 'item', doc: step.item.doc });
         if (level < 1) counts.itemsSkipped++;
-        else await this.#handle(step.item, itemOptions, counts);
+        else await this.#handleItem(step.item, itemOptions, counts);
         onItem?.(counts);
       }
-      if (isOver()) return { counts, position: step.at };
+      if (shouldStop()) return { counts, position: step.position };
     }
     return { counts, position: null };
   }
 
-  async #handle(item: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
+  async #handleItem(item: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
     if (item.largeImage === null) {
       const files = await this.parts.records.filesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
-      else if (await this.#succeeds(item, () => this.#make(item, files[0]!, options))) counts.largeImagesCreated++;
+      else if (await this.#attempt(item, () => this.#createOrRecreate(item, files[0]!, options))) counts.largeImagesCreated++;
       else counts.largeImagesNotCreated++;
       return;
     }
@@ -146,23 +149,23 @@ export class FolderImages {
   /** @param before the item as it was before its job was canceled, which names the original file. */
   async #redo(item: ItemRecord, before: ItemRecord, options: ItemOptions, counts: FolderImageCounts): Promise<void> {
     const { creation } = this.parts;
-    const file = await this.#originalOf(before);
+    const file = await this.#findOriginalFile(before);
     const work = () =>
       file === null
         ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} no longer exists.`))
-        : this.#make(item, file, options);
-    if (await this.#succeeds(item, work)) {
+        : this.#createOrRecreate(item, file, options);
+    if (await this.#attempt(item, work)) {
       counts.largeImagesRemovedAndRecreated++;
       return;
     }
     counts.largeImagesRemovedAndNotRecreated++;
-    // An image that can still be shown is not removed because a new one cannot be made.
+    // If the new image cannot be made, an old one that can still be shown is kept.
     const current = await this.parts.records.findItem(item.id);
     if (current !== null && current.largeImage !== null && !(await this.#isReadable(current))) await creation.remove(current);
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
-  async #make(item: ItemRecord, file: FileRecord, { creation: creationOptions }: ItemOptions): Promise<unknown> {
+  async #createOrRecreate(item: ItemRecord, file: FileRecord, { creation: creationOptions }: ItemOptions): Promise<unknown> {
     const { creation, marking } = this.parts;
     // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
     if (creationOptions.createJob === 'always') await marking.requireImage(file);
@@ -171,14 +174,15 @@ export class FolderImages {
       : creation.recreate(item, file, creationOptions);
   }
 
-  async #originalOf({ largeImage }: ItemRecord): Promise<FileRecord | null> {
+  async #findOriginalFile({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { records } = this.parts;
     const original = largeImage?.originalId === undefined ? null : await records.findFile(largeImage.originalId);
     if (original !== null || largeImage?.fileId === undefined) return original;
     return records.findFile(largeImage.fileId);
   }
 
-  async #succeeds(item: ItemRecord, work: () => Promise<unknown>): Promise<boolean> {
+  /** Runs `work`. @returns false if it failed with a LargeImageError, which is logged. */
+  async #attempt(item: ItemRecord, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work();
       return true;
@@ -202,7 +206,7 @@ export class FolderImages {
   /** @returns false if the job of the item may still deliver a result. */
   async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
-    return status === null || !unfinished.includes(status);
+    return status === null || !uncanceledStatuses.includes(status);
   }
 
   /** Cancels the jobs that items still wait for, and removes the large images of these items. */

@@ -11,9 +11,9 @@ export interface FolderPosition {
 }
 
 /** A step of a walk: a folder below the first one, or an item. */
-export type FolderStep = { at: FolderPosition } & ({ kind: 'folder' } | { kind: 'item'; item: ItemRecord });
+export type FolderStep = { position: FolderPosition } & ({ kind: 'folder' } | { kind: 'item'; item: ItemRecord });
 
-interface Walk {
+interface WalkOptions {
   records: HostRecords;
   access: HostAccess;
   caller: Caller;
@@ -23,26 +23,26 @@ interface Walk {
 
 /** Walks through the items of a folder, from the beginning or from a position. */
 export async function* walkFolder(
-  walk: Walk,
+  walk: WalkOptions,
   folder: FolderRecord,
   from: FolderPosition | null,
   path: readonly string[] = [],
 ): AsyncGenerator<FolderStep> {
   const { records, access, caller, recurse } = walk;
-  const [current, ...rest] = from?.path ?? [];
-  const isInItems = from !== null && current === undefined && from.itemId !== null;
+  const [currentFolderId, ...rest] = from?.path ?? [];
+  const isInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
   if (recurse && !isInItems) {
-    const readable = await access.filter(caller, 'folder', 0);
-    for await (const child of records.childFolders(folder, readable, current)) {
+    const readableFilter = await access.filter(caller, 'folder', 0);
+    for await (const child of records.childFolders(folder, readableFilter, currentFolderId)) {
       // A host may allow folders that are below themselves.
       if (path.includes(child.id)) continue;
       const childPath = [...path, child.id];
-      const isCurrent = child.id === current;
-      if (!isCurrent) yield { kind: 'folder', at: { path: childPath, itemId: null } };
+      const isCurrent = child.id === currentFolderId;
+      if (!isCurrent) yield { kind: 'folder', position: { path: childPath, itemId: null } };
       yield* walkFolder(walk, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
     }
   }
   for await (const item of records.itemsOfFolder(folder, isInItems ? from.itemId : null)) {
-    yield { kind: 'item', item, at: { path, itemId: item.id } };
+    yield { kind: 'item', item, position: { path, itemId: item.id } };
   }
 }

@@ -9,7 +9,7 @@ import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { step } from '../../core/steps.js';
 import type { ConversionMarks } from './conversion-marks.model.js';
 import type { ConversionItems } from './conversion-items.js';
-import { conversionJob, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
+import { conversionJobName, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
 import { assertCreatable, type ImageMarking } from '../images/image-marking.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
@@ -21,7 +21,7 @@ import type { JobEvent, JobStore } from '../jobs/jobs.js';
 export interface CreationOptions {
   /** Whether a job converts the file: never, only if no source reads it, or always. */
   createJob: 'never' | 'when needed' | 'always';
-  /** Whether the processes of the server run the job. Otherwise processes do that only run jobs, if there are any. */
+  /** Whether the processes of the server run the job. Otherwise processes that only run jobs run it, if there are any. */
   localJob: boolean;
   notify: boolean;
   options: ConversionOptions;
@@ -64,12 +64,12 @@ export class LargeImageCreation {
   /**
    * Makes an item a large image of one of its files.
    *
-   * @returns the job that does it; `null` if it is done.
+   * @returns the job that converts the file; `null` if no job is needed.
    * @throws BadParameterError if the item is or is becoming a large image; TileSourceError if no source reads the file and no job
    * may be used. Nothing is changed then.
    */
   async create(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const current = await this.#withoutLostJob(item);
+    const current = await this.#removeLostMarker(item);
     assertCreatable(current, file);
     if (options.createJob !== 'always') {
       try {
@@ -151,7 +151,7 @@ export class LargeImageCreation {
     const { jobId } = item.largeImage ?? {};
     const job = jobId === undefined ? null : await this.parts.jobs.find(jobId);
     const work = job === null ? null : workOf(job);
-    const previous = work === null ? null : await this.#previousOf(work);
+    const previous = work === null ? null : await this.#findPreviousMarker(work);
     if (job === null || previous === null) return this.remove(item);
     const settled = await this.parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
     this.parts.items.forget(item.id);
@@ -196,8 +196,8 @@ export class LargeImageCreation {
     return { work, item, file, folder, owner };
   }
 
-  /** The file that a job has delivered, although its process could not record the end of the job; `null` if there is none. */
-  async delivered(job: JobRecord): Promise<string | null> {
+  /** Id of the file that a job delivered before its process was killed; `null` if there is none. */
+  async findDeliveredFileId(job: JobRecord): Promise<string | null> {
     const work = workOf(job);
     if (work === null || work.target !== null) return null;
     const { jobId, fileId, expected } = (await this.parts.records.findItem(work.itemId))?.largeImage ?? {};
@@ -207,7 +207,7 @@ export class LargeImageCreation {
   /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for it. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
-    const formerFile = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
+    const formerFile = work.previous?.originalId === undefined ? null : await this.#findAndMarkFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
       {
@@ -221,12 +221,12 @@ export class LargeImageCreation {
     if (settled === null) return false;
     step('conversion:delivered');
     await this.#removeFile(formerFile);
-    await conversionItems.complete(job.id);
+    await conversionItems.completeResults(job.id);
     return true;
   }
 
   /** Keeps the item of a conversion in step with its job, and notifies the owner when the job ends. */
-  async jobChanged({ kind, job, previousStatus }: JobEvent): Promise<void> {
+  async handleJobChange({ kind, job, previousStatus }: JobEvent): Promise<void> {
     const work = workOf(job);
     if (work === null || kind === 'created') return;
     const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
@@ -237,11 +237,11 @@ export class LargeImageCreation {
     // A process that still works on the job cleans up itself.
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.removeLeftovers(job.id);
     // A complete copy is a separate item, for which no other item waits.
-    if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
+    if (work.target !== null) return status === jobStatus.success ? conversionItems.completeResults(job.id) : undefined;
     if (status !== jobStatus.success) {
-      const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
+      const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#findPreviousMarker(work));
       items.forget(work.itemId);
-      if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversion);
+      if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversionReason);
     }
     await this.#notify(job, work, status, kind === 'removed');
   }
@@ -303,7 +303,7 @@ export class LargeImageCreation {
     const userId = caller?.id ?? null;
     const asAdmin = caller?.admin === true;
     const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous, asAdmin };
-    return this.parts.runner.create(conversionJob, {
+    return this.parts.runner.create(conversionJobName, {
       title: `Large Image Conversion: ${file.name}`,
       handler: localJob ? localHandler : workerHandler,
       userId,
@@ -315,7 +315,7 @@ export class LargeImageCreation {
   }
 
   /** Removes the marker of an item if its job has ended or was removed, as after a crash. @returns the current item. */
-  async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
+  async #removeLostMarker(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
     const job = largeImage.jobId === undefined ? null : await this.parts.jobs.find(largeImage.jobId);
@@ -325,7 +325,7 @@ export class LargeImageCreation {
   }
 
   /** The stored marker that an item had before; `null` if it had none, or its file no longer exists. */
-  async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
+  async #findPreviousMarker({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
     if (previous?.fileId === undefined) return null;
     const { records } = this.parts;
     const file = await records.findFile(previous.fileId);
@@ -334,14 +334,14 @@ export class LargeImageCreation {
     return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
   }
 
-  /** Marks the file that a job has made for an item, because it is useless once the item is not served from it. */
+  /** Marks the file that a job has made for an item, because the file is useless once it is no longer the item's large image. */
   async #markProduct({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { fileId, originalId, jobId } = largeImage ?? {};
     if (originalId === undefined || fileId === originalId) return null;
-    return this.#markedFile(fileId, jobId ?? 'unknown');
+    return this.#findAndMarkFile(fileId, jobId ?? 'unknown');
   }
 
-  async #markedFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
+  async #findAndMarkFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
     const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
     await this.parts.marks.markFile(file, jobId);
@@ -373,7 +373,7 @@ export class LargeImageCreation {
   }
 }
 
-const failedConversion = 'Its conversion has failed; the log of the job says why.';
+const failedConversionReason = 'Its conversion has failed; the log of the job says why.';
 
 /** The marker of an item with ids as texts, as a job stores it. */
 function plainMarker(item: ItemRecord): Record<string, string> {

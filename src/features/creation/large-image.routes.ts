@@ -3,7 +3,7 @@ import { boolean, withDefault } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
-import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
+import { readConversionOptions, conversionParameters, copyParameters, selectSentOptions } from './conversion-parameters.js';
 import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
@@ -77,7 +77,7 @@ const create = defineRoute({
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    const options = conversionOf(query);
+    const options = readConversionOptions(query);
     // The item may already be a large image, because a source reads the upload unchanged. With `force`, that image is converted.
     const isRedone = query.force && item.largeImage?.fileId !== undefined;
     const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
@@ -86,7 +86,7 @@ const create = defineRoute({
       localJob: query.localJob ?? false,
       notify: query.notify,
       options,
-      sent: sentOptions(sent, createParameters),
+      sent: selectSentOptions(sent, createParameters),
       caller,
     };
     const job = await (isRedone ? creation.recreate(item, file, creationOptions) : creation.create(item, file, creationOptions));
@@ -107,7 +107,7 @@ const convert = defineRoute({
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
-    const options = conversionOf(query);
+    const options = readConversionOptions(query);
     const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
     const file = await marking.chooseConvertible(item, query.fileId);
     const name = query.name?.trim();
@@ -118,7 +118,7 @@ const convert = defineRoute({
       {
         localJob: query.localJob ?? true,
         options,
-        sent: sentOptions(sent, { ...conversionParameters, ...copyParameters }),
+        sent: selectSentOptions(sent, { ...conversionParameters, ...copyParameters }),
         caller,
       },
     );

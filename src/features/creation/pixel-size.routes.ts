@@ -6,7 +6,7 @@ import { largeImageSchema } from '../pictures/schemas.js';
 import { defineRoute } from './context.js';
 
 /** From a tenth of a nanometer to ten meters. */
-const millimeters = { minimum: 1e-7, maximum: 1e4 };
+const sizeRangeMm = { minimum: 1e-7, maximum: 1e4 };
 
 const shared = {
   path: '/item/:itemId/tiles/pixel_size',
@@ -22,8 +22,8 @@ const put = defineRoute({
   summary: 'Enter the pixel size of an image whose file does not state it.',
   description: 'All metadata, regions and exports of the image then use it. Answers with the metadata of the image.',
   query: {
-    mm_x: required(number({ ...millimeters, description: 'Width of a pixel in millimeters.' })),
-    mm_y: number({ ...millimeters, description: 'Height of a pixel in millimeters; default mm_x.' }),
+    mm_x: required(number({ ...sizeRangeMm, description: 'Width of a pixel in millimeters.' })),
+    mm_y: number({ ...sizeRangeMm, description: 'Height of a pixel in millimeters; default mm_x.' }),
   },
   returns: { schema: largeImageSchema },
   async handle({ params, query, caller }, { items, images, marking }) {

@@ -45,18 +45,19 @@ export type StoredText = string | null;
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
-  /** The files of a folder's configuration with this name. If several items have the name, the oldest item counts. */
-  async files(folder: FolderRecord, name: string): Promise<FileRecord[]> {
+  /** The files of a folder's configuration with this name, without files that are being replaced. If several items have the name, the
+   * oldest item counts. */
+  async findFiles(folder: FolderRecord, name: string): Promise<FileRecord[]> {
     const { records } = this.options;
     const [item] = await records.itemsNamed(folder, name, 1);
     if (item === undefined) return [];
     const files = await records.filesOfItem(item);
-    const replaced = new Set(files.map((file) => this.options.marks.replacedBy(file)));
+    const replaced = new Set(files.map((file) => this.options.marks.replacedIdOf(file)));
     return files.filter(({ id }) => !replaced.has(id));
   }
 
   /** The content of a file as text. @throws BadParameterError if it is not text in UTF-8. */
-  async text(file: FileRecord): Promise<string> {
+  async readText(file: FileRecord): Promise<string> {
     const chunks: Buffer[] = [];
     if (file.size > 0) {
       const stream = await this.options.files.read(file.doc, { start: 0, end: file.size });
@@ -74,23 +75,23 @@ export class ConfigurationItems {
   /**
    * Writes a configuration: creates an item, or replaces the only file of an existing one.
    *
-   * @param textFrom makes the new text from the stored one.
+   * @param makeText makes the new text from the stored one.
    * @throws LargeImageError `conflict` if an existing item is not a configuration, `not-implemented` if the host cannot create items. Nothing
    * is changed in these cases.
    */
   async write(
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
-    textFrom: (stored: StoredText) => Promise<string>,
+    makeText: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
     await this.#withLease(folder.id, name, async (lease) => {
       const stored = await this.#find(folder, name);
-      const bytes = Buffer.from(await textFrom(stored.text), 'utf8');
+      const bytes = Buffer.from(await makeText(stored.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }
       await lease.confirm();
       if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
-      else await this.#fill(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
+      else await this.#addFile(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
     });
   }
 
@@ -100,23 +101,24 @@ export class ConfigurationItems {
 
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
     const { records } = this.options;
-    const refuse = (reason: string) =>
+    const notAConfiguration = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
     const [item, secondItem] = await records.itemsNamed(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
-    if (secondItem !== undefined) throw refuse('there are several items with this name');
+    if (secondItem !== undefined) throw notAConfiguration('there are several items with this name');
     // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
     const [file, secondFile] = await records.filesOfItem(item);
     if (file === undefined && this.options.marks.isUnfinished(item)) return { folder, name, item, file: null, text: null };
-    if (item.largeImage !== null) throw refuse('the item has a large image');
-    if (file === undefined) throw refuse('the item has no file');
-    if (secondFile !== undefined) throw refuse('the item has several files');
-    if (file.name !== name) throw refuse(`its file is called ${file.name}`);
-    if (!isYaml(file)) throw refuse(`its file is of the type ${file.mimeType}`);
-    if (file.size > maxFolderConfigurationBytes) throw refuse(`its file has more than ${maxFolderConfigurationBytes} bytes`);
-    const text = await this.text(file).catch((error: unknown) => {
-      throw error instanceof BadParameterError ? refuse('its file is not text in UTF-8') : error;
+    if (item.largeImage !== null) throw notAConfiguration('the item has a large image');
+    if (file === undefined) throw notAConfiguration('the item has no file');
+    if (secondFile !== undefined) throw notAConfiguration('the item has several files');
+    if (file.name !== name) throw notAConfiguration(`its file is called ${file.name}`);
+    if (!isYaml(file)) throw notAConfiguration(`its file is of the type ${file.mimeType}`);
+    if (file.size > maxFolderConfigurationBytes)
+      throw notAConfiguration(`its file has more than ${maxFolderConfigurationBytes} bytes`);
+    const text = await this.readText(file).catch((error: unknown) => {
+      throw error instanceof BadParameterError ? notAConfiguration('its file is not text in UTF-8') : error;
     });
     return { folder, name, item, file, text };
   }
@@ -138,7 +140,7 @@ export class ConfigurationItems {
     );
   }
 
-  async #fill(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
+  async #addFile(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
     const { marks } = this.options;
     try {
       await this.#create(item, name, bytes, { creatorId });
@@ -173,16 +175,16 @@ export class ConfigurationItems {
   /** Removes the file that this one replaces, if it has the same item and name. @returns whether it existed. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
     const { records, files } = this.options;
-    const id = this.options.marks.replacedBy(file);
+    const id = this.options.marks.replacedIdOf(file);
     if (id === null) return false;
     const former = await records.findFile(id);
-    const isFormer = former !== null && former.itemId === item.id && former.name === file.name && former.id !== file.id;
-    if (isFormer) {
+    const isReplaced = former !== null && former.itemId === item.id && former.name === file.name && former.id !== file.id;
+    if (isReplaced) {
       await files.remove(former.doc);
       step('folder-configuration:replaced');
     }
-    await this.options.marks.settleFile(file);
-    return isFormer;
+    await this.options.marks.unmarkFile(file);
+    return isReplaced;
   }
 
   async #removeItem(item: ItemRecord): Promise<void> {
@@ -199,7 +201,7 @@ export class ConfigurationItems {
     const { records } = this.options;
     const { marks } = this.options;
     const removed = { configurationItems: 0, configurationFiles: 0 };
-    for (const { id, folderId, name } of await marks.unfinishedItems()) {
+    for (const { id, folderId, name } of await marks.findUnfinishedItems()) {
       await this.#withLease(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !marks.isUnfinished(item)) return;
@@ -208,7 +210,7 @@ export class ConfigurationItems {
         removed.configurationItems += 1;
       });
     }
-    for (const { id, itemId } of await marks.replacingFiles()) {
+    for (const { id, itemId } of await marks.findReplacingFiles()) {
       const item = itemId === null ? null : await records.findItem(itemId);
       if (item === null) continue;
       await this.#withLease(item.folderId, item.name, async () => {

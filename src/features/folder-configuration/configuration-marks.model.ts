@@ -16,6 +16,7 @@ export class ConfigurationMarks {
     await createIndexes(files.collection, [{ key: { [replacesField]: 1 }, sparse: true }]);
   }
 
+  /** Whether the first write of an item has not finished. */
   isUnfinished({ doc }: ItemRecord): boolean {
     return doc[unfinishedField] === true;
   }
@@ -26,23 +27,23 @@ export class ConfigurationMarks {
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
   }
 
-  /** Id of the file that a file replaces; `null` if there is none, or it no longer exists. */
-  replacedBy({ doc }: FileRecord): string | null {
+  /** Id of the file that a file replaces; `null` if it replaces none. */
+  replacedIdOf({ doc }: FileRecord): string | null {
     const id = doc[replacesField];
     return typeof id === 'string' ? id : null;
   }
 
   /** Removes the mark of a file after the replaced file was removed. */
-  async settleFile(file: FileRecord): Promise<void> {
+  async unmarkFile(file: FileRecord): Promise<void> {
     await this.parts.files.collection.updateOne({ _id: file.doc._id } as object, { $unset: { [replacesField]: 1 } });
   }
 
-  async unfinishedItems(): Promise<ItemRecord[]> {
+  async findUnfinishedItems(): Promise<ItemRecord[]> {
     const docs = await this.parts.items.find({ [unfinishedField]: true }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.itemOf(doc));
   }
 
-  async replacingFiles(): Promise<FileRecord[]> {
+  async findReplacingFiles(): Promise<FileRecord[]> {
     const docs = await this.parts.files.find({ [replacesField]: { $exists: true } }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.fileOf(doc));
   }

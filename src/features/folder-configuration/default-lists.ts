@@ -8,7 +8,7 @@ interface Column {
   title: string;
 }
 
-const records: readonly Column[] = [
+const standardColumns: readonly Column[] = [
   { type: 'record', value: 'name', title: 'Name' },
   { type: 'record', value: 'updated', title: 'Updated' },
   { type: 'record', value: 'size', title: 'Size' },
@@ -22,18 +22,18 @@ export async function defaultLists(settings: Settings, { login, admin }: Person)
     columns.push({ type: 'image', value: 'thumbnail', title: 'Thumbnail' });
   }
   const extra = await settings.get(`large_image.show_extra${login === null ? '_public' : admin ? '_admin' : ''}`);
-  for (const value of imagesOf(extra)) columns.push({ type: 'image', value, title: titleOf(value) });
-  columns.push(...records);
+  for (const value of extraImagesOf(extra)) columns.push({ type: 'image', value, title: capitalizeWords(value) });
+  columns.push(...standardColumns);
   return { itemList: { columns }, itemListDialog: { columns: columns.slice(0, -1) } };
 }
 
-function imagesOf(text: unknown): string[] {
+function extraImagesOf(text: unknown): string[] {
   if (typeof text !== 'string' || text === '') return [];
   // When the setting was written, it was checked to be the text of an object.
   const { images } = JSON.parse(text) as { images?: unknown };
   return Array.isArray(images) ? images.filter((name): name is string => typeof name === 'string' && name !== '*') : [];
 }
 
-function titleOf(value: string): string {
+function capitalizeWords(value: string): string {
   return value.toLowerCase().replace(/\p{L}+/gu, (word) => word[0]!.toUpperCase() + word.slice(1));
 }

@@ -23,9 +23,16 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, { fol
     await marks.createIndexes();
     const texts = new YamlTexts();
     onClose(() => texts.close());
-    const stored = new ConfigurationItems({ records, marks, files: host.files, host, logger, leases });
-    const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored, texts });
+    const configurationItems = new ConfigurationItems({ records, marks, files: host.files, host, logger, leases });
+    const folderConfiguration = new FolderConfiguration({
+      records,
+      items,
+      settings,
+      directory: host.directory,
+      configurationItems,
+      texts,
+    });
     const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
-    return { offers: { folderConfiguration }, routes, sweep: () => stored.sweep() };
+    return { offers: { folderConfiguration }, routes, sweep: () => configurationItems.sweep() };
   },
 };

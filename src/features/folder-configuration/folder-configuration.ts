@@ -10,9 +10,9 @@ import { maxFolderConfigurationBytes, type ConfigurationItems } from './configur
 import type { Person } from './merge-yaml.js';
 import type { YamlTexts } from './yaml-texts.js';
 
-/** Maximum number of folders above a folder that are searched. Deeper trees must be circular. */
+/** Maximum number of parent folders to search. A longer chain of parents must be circular. */
 const maxDepth = 1000;
-const listsName = '.large_image_config.yaml';
+const itemListsName = '.large_image_config.yaml';
 
 /** Options of {@link FolderConfiguration}. */
 export interface FolderConfigurationOptions {
@@ -20,7 +20,7 @@ export interface FolderConfigurationOptions {
   items: Items;
   settings: Settings;
   directory: Host['directory'];
-  stored: ConfigurationItems;
+  configurationItems: ConfigurationItems;
   texts: YamlTexts;
 }
 
@@ -30,19 +30,19 @@ export class FolderConfiguration {
 
   /** The configuration that applies to a caller in a folder, as JSON. @throws UnknownIdError, AccessDeniedError, BadParameterError for invalid YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
-    const person = await this.#person(caller);
+    const person = await this.#personOf(caller);
     let merged: string | null = null;
-    for await (const folder of this.#chain(folderId, caller)) {
-      for await (const text of this.#texts(folder, name)) {
-        const layer = await this.options.texts.join(
+    for await (const folder of this.#foldersToSearch(folderId, caller)) {
+      for await (const text of this.#readTexts(folder, name)) {
+        const layer = await this.options.texts.mergeLayer(
           { text, name: `${name} in folder ${folder.id}`, person, nearer: merged },
           signal,
         );
-        if (!layer.inherits) return this.#complete(layer.text, { name, person, signal });
+        if (!layer.inherits) return this.#addDefaults(layer.text, { name, person, signal });
         merged = layer.text;
       }
     }
-    return this.#complete(merged ?? '{}', { name, person, signal });
+    return this.#addDefaults(merged ?? '{}', { name, person, signal });
   }
 
   /**
@@ -56,25 +56,25 @@ export class FolderConfiguration {
   ): Promise<[field: string, direction: 1 | -1][] | null> {
     let configuration: unknown;
     try {
-      configuration = JSON.parse(await this.read(folderId, listsName, caller, signal));
+      configuration = JSON.parse(await this.read(folderId, itemListsName, caller, signal));
     } catch (error) {
       // A folder with a mistake in its configuration can still be shown.
       if (error instanceof BadParameterError) return null;
       throw error;
     }
-    return sortOf((configuration as { itemList?: { defaultSort?: unknown } } | null)?.itemList?.defaultSort);
+    return parseSort((configuration as { itemList?: { defaultSort?: unknown } } | null)?.itemList?.defaultSort);
   }
 
-  async #complete(
+  async #addDefaults(
     text: string,
     { name, person, signal }: { name: string; person: Person; signal: AbortSignal },
   ): Promise<string> {
-    if (name !== listsName) return text;
+    if (name !== itemListsName) return text;
     const defaults = await defaultLists(this.options.settings, person);
-    return this.options.texts.complete({ text, defaults }, signal);
+    return this.options.texts.addDefaults({ text, defaults }, signal);
   }
 
-  async #person(caller: Caller | null): Promise<Person> {
+  async #personOf(caller: Caller | null): Promise<Person> {
     if (caller === null || caller.id === null) return { login: null, groups: [], admin: false };
     const { directory } = this.options;
     const [user] = (await directory?.users([caller.id])) ?? [];
@@ -86,7 +86,7 @@ export class FolderConfiguration {
    * The folders to search, in order: the folder, the folders above it, `.config` next to the topmost folder, and the folder that the
    * setting `config_folder` names.
    */
-  async *#chain(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
+  async *#foldersToSearch(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
     const { records, items, settings } = this.options;
     let folder = await items.loadFolder(folderId, 0, caller);
     for (let depth = 0; depth < maxDepth; depth++) {
@@ -97,20 +97,21 @@ export class FolderConfiguration {
     }
     const configFolder = await records.siblingFolder(folder, '.config');
     if (configFolder !== null) yield configFolder;
-    const sharedId = await settings.get('large_image.config_folder');
-    const shared = typeof sharedId === 'string' && sharedId !== '' ? await records.findFolder(sharedId) : null;
-    if (shared !== null) yield shared;
+    const defaultFolderId = await settings.get('large_image.config_folder');
+    const defaultFolder =
+      typeof defaultFolderId === 'string' && defaultFolderId !== '' ? await records.findFolder(defaultFolderId) : null;
+    if (defaultFolder !== null) yield defaultFolder;
   }
 
-  async *#texts(folder: FolderRecord, name: string): AsyncGenerator<string> {
-    const { stored } = this.options;
-    for (const file of await stored.files(folder, name)) {
-      if (file.size <= maxFolderConfigurationBytes) yield await stored.text(file);
+  async *#readTexts(folder: FolderRecord, name: string): AsyncGenerator<string> {
+    const { configurationItems } = this.options;
+    for (const file of await configurationItems.findFiles(folder, name)) {
+      if (file.size <= maxFolderConfigurationBytes) yield await configurationItems.readText(file);
     }
   }
 
   /**
-   * Stores a text as a configuration of a folder. With `ofUser` it is added to the section of the calling user, who needs only read access.
+   * Stores a text as a configuration of a folder. With `forCallerOnly` it is added to the section of the calling user, who then needs only read access.
    *
    * @throws BadParameterError for invalid YAML, AccessDeniedError; LargeImageError `conflict` if the item of this name is not a configuration or
    * nothing can be added to its text, `not-implemented` if the host cannot create items. Nothing is stored in these cases.
@@ -119,24 +120,24 @@ export class FolderConfiguration {
     folderId: string,
     name: string,
     text: string,
-    { caller, ofUser }: { caller: Caller | null; ofUser: boolean },
+    { caller, forCallerOnly }: { caller: Caller | null; forCallerOnly: boolean },
   ): Promise<void> {
-    const folder = await this.options.items.loadFolder(folderId, ofUser ? 0 : 1, caller);
-    if (ofUser && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
+    const folder = await this.options.items.loadFolder(folderId, forCallerOnly ? 0 : 1, caller);
+    if (forCallerOnly && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
     const { texts } = this.options;
-    if (!(await texts.isMapping({ text, name })) && ofUser) {
+    if (!(await texts.isMapping({ text, name })) && forCallerOnly) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
-    const { login } = ofUser ? await this.#person(caller) : { login: null };
+    const { login } = forCallerOnly ? await this.#personOf(caller) : { login: null };
     const target = { folder, name, creatorId: caller?.id ?? null };
-    await this.options.stored.write(target, async (stored) =>
+    await this.options.configurationItems.write(target, async (stored) =>
       login === null ? text : texts.addForUser({ stored: stored ?? '', userText: text, name, login }),
     );
   }
 }
 
 /** The fields and directions of a `defaultSort`. Invalid entries are left out. Clients call ascending order `down`. */
-function sortOf(list: unknown): [string, 1 | -1][] | null {
+function parseSort(list: unknown): [string, 1 | -1][] | null {
   if (!Array.isArray(list)) return null;
   const order = list.slice(0, maxSortFields).flatMap((entry: unknown): [string, 1 | -1][] => {
     const { type, value, dir } = (entry ?? {}) as { type?: unknown; value?: unknown; dir?: unknown };

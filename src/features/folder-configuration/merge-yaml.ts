@@ -22,7 +22,7 @@ export interface Person {
 /** Merges the sections for this person into a mapping, and removes the sections for all others. */
 export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
   let result = { ...mapping };
-  const takeSection = (section: string): YamlMapping | null => {
+  const extractSection = (section: string): YamlMapping | null => {
     const value = result[section];
     if (!isMapping(value)) return null;
     delete result[section];
@@ -32,12 +32,12 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
     const part = section !== null && Object.hasOwn(section, key) ? section[key] : undefined;
     if (isMapping(part)) result = mergeMappings(result, part);
   };
-  const [ofGroups, ofUsers] = [takeSection('groups'), takeSection('users')];
-  for (const group of [...groups].sort()) mergePart(ofGroups, group);
-  // The sections of groups, which were merged before, may have added to `access`.
-  const accessPart = takeSection('access');
+  const [groupSections, userSections] = [extractSection('groups'), extractSection('users')];
+  for (const group of [...groups].sort()) mergePart(groupSections, group);
+  // This section is extracted only now, because the sections of groups may have added to it.
+  const accessPart = extractSection('access');
   if (login !== null) mergePart(accessPart, 'user');
   if (admin) mergePart(accessPart, 'admin');
-  if (login !== null) mergePart(ofUsers, login);
+  if (login !== null) mergePart(userSections, login);
   return result;
 }

@@ -54,9 +54,9 @@ const write = defineRoute({
   errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'conflict', 'not-implemented', 'storage-full'],
   authorize: ({ params, query, caller }, { items }) => items.loadFolder(params.id, query.user_context ? 0 : 1, caller),
   async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
-    // MongoDB refuses such a text in a query.
+    // MongoDB refuses this character in a query.
     if (name.includes('\0')) throw new BadParameterError('The name of a configuration must not contain the character U+0000.');
-    await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
+    await folderConfiguration.write(folderId, name, body, { caller, forCallerOnly: query.user_context });
     return null;
   },
 });

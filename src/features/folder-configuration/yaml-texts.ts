@@ -1,7 +1,7 @@
 import { ThreadPool } from '../../core/concurrency/thread-pool.js';
 import { programOf } from '../../core/concurrency/program.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
-import type { Layer, Outcome, YamlFunctions } from './yaml-thread.js';
+import type { MergedConfiguration, Outcome, YamlFunctions } from './yaml-thread.js';
 
 const timeoutMs = 20_000;
 const memoryMiB = 512;
@@ -25,13 +25,13 @@ export class YamlTexts {
     return resultOf(await this.#threads.run('check', input, { what: input.name, signal })).isMapping;
   }
 
-  /** Personalizes a text, and merges the result for the folders searched before over it. @throws BadParameterError for invalid YAML. */
-  async join(input: Input<'join'>, signal?: AbortSignal): Promise<Layer> {
+  /** Personalizes the text of a folder, and merges `nearer`, the result for the folders searched so far, over it. @throws BadParameterError for invalid YAML. */
+  async mergeLayer(input: Input<'join'>, signal?: AbortSignal): Promise<MergedConfiguration> {
     return resultOf(await this.#threads.run('join', input, { what: input.name, signal }));
   }
 
   /** Adds defaults for missing members to a JSON text. */
-  complete(input: Input<'complete'>, signal?: AbortSignal): Promise<string> {
+  addDefaults(input: Input<'complete'>, signal?: AbortSignal): Promise<string> {
     return this.#threads.run('complete', input, { what: 'The configuration', signal });
   }
 

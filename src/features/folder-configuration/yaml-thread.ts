@@ -6,7 +6,7 @@ import { mergeMappings, personalize, type Person } from './merge-yaml.js';
 /** A result, or the message of a BadParameterError. Errors lose their class when they leave a thread, so only their message is passed. */
 export type Outcome<Result> = { result: Result } | { refused: string };
 
-function outcome<Result>(work: () => Result): Outcome<Result> {
+function catchBadParameter<Result>(work: () => Result): Outcome<Result> {
   try {
     return { result: work() };
   } catch (error) {
@@ -17,21 +17,22 @@ function outcome<Result>(work: () => Result): Outcome<Result> {
 
 /** Parses a text. Tells whether it is a mapping or empty. */
 function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
-  return outcome(() => {
+  return catchBadParameter(() => {
     const value = parseYaml(text, name);
     return { isMapping: value === null || isMapping(value) };
   });
 }
 
 /** The configuration of a folder, merged with the configurations that were found before in folders below it. */
-export interface Layer {
+export interface MergedConfiguration {
   /** JSON text. */
   text: string;
   /** Whether to also merge the configurations of the folders above. */
   inherits: boolean;
 }
 
-/** Personalizes a text, and merges `nearer` over it: the result for the folders searched before, as JSON text, or `null`. */
+/** Personalizes the text of a folder, and merges `nearer` over it. `nearer` is the result for the folders searched so far, as JSON text,
+ * or `null`. */
 function join({
   text,
   name,
@@ -42,14 +43,15 @@ function join({
   name: string;
   person: Person;
   nearer: string | null;
-}): Outcome<Layer> {
-  return outcome(() => {
-    const value = withoutList(parseYaml(text, name));
+}): Outcome<MergedConfiguration> {
+  return catchBadParameter(() => {
+    const value = unwrapSingleEntry(parseYaml(text, name));
     const nearerMapping = nearer === null ? null : (JSON.parse(nearer) as YamlMapping);
-    const layer = isMapping(value) ? personalize(value, person) : value;
-    const result: unknown = nearerMapping !== null && isMapping(layer) ? mergeMappings(layer, nearerMapping) : layer;
-    if (!isMapping(layer) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
-    const inherits = layer.__inherit__ === true;
+    const personalized = isMapping(value) ? personalize(value, person) : value;
+    const result: unknown =
+      nearerMapping !== null && isMapping(personalized) ? mergeMappings(personalized, nearerMapping) : personalized;
+    if (!isMapping(personalized) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
+    const inherits = personalized.__inherit__ === true;
     delete result.__inherit__;
     return { text: JSON.stringify(result), inherits };
   });
@@ -62,38 +64,48 @@ function complete({ text, defaults }: { text: string; defaults: YamlMapping }): 
 }
 
 /** The new text, or the reason why nothing can be added to the stored one. */
-type Added = { text: string } | { conflict: string };
+type Addition = { text: string } | { conflict: string };
 
 /** Adds a user's text, which has been checked, to the user's section of a stored text. */
-function addForUser({ stored, userText, name, login }: { stored: string; userText: string; name: string; login: string }): Added {
-  const conflict = (what: string): Added => ({
-    conflict: `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`,
+function addForUser({
+  stored,
+  userText,
+  name,
+  login,
+}: {
+  stored: string;
+  userText: string;
+  name: string;
+  login: string;
+}): Addition {
+  const conflict = (reason: string): Addition => ({
+    conflict: `Nothing can be added to the stored ${name}: ${reason}. Nothing was changed.`,
   });
-  let former: unknown;
+  let storedValue: unknown;
   try {
-    former = withoutList(parseYaml(stored, name));
+    storedValue = unwrapSingleEntry(parseYaml(stored, name));
   } catch (error) {
     if (error instanceof BadParameterError) return conflict(error.message);
     throw error;
   }
-  const document = mappingOf(former);
+  const document = asMapping(storedValue);
   if (document === null) return conflict('it is not a mapping');
-  const users = mappingOf(ownMember(document, 'users'));
+  const users = asMapping(ownMember(document, 'users'));
   if (users === null) return conflict('"users" is not a mapping');
-  const userSection = mappingOf(ownMember(users, login));
+  const userSection = asMapping(ownMember(users, login));
   if (userSection === null) return conflict(`"users: ${login}" is not a mapping`);
-  const added = mappingOf(parseYaml(userText, name)) ?? {};
+  const added = asMapping(parseYaml(userText, name)) ?? {};
   return { text: writeYaml({ ...document, users: { ...users, [login]: { ...userSection, ...added } } }) };
 }
 
 /** The value if it is a mapping; an empty mapping for a missing value; `null` for other values. */
-function mappingOf(value: unknown): YamlMapping | null {
+function asMapping(value: unknown): YamlMapping | null {
   if (value === undefined || value === null) return {};
   return isMapping(value) ? value : null;
 }
 
 /** A list with one entry counts as that entry. */
-function withoutList(value: unknown): unknown {
+function unwrapSingleEntry(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
 }
 

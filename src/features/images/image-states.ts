@@ -93,7 +93,7 @@ export class ImageStates {
   async #digestOf(ids: ReadonlySet<string>): Promise<string> {
     const digest = createHash('sha256');
     for (const id of ids) {
-      const item = await this.options.items.known(id);
+      const item = await this.options.items.findRecent(id);
       const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
       digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleName(item?.scale)};`);
     }

@@ -1,12 +1,12 @@
 const maxCharacters = 1000;
 /** Highest number in a quantifier such as `{2,10}`. */
-const maxCount = 100;
+const maxRepetitions = 100;
 /** Maximum number of positions at which an expression can continue in more than one way. */
 const maxChoices = 20;
 
 /**
  * Why a regular expression must not be sent to a database; `null` if it can be. Databases try one way of matching after the other.
- * If a repeated group can itself match in several ways, their number doubles with each character of the text.
+ * If a repeated group can itself match in several ways, the number of ways doubles with each character of the text.
  */
 export function expressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
@@ -18,19 +18,20 @@ export function expressionProblem(expression: unknown): string | null {
   } catch {
     return 'is not understood';
   }
-  return ambiguityOf(text);
+  return findAmbiguity(text);
 }
 
-/** The current group, or the last element: whether it can match the same text in several ways. */
-interface Part {
+/** A group or an element of the expression. */
+interface GroupOrElement {
+  /** Whether it can match the same text in several ways. */
   isAmbiguous: boolean;
 }
 
 const tokens = /\\[\s\S]|\[\^?\]?(?:\\(?:[\s\S]|$)|[^\]\\])*(?:\]|$)|\(\?:|\([?*]|\{(\d+)(?:(,)(\d*))?\}|[\s\S]/g;
 
-function ambiguityOf(text: string): string | null {
-  const groups: Part[] = [{ isAmbiguous: false }];
-  let last: Part = { isAmbiguous: false };
+function findAmbiguity(text: string): string | null {
+  const groups: GroupOrElement[] = [{ isAmbiguous: false }];
+  let lastElement: GroupOrElement = { isAmbiguous: false };
   let choices = 0;
   for (const [token, min, comma, max] of text.matchAll(tokens)) {
     const group = groups.at(-1)!;
@@ -38,19 +39,20 @@ function ambiguityOf(text: string): string | null {
     if (token === '(?' || token === '(*') return 'looks around, or has a group of another kind than (…) and (?:…)';
     if (token === '(' || token === '(?:') groups.push({ isAmbiguous: false });
     else if (token === ')') {
-      last = groups.pop()!;
-      groups.at(-1)!.isAmbiguous ||= last.isAmbiguous;
+      lastElement = groups.pop()!;
+      groups.at(-1)!.isAmbiguous ||= lastElement.isAmbiguous;
     } else if (token === '|') {
       group.isAmbiguous = true;
       choices += 1;
     } else if (token === '*' || token === '+' || token === '?' || min !== undefined) {
       const highest = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
-      if (highest !== Infinity && highest > maxCount) return `repeats something more than ${maxCount} times`;
-      if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
+      if (highest !== Infinity && highest > maxRepetitions) return `repeats something more than ${maxRepetitions} times`;
+      if (lastElement.isAmbiguous && token !== '?' && highest > 1)
+        return 'repeats a group that repeats something, or has alternatives';
       group.isAmbiguous ||= min === undefined || comma !== undefined;
       choices += 1;
       // A second character after a quantifier only determines the order in which alternatives are tried.
-    } else last = { isAmbiguous: false };
+    } else lastElement = { isAmbiguous: false };
     if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }
   return null;

@@ -15,7 +15,7 @@ export interface GroupPass {
 }
 
 /** The conditions in the search text of an item list, besides words. */
-export interface ExtendedText {
+export interface ListConditions {
   recurse: boolean;
   passes: GroupPass[];
   filter: Record<string, unknown> | null;
@@ -30,19 +30,18 @@ const countWord = '_count_';
 
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
-/**
- * Limits of a condition: fields and operators, each of which is converted for the database, and values that they are compared with.
- */
+/** Maximum number of fields and operators in a filter. Each is converted for the database. */
 const maxFilterMembers = 1000;
+/** Maximum number of values in a filter. */
 const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
 /** Maximum length of a sort order, in characters. */
-const maxSortText = 16 * 1024;
+const maxSortCharacters = 16 * 1024;
 /** Maximum number of fields to sort by. */
 export const maxSortFields = 20;
 
 /** Operators that only compare values. None of them runs code or reads other collections. */
-const operators: ReadonlySet<string> = new Set(
+const allowedOperators: ReadonlySet<string> = new Set(
   '$and $or $nor $not $regex $options $eq $ne $gt $gte $lt $lte $in $nin $exists $all $size $elemMatch'.split(' '),
 );
 
@@ -64,15 +63,15 @@ export function isFieldPath(path: string): boolean {
  * Parses the conditions in a search text; `null` if it consists of words only. @throws BadParameterError for conditions that are
  * not allowed.
  */
-export function parseListText(text: string | undefined): ExtendedText | null {
+export function parseListText(text: string | undefined): ListConditions | null {
   let remainingText = text ?? '';
   const recurse = remainingText.startsWith(recursePrefix);
   if (recurse) remainingText = remainingText.slice(recursePrefix.length);
   let passes: GroupPass[] = [];
-  const end = remainingText.startsWith(groupPrefix) ? remainingText.indexOf(':', groupPrefix.length) : -1;
-  if (end >= 0) {
-    passes = parsePasses(remainingText.slice(groupPrefix.length, end));
-    remainingText = remainingText.slice(end + 1);
+  const groupEnd = remainingText.startsWith(groupPrefix) ? remainingText.indexOf(':', groupPrefix.length) : -1;
+  if (groupEnd >= 0) {
+    passes = parsePasses(remainingText.slice(groupPrefix.length, groupEnd));
+    remainingText = remainingText.slice(groupEnd + 1);
   }
   const filter = remainingText.startsWith(filterPrefix) ? parseFilter(remainingText.slice(filterPrefix.length)) : null;
   if (filter !== null) remainingText = '';
@@ -85,16 +84,16 @@ function parsePasses(list: string): GroupPass[] {
   const passes: GroupPass[] = [];
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!;
-    const current = passes.at(-1);
+    const lastPass = passes.at(-1);
     if (word === countWord) {
       const [source, target] = [words[i + 1], words[i + 2]];
       i += 2;
       // A count without its two names, or without a key before it, is ignored.
-      if (source === undefined || target === undefined || current === undefined) continue;
-      current.counts.push({ source: checkPath(source), target: checkPath(target) });
+      if (source === undefined || target === undefined || lastPass === undefined) continue;
+      lastPass.counts.push({ source: checkPath(source), target: checkPath(target) });
     } else if (word !== '') {
-      if (current === undefined || current.counts.length > 0) passes.push({ keys: [checkPath(word)], counts: [] });
-      else current.keys.push(checkPath(word));
+      if (lastPass === undefined || lastPass.counts.length > 0) passes.push({ keys: [checkPath(word)], counts: [] });
+      else lastPass.keys.push(checkPath(word));
     }
   }
   if (passes.flatMap(({ keys, counts }) => [...keys, ...counts]).length > maxGroupKeys) {
@@ -130,14 +129,14 @@ function parseFilter(text: string): Record<string, unknown> | null {
  * @throws BadParameterError for names that are neither fields nor allowed operators.
  */
 export function checkFilter(value: unknown): void {
-  checkPart(value, 0, { members: 0, values: 0 });
+  checkFilterValue(value, 0, { members: 0, values: 0 });
 }
 
-function checkPart(value: unknown, depth: number, count: { members: number; values: number }): void {
+function checkFilterValue(value: unknown, depth: number, count: { members: number; values: number }): void {
   count.values += 1;
   if (depth > maxFilterDepth) throw new BadParameterError(`A _filter_ may be nested at most ${maxFilterDepth} deep.`);
   if (Array.isArray(value)) {
-    for (const entry of value) checkPart(entry, depth + 1, count);
+    for (const entry of value) checkFilterValue(entry, depth + 1, count);
     return;
   }
   if (typeof value === 'object' && value !== null) count.members += 1;
@@ -148,8 +147,8 @@ function checkPart(value: unknown, depth: number, count: { members: number; valu
   }
   if (typeof value !== 'object' || value === null) return;
   for (const [key, member] of Object.entries(value)) {
-    if (key.startsWith('$') ? !operators.has(key) : !isFieldPath(key)) {
-      const allowed = [...operators].join(', ');
+    if (key.startsWith('$') ? !allowedOperators.has(key) : !isFieldPath(key)) {
+      const allowed = [...allowedOperators].join(', ');
       throw new BadParameterError(`"${key}" is not allowed in a _filter_; allowed are fields and ${allowed}.`);
     }
     const problem = key === '$regex' ? expressionProblem(member) : null;
@@ -158,7 +157,7 @@ function checkPart(value: unknown, depth: number, count: { members: number; valu
       throw new BadParameterError('The $options of a regular expression are letters of "imsx".');
     }
     count.members += 1;
-    checkPart(member, depth + 1, count);
+    checkFilterValue(member, depth + 1, count);
   }
 }
 
@@ -182,7 +181,7 @@ function parseSortList(text: string): (readonly [string, 1 | -1])[] {
     new BadParameterError(`Parameter sort must be a field, or JSON such as [["name",1],["created",-1]]: ${text.slice(0, 200)}`, {
       cause,
     });
-  if (text.length > maxSortText) throw invalidSort();
+  if (text.length > maxSortCharacters) throw invalidSort();
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);

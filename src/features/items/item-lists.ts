@@ -3,8 +3,8 @@ import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { BadParameterError } from '../../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../../host.js';
 import { idText } from '../../core/database/id-text.js';
-import { amongMany, type Conditions, type ItemQueries } from './item-queries.model.js';
-import { parseListText, parseSortOrder, type ExtendedText, type GroupPass, type SortOrder } from './item-list-request.js';
+import { whereFieldIn, type Conditions, type ItemQueries } from './item-queries.model.js';
+import { parseListText, parseSortOrder, type ListConditions, type GroupPass, type SortOrder } from './item-list-request.js';
 import type { Items } from './items.js';
 
 /** The parameters of GET item of a host. */
@@ -13,7 +13,7 @@ export interface ItemListRequest {
   text?: string | undefined;
   /** Exact name. */
   name?: string | undefined;
-  /** 0: all. */
+  /** 0 for all. */
   limit: number;
   offset: number;
   /** A field, or JSON text of several with directions. */
@@ -37,25 +37,25 @@ export class ItemLists {
   ) {}
 
   /**
-   * The list that the text requests; `null` if the text has none of the prefixes, so that the host answers as usual. `wordsFilter`
-   * returns the condition of the host's own search by words, for the rest of the text.
+   * The list that the text requests; `null` if the text has none of the prefixes, so that the host answers as usual. `conditionsForWords`
+   * returns the conditions with which the host searches for the words in the rest of the text.
    *
    * @throws BadParameterError, UnknownIdError, AccessDeniedError
    */
   async list(
     request: ItemListRequest,
     caller: Caller | null,
-    wordsFilter: (words: string) => Conditions,
+    conditionsForWords: (words: string) => Conditions,
   ): Promise<ItemList | null> {
     const search = parseListText(request.text);
     if (search === null) return null;
     const order = parseSortOrder(request.sort, request.sortdir);
-    const conditions = await this.#conditions(search, request, caller, wordsFilter);
+    const conditions = await this.#buildConditions(search, request, caller, conditionsForWords);
     const { limit, offset } = request;
     const read = () =>
       search.passes.length === 0
-        ? this.queries.page(conditions, { order, limit, offset })
-        : this.#grouped(search.passes, conditions, { order, limit, offset });
+        ? this.queries.findPage(conditions, { order, limit, offset })
+        : this.#readGrouped(search.passes, conditions, { order, limit, offset });
     return this.queue.run(read, { caller: callerName(caller) });
   }
 
@@ -69,64 +69,64 @@ export class ItemLists {
     id: unknown,
     request: ItemListRequest,
     caller: Caller | null,
-    wordsFilter: (words: string) => Conditions,
+    conditionsForWords: (words: string) => Conditions,
   ): Promise<number | null> {
     const search = parseListText(request.text);
     if (search === null) return null;
     const order = parseSortOrder(request.sort, request.sortdir);
-    const conditions = await this.#conditions(search, request, caller, wordsFilter);
+    const conditions = await this.#buildConditions(search, request, caller, conditionsForWords);
     return this.queue.run(() => this.#countBefore(id, search.passes, conditions, order), { caller: callerName(caller) });
   }
 
   async #countBefore(id: unknown, passes: readonly GroupPass[], conditions: Conditions, order: SortOrder): Promise<number> {
-    const { remaining } = await this.#afterPasses(passes, conditions, order);
+    const { remainingIds } = await this.#runPasses(passes, conditions, order);
     let countBefore = 0;
     for await (const { _id } of this.queries.each(conditions, [], order)) {
       if (idText(_id) === idText(id)) break;
-      if (remaining?.has(idText(_id)) ?? true) countBefore++;
+      if (remainingIds?.has(idText(_id)) ?? true) countBefore++;
     }
     return countBefore;
   }
 
-  async #conditions(
-    search: ExtendedText,
+  async #buildConditions(
+    search: ListConditions,
     { folderId, name }: ItemListRequest,
     caller: Caller | null,
-    wordsFilter: (words: string) => Conditions,
+    conditionsForWords: (words: string) => Conditions,
   ): Promise<Conditions> {
     const conditions: Conditions[] = [];
     const { folder: folderOfItem, name: nameField } = this.queries.names.item;
     if (folderId !== undefined) {
       const folder = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
       if (search.recurse) {
-        const below = await this.queries.descendants(folder);
-        const readable = await this.queries.foldersAmong(below, await this.access.filter(caller, 'folder', 0));
-        conditions.push(amongMany(folderOfItem, [folder, ...readable]));
+        const descendants = await this.queries.findDescendants(folder);
+        const readable = await this.queries.filterFolders(descendants, await this.access.filter(caller, 'folder', 0));
+        conditions.push(whereFieldIn(folderOfItem, [folder, ...readable]));
       } else conditions.push({ [folderOfItem]: folder });
     } else if (search.recurse || search.passes.length > 0) {
       throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');
     } else conditions.push(await this.access.filter(caller, 'item', 0));
     if (name !== undefined) conditions.push({ [nameField]: name });
     if (search.filter !== null) conditions.push(search.filter);
-    if (search.words.trim() !== '') conditions.push(wordsFilter(search.words));
+    if (search.words.trim() !== '') conditions.push(conditionsForWords(search.words));
     return { $and: conditions };
   }
 
-  async #grouped(
+  async #readGrouped(
     passes: readonly GroupPass[],
     conditions: Conditions,
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
-    const { remaining, countsByPass } = await this.#afterPasses(passes, conditions, order);
+    const { remainingIds, countsByPass } = await this.#runPasses(passes, conditions, order);
     // The remaining items, in the requested order.
     const ids: unknown[] = [];
-    for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
-    const documents = await this.queries.byIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
+    for await (const { _id } of this.queries.each(conditions, [], order)) if (remainingIds?.has(idText(_id))) ids.push(_id);
+    const documents = await this.queries.findByIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
     const keys = passes.flatMap((pass) => pass.keys);
     const { meta } = this.queries.names.item;
     for (const document of documents) {
       for (const { pass, counts } of countsByPass) {
-        const numbers = counts.get(textOf(valueAt(document, pass.keys[0]!))) ?? [];
+        const numbers = counts.get(comparableText(valueAt(document, pass.keys[0]!))) ?? [];
         for (const [index, { target }] of pass.counts.entries()) setAt(document, target, numbers[index] ?? 0);
       }
       setAt(document, `${meta}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
@@ -135,19 +135,19 @@ export class ItemLists {
   }
 
   /** Ids of the items that remain after all passes, or `null` for all items; and the counts. */
-  async #afterPasses(
+  async #runPasses(
     passes: readonly GroupPass[],
     conditions: Conditions,
     order: SortOrder,
-  ): Promise<{ remaining: ReadonlySet<string> | null; countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
-    let remaining: ReadonlySet<string> | null = null;
+  ): Promise<{ remainingIds: ReadonlySet<string> | null; countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
+    let remainingIds: ReadonlySet<string> | null = null;
     const countsByPass: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
     for (const pass of passes) {
-      const previous: ReadonlySet<string> | null = remaining;
-      if (pass.counts.length > 0) countsByPass.push({ pass, counts: await this.#count(pass, conditions, previous) });
-      for (const key of pass.keys) remaining = await this.#firstOfEach(key, conditions, order, remaining);
+      const previous: ReadonlySet<string> | null = remainingIds;
+      if (pass.counts.length > 0) countsByPass.push({ pass, counts: await this.#countDistinct(pass, conditions, previous) });
+      for (const key of pass.keys) remainingIds = await this.#firstOfEach(key, conditions, order, remainingIds);
     }
-    return { remaining, countsByPass };
+    return { remainingIds, countsByPass };
   }
 
   /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
@@ -155,7 +155,7 @@ export class ItemLists {
     key: string,
     conditions: Conditions,
     order: SortOrder,
-    among: ReadonlySet<string> | null,
+    amongIds: ReadonlySet<string> | null,
   ): Promise<ReadonlySet<string>> {
     const seenValues = new Set<string>();
     const firstIds = new Set<string>();
@@ -163,8 +163,8 @@ export class ItemLists {
     const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
     for await (const document of this.queries.each(hasKey, [key], byKey)) {
       const id = idText(document._id);
-      if (among !== null && !among.has(id)) continue;
-      const value = textOf(valueAt(document, key));
+      if (amongIds !== null && !amongIds.has(id)) continue;
+      const value = comparableText(valueAt(document, key));
       if (seenValues.has(value)) continue;
       seenValues.add(value);
       firstIds.add(id);
@@ -173,23 +173,23 @@ export class ItemLists {
   }
 
   /** For each value of the first key, how many distinct values each counted field has. */
-  async #count(
+  async #countDistinct(
     { keys, counts }: GroupPass,
     conditions: Conditions,
-    among: ReadonlySet<string> | null,
+    amongIds: ReadonlySet<string> | null,
   ): Promise<Map<string, number[]>> {
     const key = keys[0]!;
     const sources = counts.map(({ source }) => source);
     const distinct = new Map<string, Set<string>[]>();
     const hasKey = { $and: [conditions, { [key]: { $exists: true } }] };
     for await (const document of this.queries.each(hasKey, [key, ...sources], [['_id', 1]])) {
-      if (among !== null && !among.has(idText(document._id))) continue;
-      const group = textOf(valueAt(document, key));
+      if (amongIds !== null && !amongIds.has(idText(document._id))) continue;
+      const group = comparableText(valueAt(document, key));
       const sets = distinct.get(group) ?? sources.map(() => new Set<string>());
       distinct.set(group, sets);
       for (const [index, source] of sources.entries()) {
         const value = valueAt(document, source);
-        if (value !== undefined && value !== null) sets[index]!.add(textOf(value));
+        if (value !== undefined && value !== null) sets[index]!.add(comparableText(value));
       }
     }
     return new Map([...distinct].map(([group, sets]) => [group, sets.map(({ size }) => size)]));
@@ -197,7 +197,7 @@ export class ItemLists {
 }
 
 /** A text that is equal for equal values. */
-function textOf(value: unknown): string {
+function comparableText(value: unknown): string {
   const id = idText(value);
   return id === '' || typeof value === 'string' ? (JSON.stringify(value) ?? '') : id;
 }

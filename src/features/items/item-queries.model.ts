@@ -12,17 +12,17 @@ type Order = readonly (readonly [string, 1 | -1])[];
 /** Number of documents in one batch. The event loop can do other work between batches. */
 const batchSize = 500;
 
-/** Maximum number of ids in one list of a query, because databases get slow with more than some thousands. */
-const idsPerList = 500;
+/** Maximum number of values in one list of a query, because databases get slow with more than some thousands. */
+const valuesPerList = 500;
 
 /** Errors with which databases and Mongoose refuse conditions of clients: bad expressions, and values of another type than the field. */
-const refusals =
+const refusalPattern =
   /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$[a-z]{1,40} (needs|must|has to)/i;
 
 /** Conditions that match documents whose `field` is one of many values. */
-export function amongMany(field: string, values: readonly unknown[]): Conditions {
+export function whereFieldIn(field: string, values: readonly unknown[]): Conditions {
   const lists: Conditions[] = [];
-  for (let i = 0; i < values.length; i += idsPerList) lists.push({ [field]: { $in: values.slice(i, i + idsPerList) } });
+  for (let i = 0; i < values.length; i += valuesPerList) lists.push({ [field]: { $in: values.slice(i, i + valuesPerList) } });
   return lists.length === 1 ? lists[0]! : lists.length === 0 ? { _id: { $in: [] } } : { $or: lists };
 }
 
@@ -38,13 +38,13 @@ export class ItemQueries {
   }
 
   /** Ids of a folder's descendants, including those that the caller cannot read. */
-  async descendants(folder: unknown): Promise<unknown[]> {
+  async findDescendants(folder: unknown): Promise<unknown[]> {
     const { parent } = this.names.folder;
     const descendants: unknown[] = [];
     const seen = new Set([idText(folder)]);
     let frontier = [folder];
     while (frontier.length > 0) {
-      const children = await this.folders.find(amongMany(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
+      const children = await this.folders.find(whereFieldIn(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
       // A folder may be moved below its own descendant in the meantime, which must not make this endless.
       frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
       for (const id of frontier) seen.add(idText(id));
@@ -54,13 +54,13 @@ export class ItemQueries {
   }
 
   /** Filters folders by a condition. */
-  async foldersAmong(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
-    const folders = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
+  async filterFolders(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
+    const folders = await this.folders.find({ $and: [whereFieldIn('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
     return folders.map(({ _id }) => _id);
   }
 
-  /** One page of the matching items, and their total number. `limit` 0: all. */
-  async page(
+  /** One page of the matching items, and their total number. A `limit` of 0 means all. */
+  async findPage(
     conditions: Conditions,
     { order, limit, offset }: { order: Order; limit: number; offset: number },
   ): Promise<{ documents: StoredDocument[]; total: number }> {
@@ -78,23 +78,23 @@ export class ItemQueries {
   /** Some fields of the matching items, one by one. */
   async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
-    const query = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
+    const query = this.items.find(conditions, dropNestedFields(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
     try {
       yield* eachInSlices<StoredDocument>(query.lean(), { batchSize });
     } catch (error) {
-      throw explain(error);
+      throw toBadParameter(error);
     }
   }
 
   /** Items by id, in the order of the ids. */
-  async byIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
-    const documents = await readInSlices<StoredDocument>(this.items.find(amongMany('_id', ids)).lean());
+  async findByIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
+    const documents = await readInSlices<StoredDocument>(this.items.find(whereFieldIn('_id', ids)).lean());
     const byId = new Map(documents.map((document) => [idText(document._id), document]));
     return ids.flatMap((id) => byId.get(idText(id)) ?? []);
   }
 
   /** Documents of a model with metadata, by ascending id. */
-  async *withMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
+  async *eachWithMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const hasMetadata = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
     yield* eachInSlices<StoredDocument>(model.find(hasMetadata).sort({ _id: 1 }).lean(), { batchSize });
@@ -102,7 +102,7 @@ export class ItemQueries {
 }
 
 /** A projection must not contain both a field and a part of it. */
-function withoutNested(projection: Record<string, number>): Record<string, number> {
+function dropNestedFields(projection: Record<string, number>): Record<string, number> {
   const paths = Object.keys(projection);
   return Object.fromEntries(
     paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`))).map((path) => [path, 1]),
@@ -113,8 +113,8 @@ function sortOf(order: Order): Record<string, 1 | -1> {
   return Object.fromEntries(order);
 }
 
-function explain(error: unknown): unknown {
-  if (!(error instanceof Error) || !refusals.test(`${error.name} ${error.message}`)) return error;
+function toBadParameter(error: unknown): unknown {
+  if (!(error instanceof Error) || !refusalPattern.test(`${error.name} ${error.message}`)) return error;
   return new BadParameterError(`Invalid filter: ${error.message.slice(0, 300)}`, { cause: error });
 }
 
@@ -125,6 +125,6 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw explain(error);
+    throw toBadParameter(error);
   }
 }

@@ -23,11 +23,11 @@ interface Verdict {
 /** Items and folders as a caller may see them. */
 export class Items {
   readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
-  /** By item, then by caller. */
+  /** Verdicts by item id, then by caller. */
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
-  /** By caller and image: how many parts of the image the caller cannot read. */
-  readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
+  /** How many parts of an image a caller cannot read, by caller and image. */
+  readonly #hiddenParts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly records: HostRecords,
@@ -42,20 +42,20 @@ export class Items {
    */
   async load(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const limits = limitsOf(caller);
-    if (limits !== null && (limits.itemId !== id || level > 0)) throw denied(level, 'item', id, null);
-    const who = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
+    if (limits !== null && (limits.itemId !== id || level > 0)) throw deniedError(level, 'item', id, null);
+    const callerKey = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
     let verdicts = this.#verdicts.get(id);
     if (verdicts === undefined) {
       verdicts = new FreshCache({ max: maxCallersPerItem, lifetimeMs: verdictLifetimeMs - itemLifetimeMs });
       this.#verdicts.set(id, verdicts);
     }
-    const verdict = verdicts.get(who, () => this.#judge(id, caller));
+    const verdict = verdicts.get(callerKey, () => this.#loadVerdict(id, caller));
     const { item, level: granted } = verdict instanceof Promise ? await verdict : verdict;
-    return this.#admit(item, granted, level, caller);
+    return this.#requireLevel(item, granted, level, caller);
   }
 
   /** An item, which may be some moments old; `null` if there is none. */
-  async known(id: string): Promise<ItemRecord | null> {
+  async findRecent(id: string): Promise<ItemRecord | null> {
     try {
       return await this.#items.get(id, () => this.#find(id));
     } catch (error) {
@@ -64,7 +64,7 @@ export class Items {
     }
   }
 
-  async #judge(id: string, caller: Caller | null): Promise<Verdict> {
+  async #loadVerdict(id: string, caller: Caller | null): Promise<Verdict> {
     const item = await this.#items.get(id, () => this.#find(id));
     return { item, level: await this.access.level(caller, { type: 'item', doc: item.doc }) };
   }
@@ -88,15 +88,15 @@ export class Items {
     caller: Caller | null,
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
-    const who = `u${caller?.id ?? ''}`;
-    const verdict = this.#parts.get(`${who} ${name}`, () => this.#judgeParts(parts, caller));
+    const callerKey = `u${caller?.id ?? ''}`;
+    const verdict = this.#hiddenParts.get(`${callerKey} ${name}`, () => this.#countHiddenParts(parts, caller));
     const { hidden } = verdict instanceof Promise ? await verdict : verdict;
     if (hidden === 0) return;
     const subject = `${hidden} of the items and folders that the image of item ${image.id} is made of`;
     throw new LevelDeniedError(0, subject, caller?.id);
   }
 
-  async #judgeParts(
+  async #countHiddenParts(
     { items, folders }: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
     caller: Caller | null,
   ): Promise<{ hidden: number }> {
@@ -109,7 +109,7 @@ export class Items {
   /** The current item in the database, if the caller has at least this level on it. For routes that change it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.#find(id);
-    return this.#admit(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
+    return this.#requireLevel(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
   }
 
   /** The folder, if the caller has at least this level on it. */
@@ -117,7 +117,7 @@ export class Items {
     const folder = await this.records.findFolder(id);
     if (folder === null) throw new UnknownIdError('folder', id);
     const granted = await this.access.level(caller, { type: 'folder', doc: folder.doc });
-    if (granted < level) throw denied(level, 'folder', folder.id, caller);
+    if (granted < level) throw deniedError(level, 'folder', folder.id, caller);
     return folder;
   }
 
@@ -141,7 +141,7 @@ export class Items {
 
   /** Drops what is cached about one item, or about all. */
   forget(id?: string): void {
-    this.#parts.clear();
+    this.#hiddenParts.clear();
     if (id === undefined) {
       this.#items.clear();
       this.#verdicts.clear();
@@ -151,13 +151,15 @@ export class Items {
     }
   }
 
-  #admit(item: ItemRecord, granted: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
+  #requireLevel(item: ItemRecord, granted: AccessLevel, level: 0 | 1 | 2, caller: Caller | null): ItemRecord {
     if (granted >= level) return item;
     // The message names the folder, as existing clients expect, because an item has the permissions of its folder.
-    throw item.folderId === '' ? denied(level, 'item', item.id, caller) : denied(level, 'folder', item.folderId, caller);
+    throw item.folderId === ''
+      ? deniedError(level, 'item', item.id, caller)
+      : deniedError(level, 'folder', item.folderId, caller);
   }
 }
 
-function denied(level: 0 | 1 | 2, model: string, id: string, caller: Caller | null): LevelDeniedError {
+function deniedError(level: 0 | 1 | 2, model: string, id: string, caller: Caller | null): LevelDeniedError {
   return new LevelDeniedError(level, `${model} ${id}`, caller?.id);
 }

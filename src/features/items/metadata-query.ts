@@ -3,11 +3,11 @@ import { BadParameterError } from '../../errors.js';
 const keyPrefix = 'key:';
 const maxPhrases = 50;
 /** Maximum length of the text of a search, in characters. */
-const maxText = 16 * 1024;
+const maxCharacters = 16 * 1024;
 
 /**
- * A function that tells whether metadata match; or why there is nothing to search for: the first word is still being typed, or
- * there is no phrase.
+ * A function that tells whether metadata match. Or why there is nothing to search for: `unfinished` if the first word is still being
+ * typed, `empty` if there is no phrase.
  */
 export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
 
@@ -18,7 +18,7 @@ export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'e
  * @throws BadParameterError for a text that is too long, and too many phrases or fields.
  */
 export function parseMetadataQuery(text: string): MetadataQuery {
-  if (text.length > maxText) throw new BadParameterError(`A search may have at most ${maxText} characters.`);
+  if (text.length > maxCharacters) throw new BadParameterError(`A search may have at most ${maxCharacters} characters.`);
   const query = text.trim();
   if (keyPrefix.startsWith(query)) return 'unfinished';
   const words = splitQuery(query);
@@ -47,19 +47,19 @@ function splitQuery(query: string): string[] {
 }
 
 /**
- * Whether a value matches a phrase: a text in lower case that contains it, or a number from the phrase up to the phrase with its last digit increased
- * by one.
+ * Makes a function that tells whether a value matches a phrase. A text, which must be in lower case, matches if it contains the phrase. A
+ * number matches from the number in the phrase up to that number with its last digit increased by one.
  */
 function matcherOf(phrase: string): Matcher {
   const lower = phrase.toLowerCase();
-  const range = rangeOf(phrase);
+  const matchesNumber = numberMatcherOf(phrase);
   return (value) => {
     if (typeof value === 'string') return value.includes(lower);
-    return typeof value === 'number' && range !== null && range(value);
+    return typeof value === 'number' && matchesNumber !== null && matchesNumber(value);
   };
 }
 
-function rangeOf(phrase: string): ((value: number) => boolean) | null {
+function numberMatcherOf(phrase: string): ((value: number) => boolean) | null {
   if (!/^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(phrase)) return null;
   const number = Number(phrase);
   if (!Number.isFinite(number)) return null;
@@ -81,13 +81,13 @@ function lastDigitUnit(phrase: string): number {
 /** Values of the named fields, or of all top-level fields. Lists are replaced by their entries. */
 function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
   if (typeof meta !== 'object' || meta === null) return [];
-  const values = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));
+  const values = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => valuesAtPath(meta, field.split('.')));
   return values.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
 }
 
-function atPath(value: unknown, path: readonly string[]): unknown[] {
+function valuesAtPath(value: unknown, path: readonly string[]): unknown[] {
   if (path.length === 0) return [value];
-  if (Array.isArray(value)) return value.flatMap((entry: unknown) => atPath(entry, path));
+  if (Array.isArray(value)) return value.flatMap((entry: unknown) => valuesAtPath(entry, path));
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, path[0]!)) return [];
-  return atPath((value as Record<string, unknown>)[path[0]!], path.slice(1));
+  return valuesAtPath((value as Record<string, unknown>)[path[0]!], path.slice(1));
 }

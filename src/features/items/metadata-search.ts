@@ -39,20 +39,20 @@ export class MetadataSearch {
       if (type === 'item' || type === 'folder') return type;
       throw new BadParameterError("The metadata search is only able to search in {'folder', 'item'}.");
     });
-    const matches = parseMetadataQuery(request.query);
-    if (matches === 'unfinished') return Object.fromEntries(types.map((type) => [type, []]));
-    if (matches === 'empty') return [];
+    const query = parseMetadataQuery(request.query);
+    if (query === 'unfinished') return Object.fromEntries(types.map((type) => [type, []]));
+    if (query === 'empty') return [];
     const result: Partial<Record<'item' | 'folder', StoredDocument[]>> = {};
     return this.queue.run(
       async () => {
-        for (const type of types) result[type] = await this.#searchOne(type, { matches, ...request }, caller);
+        for (const type of types) result[type] = await this.#searchType(type, { ...request, matches: query }, caller);
         return result;
       },
       { caller: callerName(caller) },
     );
   }
 
-  async #searchOne(
+  async #searchType(
     type: 'item' | 'folder',
     {
       matches,
@@ -64,7 +64,7 @@ export class MetadataSearch {
   ): Promise<StoredDocument[]> {
     const results: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const document of this.queries.withMetadata(type, await this.access.filter(caller, type, level))) {
+    for await (const document of this.queries.eachWithMetadata(type, await this.access.filter(caller, type, level))) {
       if (isSliceOver()) await nextSlice();
       if (!matches(document[this.queries.names[type].meta])) continue;
       if (matchCount++ < offset) continue;

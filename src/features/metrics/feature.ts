@@ -17,7 +17,7 @@ interface MetricsNeeds {
 }
 
 /** Upper bounds of the buckets for durations of requests, in seconds. They range from cached tiles to conversions that clients wait for. */
-const durationBuckets = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
+const durationBucketsSeconds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 
 /** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that belongs to the host. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
@@ -30,20 +30,20 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
     // prom-client.
     const registers = [register as never];
-    const names: string[] = [];
+    const registeredNames: string[] = [];
     const registerName = (name: string) => {
-      names.push(`large_image_${name}`);
+      registeredNames.push(`large_image_${name}`);
       return `large_image_${name}`;
     };
     onClose(() => {
-      for (const name of names) register.removeSingleMetric(name);
+      for (const name of registeredNames) register.removeSingleMetric(name);
     });
 
     const requests = new Histogram({
       name: registerName('request_duration_seconds'),
       help: 'Answered requests by route and status, with their duration.',
       labelNames: ['method', 'route', 'status'],
-      buckets: durationBuckets,
+      buckets: durationBucketsSeconds,
       registers,
     });
     const addQueueGauge = (name: string, help: string, read: (queue: Core['queues'][keyof Core['queues']]) => number) =>
@@ -53,7 +53,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
         labelNames: ['queue'],
         registers,
         collect() {
-          for (const [label, value] of Object.entries(core.queues)) this.set({ queue: label }, read(value));
+          for (const [queueName, queue] of Object.entries(core.queues)) this.set({ queue: queueName }, read(queue));
         },
       });
     addQueueGauge('queue_waiting', 'Waiting tasks.', ({ waiting }) => waiting);

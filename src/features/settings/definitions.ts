@@ -4,7 +4,7 @@ import type { SettingDefinition } from './definition.js';
 
 const prefix = 'large_image.';
 
-/** A value in lower case, to be compared with words. Existing clients send booleans, and words in any case. */
+/** A value in lower case, to be compared with the allowed words. Existing clients also send booleans, and words in any case. */
 function lowerCaseText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
     ? String(value).toLowerCase()
@@ -17,11 +17,11 @@ function parseBooleanSetting(value: unknown, message: string): boolean {
   return text !== 'false';
 }
 
-function booleanSetting(name: string, byDefault: boolean, description: string): SettingDefinition {
+function booleanSetting(name: string, defaultValue: boolean, description: string): SettingDefinition {
   const key = prefix + name;
   return {
     key,
-    default: byDefault,
+    default: defaultValue,
     public: true,
     description,
     allowed: 'true or false; empty text means true',
@@ -30,20 +30,21 @@ function booleanSetting(name: string, byDefault: boolean, description: string): 
   };
 }
 
-const decimal = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+const decimalPattern = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i;
 
-function countSetting(name: string, byDefault: number, description: string, unit?: string): SettingDefinition {
+function countSetting(name: string, defaultValue: number, description: string, unit?: string): SettingDefinition {
   const key = prefix + name;
   return {
     key,
-    default: byDefault,
+    default: defaultValue,
     public: true,
     description,
     allowed: 'a whole number, 0 or more; fractions are cut off',
     schema: { type: 'integer', minimum: 0, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
       // `Number()` would also accept other notations, and an empty text.
-      const isNumeric = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
+      const isNumeric =
+        typeof value === 'string' ? decimalPattern.test(value) : typeof value === 'number' || typeof value === 'boolean';
       const count = isNumeric ? Math.trunc(Number(value)) : NaN;
       if (!Number.isSafeInteger(count) || count < 0) throw new InvalidError(`${key} must be a non-negative integer.`, 'value');
       return count;
@@ -62,7 +63,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
     allowed: 'JSON text of an object such as {"images": ["label", "macro"]}, or empty',
     schema: { type: 'string', format: 'json' },
     parse(value) {
-      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return spacedJson(value);
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return toSpacedJson(value);
       if (typeof value !== 'string') throw notAnObject();
       const text = value.trim();
       if (text === '') return '';
@@ -78,7 +79,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
   };
 }
 
-/** Metadata keys by keywords of DICOM. */
+/** Maps keywords of DICOM attributes to metadata keys. */
 function dicomMetadataSetting(): SettingDefinition {
   const setting = objectTextSetting(
     'dicomweb_metadata',
@@ -92,11 +93,11 @@ function dicomMetadataSetting(): SettingDefinition {
       const text = await setting.parse(value);
       const entries = Object.entries(JSON.parse(String(text) || '{}') as Record<string, unknown>);
       for (const [keyword, key] of entries) {
-        const where = `${setting.key}: ${JSON.stringify(keyword.slice(0, 64))}`;
+        const subject = `${setting.key}: ${JSON.stringify(keyword.slice(0, 64))}`;
         if (!mappedAttributes.some((each) => each === keyword))
-          throw new InvalidError(`${where} cannot be mapped. Allowed attributes: ${mappedAttributes.join(', ')}.`, 'value');
+          throw new InvalidError(`${subject} cannot be mapped. Allowed attributes: ${mappedAttributes.join(', ')}.`, 'value');
         if (typeof key !== 'string' || key === '' || key.length > 200)
-          throw new InvalidError(`${where} needs the name of a metadata key, a string of 1 to 200 characters.`, 'value');
+          throw new InvalidError(`${subject} needs the name of a metadata key, a string of 1 to 200 characters.`, 'value');
       }
       return text;
     },
@@ -114,7 +115,7 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
     allowed,
     schema: { type: 'string', enum: words },
     parse(value) {
-      const match = words.find((name) => name.toLowerCase() === lowerCaseText(value));
+      const match = words.find((word) => word.toLowerCase() === lowerCaseText(value));
       if (match === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
       return match;
     },
@@ -122,14 +123,14 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
 }
 
 /** JSON text with `, ` and `: ` between members, as existing clients show it. */
-function spacedJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
+function toSpacedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toSpacedJson).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${spacedJson(member)}`).join(', ')}}`;
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${toSpacedJson(member)}`).join(', ')}}`;
 }
 
-const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
+const renderingIntents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
 /** Checks of values that need the host. */
 export interface SettingChecks {
@@ -170,16 +171,16 @@ const autoSet: SettingDefinition = {
   },
 };
 
-function iccSetting(byDefault: boolean | string): SettingDefinition {
+function iccSetting(defaultValue: boolean | string): SettingDefinition {
   return {
     key: `${prefix}icc_correction`,
-    default: byDefault,
+    default: defaultValue,
     public: true,
     description: 'Convert colors to sRGB with the ICC profile of the file. `true` uses the perceptual intent.',
-    allowed: `true, false, ${intents.join(', ')}; empty text means true`,
-    schema: { enum: [true, false, ...intents] },
+    allowed: `true, false, ${renderingIntents.join(', ')}; empty text means true`,
+    schema: { enum: [true, false, ...renderingIntents] },
     parse(value) {
-      const intent = intents.find((name) => name.toLowerCase() === lowerCaseText(value));
+      const intent = renderingIntents.find((name) => name.toLowerCase() === lowerCaseText(value));
       return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
     },
   };

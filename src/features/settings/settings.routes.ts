@@ -10,7 +10,7 @@ import { Reply } from '../../http/reply.js';
 const defineRoute = routeDefiner<{ settings: Settings }>();
 
 /** Maximum number of settings in one request. */
-const maxListed = 1000;
+const maxSettingsPerRequest = 1000;
 
 /** A parameter that lists settings. */
 export function settingsList(description: string): Parameter<unknown[] | undefined> {
@@ -19,8 +19,8 @@ export function settingsList(description: string): Parameter<unknown[] | undefin
     ...parameter,
     parse(value, name) {
       const list = parameter.parse(value, name);
-      if (list !== undefined && list.length > maxListed) {
-        throw new BadParameterError(`Parameter ${name} may have at most ${maxListed} entries.`);
+      if (list !== undefined && list.length > maxSettingsPerRequest) {
+        throw new BadParameterError(`Parameter ${name} may have at most ${maxSettingsPerRequest} entries.`);
       }
       return list;
     },
@@ -63,7 +63,7 @@ function parseIfJson(value: unknown): unknown {
   }
 }
 
-function readChanges(list: unknown[]): { key: string; value: unknown }[] {
+function parseChanges(list: unknown[]): { key: string; value: unknown }[] {
   return list.map((entry) => {
     const isPair = typeof entry === 'object' && entry !== null && 'key' in entry && typeof entry.key === 'string';
     if (!isPair) throw new BadParameterError('Entries of the list must be objects with the members key and value.');
@@ -73,7 +73,7 @@ function readChanges(list: unknown[]): { key: string; value: unknown }[] {
 }
 
 /** Writes settings one after another. @returns the keys whose value has changed. */
-async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
+async function writeChanges(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
   const keys = new Set(settings.definitions.map(({ key }) => key));
   for (const { key, value } of changes) {
@@ -86,7 +86,7 @@ async function write(settings: Settings, changes: { key: string; value: unknown 
 }
 
 /** The response to a change. If the color correction has changed, it tells the browser to clear its cache of pictures. */
-function reply(value: unknown, changed: readonly string[]): Reply {
+function changeReply(value: unknown, changed: readonly string[]): Reply {
   const hasNewCorrection = changed.includes('large_image.icc_correction');
   return hasNewCorrection ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
 }
@@ -107,9 +107,9 @@ const put = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['bad-parameter', 'invalid'],
   async handle({ query }, { settings }) {
-    if (query.list !== undefined) return reply(true, await write(settings, readChanges(query.list)));
+    if (query.list !== undefined) return changeReply(true, await writeChanges(settings, parseChanges(query.list)));
     if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
-    return reply(true, await write(settings, [{ key: query.key, value: query.value ?? null }]));
+    return changeReply(true, await writeChanges(settings, [{ key: query.key, value: query.value ?? null }]));
   },
 });
 
@@ -123,7 +123,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: ['invalid'],
   async handle({ query }, { settings }) {
-    return reply(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
+    return changeReply(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
   },
 });
 
@@ -165,8 +165,8 @@ const definitions = defineRoute({
   errors: ['access-denied'],
   async handle(_input, { settings }) {
     const entries: Record<string, unknown>[] = [];
-    for (const { key, description, allowed, schema, default: byDefault } of settings.definitions) {
-      entries.push({ key, description, allowed, schema, default: byDefault ?? null, value: await settings.get(key) });
+    for (const { key, description, allowed, schema, default: defaultValue } of settings.definitions) {
+      entries.push({ key, description, allowed, schema, default: defaultValue ?? null, value: await settings.get(key) });
     }
     return entries;
   },

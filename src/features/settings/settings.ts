@@ -3,7 +3,7 @@ import { InvalidError } from '../../errors.js';
 import { constantName, type SettingDefinition } from './definition.js';
 
 /** The storage of values. */
-export interface SettingRecords {
+export interface SettingStore {
   all(): Promise<Map<string, unknown>>;
   set(key: string, value: unknown): Promise<void>;
   unset(key: string): Promise<void>;
@@ -21,24 +21,24 @@ type ChangeListener = (change: { key: string; value: unknown; former: unknown })
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
   /** Alternative names, such as `LARGE_IMAGE_SHOW_VIEWER`, with their keys. */
-  readonly #constants = new Map<string, string>();
+  readonly #keyByConstant = new Map<string, string>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #values = new FreshCache<Map<string, unknown>>({ max: 1, lifetimeMs });
 
   constructor(
-    private readonly records: SettingRecords,
+    private readonly store: SettingStore,
     definitions: readonly SettingDefinition[],
   ) {
     for (const definition of definitions) {
       this.#definitions.set(definition.key, definition);
       const constant = constantName(definition.key);
-      if (constant !== null) this.#constants.set(constant, definition.key);
+      if (constant !== null) this.#keyByConstant.set(constant, definition.key);
     }
   }
 
   /** The key of a setting, which can also be named as in `LARGE_IMAGE_SHOW_VIEWER`. */
   keyOf(name: string): string {
-    return this.#constants.get(name) ?? name;
+    return this.#keyByConstant.get(name) ?? name;
   }
 
   /** All definitions, in their original order. */
@@ -50,7 +50,7 @@ export class Settings {
   async get(name: string): Promise<unknown> {
     const definition = this.#definitions.get(this.keyOf(name));
     if (definition === undefined) return null;
-    const value = (await this.#values.get('all', () => this.records.all())).get(definition.key);
+    const value = (await this.#values.get('all', () => this.store.all())).get(definition.key);
     return value === undefined || value === null ? (definition.default ?? null) : value;
   }
 
@@ -61,12 +61,12 @@ export class Settings {
    * @throws InvalidError with field `key` for an unknown key, with field `value` for a value that is not allowed.
    */
   async set(name: string, value: unknown): Promise<boolean> {
-    const definition = this.#definition(this.keyOf(name));
+    const definition = this.#requireDefinition(this.keyOf(name));
     const { key } = definition;
     const parsed = value === null || value === undefined ? null : await definition.parse(value);
     const former = await this.get(key);
-    if (parsed === null) await this.records.unset(key);
-    else await this.records.set(key, parsed);
+    if (parsed === null) await this.store.unset(key);
+    else await this.store.set(key, parsed);
     this.#values.clear();
     const current = parsed ?? definition.default ?? null;
     if (JSON.stringify(current) === JSON.stringify(former)) return false;
@@ -74,7 +74,7 @@ export class Settings {
     return true;
   }
 
-  /** Restores the default. */
+  /** Restores the default. @returns whether the value has changed. */
   async unset(name: string): Promise<boolean> {
     return this.set(name, null);
   }
@@ -85,7 +85,7 @@ export class Settings {
     return () => this.#listeners.delete(listener);
   }
 
-  #definition(key: string): SettingDefinition {
+  #requireDefinition(key: string): SettingDefinition {
     const definition = this.#definitions.get(key);
     if (definition === undefined) throw new InvalidError(`Invalid setting key "${key}".`, 'key');
     return definition;
