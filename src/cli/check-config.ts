@@ -5,13 +5,13 @@ import { decodeUtf8, validateConfig } from '../configuration-text/validate.js';
 import { readSettings } from '../configuration-text/read-settings.js';
 import { parseYaml } from '../core/yaml.js';
 import { LargeImageError } from '../errors.js';
-import { existingFile } from './usage.js';
+import { resolveExistingFile } from './usage.js';
 
 /**
  * Checks a configuration file (INI) or the YAML configuration of a folder. Returns a line for each problem.
  */
 export async function checkConfig(path: string): Promise<string[]> {
-  const bytes = await readFile(await existingFile(path));
+  const bytes = await readFile(await resolveExistingFile(path));
   try {
     const text = decodeUtf8(bytes);
     if (['.yaml', '.yml'].includes(extname(path).toLowerCase())) {
@@ -20,7 +20,7 @@ export async function checkConfig(path: string): Promise<string[]> {
     }
     const problems = validateConfig(text).map(({ line, message }) => `${path}:${line + 1}: ${message}`);
     if (problems.length > 0) return problems;
-    // The source of a problem ends with the zero-based line.
+    // `source` names the place of a problem. It ends with the line number, counted from 0.
     readSettings({
       config: text,
       env: {},

@@ -9,9 +9,9 @@ import { progressDisplay } from '../reference-host/start/progress.js';
 import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
 import { CommandError } from './usage.js';
 
-const name = 'express-large-image';
+const programName = 'express-large-image';
 // Importing by the package's own name finds package.json both from the sources and from the built program.
-const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { version: string };
+const { version } = createRequire(import.meta.url)(`${programName}/package.json`) as { version: string };
 
 const exitCodes = { done: 0, failed: 1, wrongCommand: 2, interrupted: 130 } as const;
 const footer = [
@@ -21,13 +21,13 @@ const footer = [
 ].join('\n');
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
-const complain = (text: string): void => void process.stderr.write(`${name}: ${text}\n`);
+const printError = (text: string): void => void process.stderr.write(`${programName}: ${text}\n`);
 
 /** The value of an option as cac parses it. */
 type OptionValue = string | number | boolean | undefined;
 
 /** Checks that an option has one of these values. @throws CommandError */
-function choiceOption<const Words extends readonly string[]>(
+function parseChoice<const Words extends readonly string[]>(
   value: OptionValue,
   words: Words,
   option: string,
@@ -40,7 +40,7 @@ function choiceOption<const Words extends readonly string[]>(
 }
 
 /** Checks that an option is a whole number. @throws CommandError */
-function integerOption(value: OptionValue, option: string): number | undefined {
+function parseInteger(value: OptionValue, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new CommandError(`--${option} is ${String(value)}; it must be a whole number.`);
@@ -57,14 +57,14 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
   try {
     const bytes = await convertTo(from, to, {
       request: {
-        tileSize: integerOption(options.tileSize, 'tile-size'),
-        compression: choiceOption(options.compression, writtenCompressions, 'compression'),
-        quality: integerOption(options.quality, 'quality'),
-        level: integerOption(options.level, 'level'),
-        predictor: choiceOption(options.predictor, conversionPredictors, 'predictor'),
-        reduction: choiceOption(options.reduction, reductions, 'reduction'),
-        onlyFrame: integerOption(options.onlyFrame, 'only-frame'),
-        concurrent: integerOption(options.concurrent, 'concurrent'),
+        tileSize: parseInteger(options.tileSize, 'tile-size'),
+        compression: parseChoice(options.compression, writtenCompressions, 'compression'),
+        quality: parseInteger(options.quality, 'quality'),
+        level: parseInteger(options.level, 'level'),
+        predictor: parseChoice(options.predictor, conversionPredictors, 'predictor'),
+        reduction: parseChoice(options.reduction, reductions, 'reduction'),
+        onlyFrame: parseInteger(options.onlyFrame, 'only-frame'),
+        concurrent: parseInteger(options.concurrent, 'concurrent'),
       },
       overwrite: options.overwrite === true,
       progress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
@@ -76,7 +76,7 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
   } catch (error) {
     display.end();
     if (!interrupted.signal.aborted) throw error;
-    complain('Interrupted; nothing was written.');
+    printError('Interrupted; nothing was written.');
     return exitCodes.interrupted;
   }
 }
@@ -96,7 +96,7 @@ async function runCheck(file: string): Promise<number> {
 
 /** Starts the reference host, which parses its own command line. */
 async function runServe(words: readonly string[]): Promise<void> {
-  const command = `npx ${name} serve`;
+  const command = `npx ${programName} serve`;
   const help = requestedHelp(words, version, command);
   if (help !== null) return print(help);
   requirePackages();
@@ -104,8 +104,8 @@ async function runServe(words: readonly string[]): Promise<void> {
   await serve(words, command);
 }
 
-function commands(result: { code: Promise<number> | null }): CAC {
-  const program = cac(name);
+function defineCommands(result: { code: Promise<number> | null }): CAC {
+  const program = cac(programName);
   const run = (code: Promise<number>): void => {
     result.code = code;
   };
@@ -140,29 +140,29 @@ async function main(words: readonly string[]): Promise<number | null> {
     return null;
   }
   const result: { code: Promise<number> | null } = { code: null };
-  const program = commands(result);
-  const { options, args } = program.parse(['node', name, ...words], { run: false });
+  const program = defineCommands(result);
+  const { options, args } = program.parse(['node', programName, ...words], { run: false });
   if (options.help === true || options.version === true) return exitCodes.done;
   if (program.matchedCommand === undefined) {
     const what = args[0] === undefined ? 'No command was given' : `Unknown command ${args[0]}`;
-    throw new CommandError(`${what}. Commands: serve, convert, info, check-config. See ${name} --help`);
+    throw new CommandError(`${what}. Commands: serve, convert, info, check-config. See ${programName} --help`);
   }
   program.runMatchedCommand();
   return result.code;
 }
 
-async function start(): Promise<void> {
+async function runProgram(): Promise<void> {
   try {
     process.exitCode = (await main(process.argv.slice(2))) ?? undefined;
   } catch (error) {
     // Errors of cac have this name.
     const isWrongCommand = error instanceof CommandError || (error instanceof Error && error.name === 'CACError');
-    const isPlain = isWrongCommand || error instanceof LargeImageError || error instanceof MissingPackagesError;
+    const needsNoStack = isWrongCommand || error instanceof LargeImageError || error instanceof MissingPackagesError;
     // Errors of the operating system have a code, and their message is enough. Other errors are printed with their stack.
-    if (isPlain || (error instanceof Error && 'code' in error)) complain(error.message);
-    else complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    if (needsNoStack || (error instanceof Error && 'code' in error)) printError(error.message);
+    else printError(error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.exitCode = isWrongCommand ? exitCodes.wrongCommand : exitCodes.failed;
   }
 }
 
-void start();
+void runProgram();

@@ -7,14 +7,15 @@ import type { TileSource } from '../tilesource/tile-source.js';
 import { convertFile } from '../tilesource/convert/convert-file.js';
 import { checkConversion, type ConversionRequest } from '../tilesource/convert/options.js';
 import { openLocalFile } from './local-file.js';
-import { CommandError, existingFile } from './usage.js';
+import { CommandError, resolveExistingFile } from './usage.js';
 
 /** Options and callbacks of {@link convertTo}. */
 export interface ConvertToOptions {
   request: ConversionRequest;
   /** Whether an existing file is replaced. */
   overwrite: boolean;
-  progress: (done: number) => void;
+  /** Called with the completed fraction, from 0 to 1. */
+  progress: (fraction: number) => void;
   signal: AbortSignal;
 }
 
@@ -29,22 +30,22 @@ export async function convertTo(
   { request, overwrite, progress, signal }: ConvertToOptions,
 ): Promise<number> {
   const options = checkConversion(request);
-  const input = await existingFile(from);
+  const input = await resolveExistingFile(from);
   const output = resolve(to);
   const folder = await stat(dirname(output)).catch(() => null);
   if (!folder?.isDirectory()) throw new CommandError(`There is no folder ${dirname(output)}`);
   const existing = await stat(output).catch(() => null);
-  const isSame = existing !== null && existing.ino === (await stat(input)).ino && existing.dev === (await stat(input)).dev;
-  if (isSame) throw new CommandError(`${to} is the file to convert.`);
+  const isSameFile = existing !== null && existing.ino === (await stat(input)).ino && existing.dev === (await stat(input)).dev;
+  if (isSameFile) throw new CommandError(`${to} is the file to convert.`);
   if (existing !== null && (!overwrite || !existing.isFile()))
     throw new CommandError(`${to} already exists${existing.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
-  // The temporary folder is in the same folder as the result, so that the file can be renamed to it atomically.
-  const directory = await createTemporaryDirectory(dirname(output));
+  // The temporary folder is next to the result, so that the finished file can be moved there atomically.
+  const temporaryFolder = await createTemporaryDirectory(dirname(output));
   const { opened, refusal } = await openForConversion(input);
   try {
     const converted = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
-      directory.path,
+      temporaryFolder.path,
       { options, progress, signal, source: opened ?? undefined },
     );
     signal.throwIfAborted();
@@ -58,12 +59,13 @@ export async function convertTo(
     throw new TileSourceError(`${refusal.message} Converting it failed: ${error.message}`, { cause: error });
   } finally {
     await opened?.source.close();
-    await directory.remove();
+    await temporaryFolder.remove();
   }
 }
 
 /**
- * Opens the image if its source is not available in the child process that converts. `refusal` is the error if no source reads the file.
+ * Opens the image here if the child process that converts cannot open it with its source. `refusal` is the error if no source reads the
+ * file.
  */
 async function openForConversion(
   path: string,

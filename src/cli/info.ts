@@ -1,6 +1,6 @@
 import { openLargeImage } from '../tilesource/large-image.js';
 import { openLocalFile } from './local-file.js';
-import { existingFile } from './usage.js';
+import { resolveExistingFile } from './usage.js';
 
 /**
  * Describes an image file like `GET item/:id/tiles`, with the name of the source that reads it and the names of its associated images.
@@ -8,7 +8,7 @@ import { existingFile } from './usage.js';
  * @throws TileSourceError that says why no source reads the file
  */
 export async function info(path: string, { internal }: { internal: boolean }): Promise<object> {
-  const { name, source } = await openLocalFile(await existingFile(path));
+  const { name, source } = await openLocalFile(await resolveExistingFile(path));
   try {
     const image = openLargeImage(source, { sourceName: name });
     return {

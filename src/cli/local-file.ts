@@ -8,7 +8,7 @@ import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';
 
-/** Maximum depth of images that combine others. */
+/** Maximum number of levels of images that combine others. */
 const maxDepth = 4;
 
 /**
@@ -49,18 +49,18 @@ function printWarning({
   process.stderr.write(`${which} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
 }
 
-/** A file as input of tile sources, with access to the other files in its folder. `chain` has the files whose images are being opened. */
-function localInput(path: string, registry: TileSourceRegistry, chain: readonly string[] = []): SourceInput {
+/** A file as input of tile sources, with access to the other files in its folder. `openingPaths` are the files whose images are being opened. */
+function localInput(path: string, registry: TileSourceRegistry, openingPaths: readonly string[] = []): SourceInput {
   const folder = dirname(path);
   return {
     ...fileInput(path),
     companions: async () =>
       (await filesIn(folder)).filter((name) => name !== basename(path)).map((name) => fileInput(join(folder, name))),
-    folder: () => localFolder(folder, registry, [...chain, path]),
+    folder: () => localFolder(folder, registry, [...openingPaths, path]),
   };
 }
 
-function localFolder(folder: string, registry: TileSourceRegistry, chain: readonly string[]): SourceFolder {
+function localFolder(folder: string, registry: TileSourceRegistry, openingPaths: readonly string[]): SourceFolder {
   const pathInside = (path: string): string | null => {
     const absolute = resolve(folder, path);
     return absolute === folder || absolute.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolute : null;
@@ -68,7 +68,7 @@ function localFolder(folder: string, registry: TileSourceRegistry, chain: readon
   return {
     async file(path) {
       const absolute = pathInside(path);
-      return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, chain);
+      return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, openingPaths);
     },
     async files(path) {
       const absolute = pathInside(path);
@@ -80,8 +80,8 @@ function localFolder(folder: string, registry: TileSourceRegistry, chain: readon
       if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
       const opened: ByteReader[] = [];
       return {
-        async file(each) {
-          const inside = resolve(absolute, each);
+        async file(pathInTree) {
+          const inside = resolve(absolute, pathInTree);
           if (!inside.startsWith(absolute + sep) || !(await isKind(inside, 'isFile'))) return null;
           const reader = await openFileReader(inside);
           opened.push(reader);
@@ -96,14 +96,14 @@ function localFolder(folder: string, registry: TileSourceRegistry, chain: readon
   };
 }
 
-function folderFile(path: string, registry: TileSourceRegistry, chain: readonly string[]): FolderFile {
-  const input = localInput(path, registry, chain);
+function folderFile(path: string, registry: TileSourceRegistry, openingPaths: readonly string[]): FolderFile {
+  const input = localInput(path, registry, openingPaths);
   return {
     ...input,
     id: path,
     async borrow(use, options) {
-      if (chain.includes(path)) throw new TileSourceError(`${input.name} contains itself.`);
-      if (chain.length > maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
+      if (openingPaths.includes(path)) throw new TileSourceError(`${input.name} contains itself.`);
+      if (openingPaths.length > maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
       return borrowImage(registry, input, use, options);
     },
   };
