@@ -27,12 +27,13 @@ const partBytes = 8 * 2 ** 20;
 const maxParts = 10_000;
 /** Maximum number of objects that a store removes or lists in one request. */
 const pageLength = 1000;
-/** If a store sends nothing for this time in milliseconds, its response counts as lost. */
-const silenceMs = 30_000;
+/** If a store sends nothing for this many milliseconds, the request fails. */
+const silenceTimeoutMs = 30_000;
 /** Timeout in milliseconds of requests that send a part or complete a multipart upload. */
-const sendingMs = 10 * 60_000;
-/** How often an interrupted read is resumed if no byte arrives in between. */
+const sendTimeoutMs = 10 * 60_000;
+/** How many times in a row an interrupted read is resumed without receiving a byte. */
 const maxResumptions = 3;
+/** Pause before the first resumption. It doubles with each further one. */
 const firstPauseMs = 100;
 /** Name of the metadata that contains the owner of an object. */
 const ownerKey = 'stored-by';
@@ -75,7 +76,7 @@ export class Bucket {
 
   /** The state of an object. @throws the error of the SDK. */
   async state(key: string, signal?: AbortSignal): Promise<ObjectState> {
-    const object = await this.#send((o) => this.client.send(new HeadObjectCommand(this.#at(key)), o), signal);
+    const object = await this.#send((options) => this.client.send(new HeadObjectCommand(this.#location(key)), options), signal);
     return {
       size: object.ContentLength ?? 0,
       etag: object.ETag ?? '',
@@ -100,15 +101,15 @@ export class Bucket {
         MaxKeys: perPage,
         ...(token !== undefined && { ContinuationToken: token }),
       };
-      const page = await this.#send((o) => this.client.send(new ListObjectsV2Command(query), o), signal);
+      const page = await this.#send((options) => this.client.send(new ListObjectsV2Command(query), options), signal);
       for (const {
         Key: key,
         Size: size = 0,
         ETag: etag = '',
         LastModified: modified,
-        StorageClass: kind = '',
+        StorageClass: storageClass = '',
       } of page.Contents ?? []) {
-        const archived = archives.has(kind) ? { archived: kind } : {};
+        const archived = archives.has(storageClass) ? { archived: storageClass } : {};
         if (key !== undefined) yield { key, size, etag, ...(modified && { modified }), ...archived };
       }
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
@@ -130,13 +131,15 @@ export class Bucket {
   ): Promise<Readable> {
     if (end <= start) return Readable.from([], { objectMode: false });
     const stopped = new AbortController();
-    const both = signal === undefined ? stopped.signal : AbortSignal.any([signal, stopped.signal]);
+    const combinedSignal = signal === undefined ? stopped.signal : AbortSignal.any([signal, stopped.signal]);
     const fail = (error: unknown): never => {
       signal?.throwIfAborted();
       throw asLargeImageError(error, name);
     };
-    const first = await this.#get(key, etag, { start, end }, both).catch(fail);
-    const stream = Readable.from(this.#chunks({ key, first, range: { start, end }, signal: both, fail }), { objectMode: false });
+    const firstResponse = await this.#get(key, etag, { start, end }, combinedSignal).catch(fail);
+    const stream = Readable.from(this.#chunks({ key, firstResponse, range: { start, end }, signal: combinedSignal, fail }), {
+      objectMode: false,
+    });
     // If the reader closes the stream early, the rest is not transferred.
     stream.once('close', () => stopped.abort());
     return stream;
@@ -144,23 +147,23 @@ export class Bucket {
 
   async *#chunks(reading: {
     key: string;
-    first: OpenResponse;
+    firstResponse: OpenResponse;
     range: { start: number; end: number };
     signal: AbortSignal;
     fail: (error: unknown) => never;
   }): AsyncGenerator<Uint8Array> {
-    const { key, first, range, signal, fail } = reading;
+    const { key, firstResponse, range, signal, fail } = reading;
     let { start } = range;
-    let opened: OpenResponse | null = first;
+    let opened: OpenResponse | null = firstResponse;
     for (let resumptions = 0; start < range.end;) {
       try {
-        opened ??= await this.#get(key, first.etag, { start, end: range.end }, signal);
+        opened ??= await this.#get(key, firstResponse.etag, { start, end: range.end }, signal);
         for await (const chunk of opened.body as AsyncIterable<Uint8Array>) {
-          opened.watch(false);
+          opened.setWaiting(false);
           start += chunk.length;
           resumptions = 0;
           yield chunk;
-          opened.watch(true);
+          opened.setWaiting(true);
         }
         if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
@@ -168,7 +171,7 @@ export class Bucket {
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
         resumptions += 1;
       } finally {
-        opened?.end();
+        opened?.close();
         opened = null;
       }
     }
@@ -187,41 +190,45 @@ export class Bucket {
       body?.destroy(new Error('The bucket does not respond.'));
     };
     const cancel = () => void body?.destroy(signal.reason as Error);
-    let timer = setTimeout(giveUp, silenceMs);
-    const end = () => {
+    let timer = setTimeout(giveUp, silenceTimeoutMs);
+    const close = () => {
       clearTimeout(timer);
       signal.removeEventListener('abort', cancel);
       body?.destroy();
     };
     try {
       const command = new GetObjectCommand({
-        ...this.#at(key),
+        ...this.#location(key),
         Range: `bytes=${range.start}-${range.end - 1}`,
         ...(etag && { IfMatch: etag }),
       });
-      const answer = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silence.signal]) });
-      body = answer.Body as Readable;
+      const response = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silence.signal]) });
+      body = response.Body as Readable;
       signal.throwIfAborted();
       signal.addEventListener('abort', cancel, { once: true });
-      if ((answer.ContentLength ?? 0) > range.end - range.start)
+      if ((response.ContentLength ?? 0) > range.end - range.start)
         throw new Error('The store returned more than the requested range.');
-      const watch = (isWaiting: boolean) => {
+      const setWaiting = (isWaiting: boolean) => {
         clearTimeout(timer);
-        if (isWaiting) timer = setTimeout(giveUp, silenceMs);
+        if (isWaiting) timer = setTimeout(giveUp, silenceTimeoutMs);
       };
-      return { body, etag: answer.ETag, watch, end };
+      return { body, etag: response.ETag, setWaiting, close };
     } catch (error) {
-      end();
+      close();
       throw error;
     }
   }
 
-  /** Sends a command, which must be answered within a time. */
-  async #send<T>(send: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal, ms = silenceMs): Promise<T> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('The bucket does not respond.')), ms);
+  /** Sends a command, and aborts it if no response arrives within `timeoutMs`. */
+  async #send<T>(
+    send: (options: { abortSignal: AbortSignal }) => Promise<T>,
+    signal?: AbortSignal,
+    timeoutMs = silenceTimeoutMs,
+  ): Promise<T> {
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(new Error('The bucket does not respond.')), timeoutMs);
     try {
-      return await send({ abortSignal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]) });
+      return await send({ abortSignal: signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]) });
     } finally {
       clearTimeout(timer);
     }
@@ -237,8 +244,8 @@ export class Bucket {
       void content.destroy(signal!.reason instanceof Error ? signal!.reason : new Error('The upload was canceled.'));
     if (signal?.aborted === true) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    const described = {
-      ...this.#at(key),
+    const objectProperties = {
+      ...this.#location(key),
       ContentType: mimeType,
       ...(owner !== undefined && { Metadata: { [ownerKey]: owner } }),
     };
@@ -248,43 +255,47 @@ export class Bucket {
         const { value } = await parts.next();
         const Body = value ?? Buffer.alloc(0);
         await parts.next();
-        const put = new PutObjectCommand({ ...described, Body, ContentLength: size });
-        const { ETag = '' } = await this.#send((o) => this.client.send(put, o), signal, sendingMs);
+        const put = new PutObjectCommand({ ...objectProperties, Body, ContentLength: size });
+        const { ETag = '' } = await this.#send((options) => this.client.send(put, options), signal, sendTimeoutMs);
         return { size, etag: ETag };
       }
-      const create = new CreateMultipartUploadCommand(described);
-      const { UploadId } = await this.#send((o) => this.client.send(create, o), signal);
+      const create = new CreateMultipartUploadCommand(objectProperties);
+      const { UploadId } = await this.#send((options) => this.client.send(create, options), signal);
       try {
         return { size, etag: await this.#sendParts(key, UploadId!, parts, signal) };
       } catch (error) {
-        const abort = new AbortMultipartUploadCommand({ ...this.#at(key), UploadId });
-        await this.#send((o) => this.client.send(abort, o)).catch(() => undefined);
+        const abort = new AbortMultipartUploadCommand({ ...this.#location(key), UploadId });
+        await this.#send((options) => this.client.send(abort, options)).catch(() => undefined);
         throw error;
       }
     } catch (error) {
-      const failure = content.errored;
+      const streamError = content.errored;
       content.destroy();
       // Without a response it is unknown whether the store has created the object.
       if (statusOf(error) === null) await this.remove(key).catch(() => undefined);
       signal?.throwIfAborted();
-      throw error === failure ? error : asLargeImageError(error, name);
+      throw error === streamError ? error : asLargeImageError(error, name);
     } finally {
       signal?.removeEventListener('abort', stop);
     }
   }
 
   async #sendParts(key: string, UploadId: string, parts: AsyncGenerator<Buffer, void>, signal?: AbortSignal): Promise<string> {
-    const done: CompletedPart[] = [];
+    const completedParts: CompletedPart[] = [];
     for await (const Body of parts) {
       signal?.throwIfAborted();
-      const PartNumber = done.length + 1;
-      const command = new UploadPartCommand({ ...this.#at(key), UploadId, PartNumber, Body, ContentLength: Body.length });
-      const { ETag } = await this.#send((o) => this.client.send(command, o), signal, sendingMs);
-      done.push({ PartNumber, ETag });
+      const PartNumber = completedParts.length + 1;
+      const command = new UploadPartCommand({ ...this.#location(key), UploadId, PartNumber, Body, ContentLength: Body.length });
+      const { ETag } = await this.#send((options) => this.client.send(command, options), signal, sendTimeoutMs);
+      completedParts.push({ PartNumber, ETag });
     }
     signal?.throwIfAborted();
-    const complete = new CompleteMultipartUploadCommand({ ...this.#at(key), UploadId, MultipartUpload: { Parts: done } });
-    const { ETag = '' } = await this.#send((o) => this.client.send(complete, o), signal, sendingMs);
+    const complete = new CompleteMultipartUploadCommand({
+      ...this.#location(key),
+      UploadId,
+      MultipartUpload: { Parts: completedParts },
+    });
+    const { ETag = '' } = await this.#send((options) => this.client.send(complete, options), signal, sendTimeoutMs);
     return ETag;
   }
 
@@ -295,11 +306,11 @@ export class Bucket {
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
     let endedCount = 0;
     const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
-    const { Uploads = [] } = await this.#send((o) => this.client.send(list, o), signal);
+    const { Uploads = [] } = await this.#send((options) => this.client.send(list, options), signal);
     for (const { Key, UploadId, Initiated } of Uploads) {
       if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
-      const abort = new AbortMultipartUploadCommand({ ...this.#at(Key), UploadId });
-      await this.#send((o) => this.client.send(abort, o), signal);
+      const abort = new AbortMultipartUploadCommand({ ...this.#location(Key), UploadId });
+      await this.#send((options) => this.client.send(abort, options), signal);
       endedCount += 1;
     }
     return endedCount;
@@ -307,7 +318,7 @@ export class Bucket {
 
   /** Removes an object. It is not an error if the object does not exist. */
   async remove(key: string): Promise<void> {
-    await this.#send((o) => this.client.send(new DeleteObjectCommand(this.#at(key)), o));
+    await this.#send((options) => this.client.send(new DeleteObjectCommand(this.#location(key)), options));
   }
 
   /** Removes objects, a thousand in a request. @throws an error if the store does not remove all of them. */
@@ -315,14 +326,14 @@ export class Bucket {
     for (let from = 0; from < keys.length; from += pageLength) {
       const Objects = keys.slice(from, from + pageLength).map((Key) => ({ Key }));
       const command = new DeleteObjectsCommand({ Bucket: this.name, Delete: { Objects, Quiet: true } });
-      const { Errors = [] } = await this.#send((o) => this.client.send(command, o));
+      const { Errors = [] } = await this.#send((options) => this.client.send(command, options));
       const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
       if (failed !== undefined)
         throw new Error(`The store could not remove ${failed.Key ?? 'an object'}: ${failed.Message ?? failed.Code ?? ''}`);
     }
   }
 
-  #at(key: string): { Bucket: string; Key: string } {
+  #location(key: string): { Bucket: string; Key: string } {
     return { Bucket: this.name, Key: key };
   }
 }
@@ -331,13 +342,17 @@ export class Bucket {
 interface OpenResponse {
   body: Readable;
   etag: string | undefined;
-  /** Starts or stops the timeout. It runs only while this process waits for bytes, not while the reader is slow. */
-  watch(isWaiting: boolean): void;
+  /** Starts or stops the timeout, which must run only while this process waits for bytes, not while the reader is slow. */
+  setWaiting(isWaiting: boolean): void;
   /** Closes the connection. */
-  end(): void;
+  close(): void;
 }
 
-/** Splits a stream into parts of a length; the last one may be shorter. @throws InvalidError if the stream does not have `size` bytes. */
+/**
+ * Splits a stream into parts of `length` bytes; the last one may be shorter.
+ *
+ * @throws InvalidError if the stream does not have `size` bytes.
+ */
 async function* partsOf(
   content: Readable,
   { name, size, length }: { name: string; size: number; length: number },
@@ -345,21 +360,21 @@ async function* partsOf(
   let received = 0;
   let chunks: Uint8Array[] = [];
   let heldBytes = 0;
-  const wrong = (actual: string) =>
+  const sizeError = (actual: string) =>
     new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${actual}.`, 'size');
   for await (const chunk of content as AsyncIterable<Uint8Array>) {
     received += chunk.length;
-    if (received > size) throw wrong('more');
+    if (received > size) throw sizeError('more');
     chunks.push(chunk);
     heldBytes += chunk.length;
     if (heldBytes >= length && received < size) {
-      const all = Buffer.concat(chunks);
+      const held = Buffer.concat(chunks);
       let from = 0;
-      for (; all.length - from >= length; from += length) yield all.subarray(from, from + length);
-      chunks = [all.subarray(from)];
-      heldBytes = all.length - from;
+      for (; held.length - from >= length; from += length) yield held.subarray(from, from + length);
+      chunks = [held.subarray(from)];
+      heldBytes = held.length - from;
     }
   }
-  if (received !== size) throw wrong(`only ${received}`);
+  if (received !== size) throw sizeError(`only ${received}`);
   yield Buffer.concat(chunks);
 }

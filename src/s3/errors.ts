@@ -3,7 +3,7 @@ import { LargeImageError, NotFoundError } from '../errors.js';
 
 const retryAfterSeconds = 10;
 /** Codes by which stores refuse credentials. */
-const refusals = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
+const refusalCodes = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
 
 /** The object was replaced by another one. */
 export class ReplacedObjectError extends LargeImageError {
@@ -32,7 +32,7 @@ export function reasonOf(error: unknown, bucket: string): string {
   if (name === 'SignatureDoesNotMatch') return 'the secret access key is wrong';
   if (name === 'ExpiredToken' || name === 'InvalidToken') return 'the credentials have expired or are not valid';
   if (name === 'PermanentRedirect' || status === 301) return `the bucket ${bucket} is in another region; set AWS_REGION`;
-  if (status === 403 || refusals.has(name)) return `these credentials have no permission for this in the bucket ${bucket}`;
+  if (status === 403 || refusalCodes.has(name)) return `these credentials have no permission for this in the bucket ${bucket}`;
   if (status === 404) return `there is no bucket ${bucket}, or it does not contain this object`;
   if (error instanceof Error && error.message.includes('Region is missing')) return 'there is no region; set AWS_REGION';
   const code = (error as { code?: unknown } | null)?.code;

@@ -10,7 +10,7 @@ import { ReplacedObjectError, reasonOf, statusOf } from './errors.js';
 /** The object with the bytes of a file. */
 export interface FileObject {
   key: string;
-  /** Entity tag of the recorded object, by which another object with the same key is recognized. */
+  /** Entity tag of the recorded object. If the object with this key has a different tag, it was replaced. */
   etag?: string | undefined;
 }
 
@@ -73,7 +73,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
   const { client, bucket: name, prefix = '', owner, graceMs = dayMs, records, logger, downloadPath } = options;
   const bucket = new Bucket(client, name);
   const nameOf = (file: StoredDocument, { key }: FileObject) => (typeof file.name === 'string' ? file.name : key);
-  const announce = async (file: StoredDocument, { key }: FileObject) => {
+  const announceReplacement = async (file: StoredDocument, { key }: FileObject) => {
     try {
       await records.replaced?.(file, await bucket.state(key));
     } catch (error) {
@@ -81,7 +81,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       if (statusOf(error) === 404) await records.replaced?.(file, null);
     }
   };
-  // The records have already been removed, so objects that cannot be removed are invisible. They are only logged.
+  // The records have already been removed, so nobody sees an object that cannot be removed. The failure is only logged.
   const removeObjects = async (keys: readonly string[]) => {
     try {
       if (keys.length === 1) await bucket.remove(keys[0]!);
@@ -98,7 +98,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       try {
         return await bucket.read({ ...object, name: nameOf(file, object) }, range, signal);
       } catch (error) {
-        if (error instanceof ReplacedObjectError || error instanceof NotFoundError) await announce(file, object);
+        if (error instanceof ReplacedObjectError || error instanceof NotFoundError) await announceReplacement(file, object);
         throw error;
       }
     },
@@ -136,13 +136,16 @@ export function s3Files(options: S3FilesOptions): HostFiles {
   };
 }
 
-interface Sweeping extends Required<Pick<S3FilesOptions, 'prefix' | 'owner' | 'graceMs'>> {
+interface SweepOptions extends Required<Pick<S3FilesOptions, 'prefix' | 'owner' | 'graceMs'>> {
   bucket: Bucket;
   known: NonNullable<S3FileRecords['known']>;
 }
 
 /** Removes objects of this owner that no record refers to, and aborts old multipart uploads. @returns the number of each. */
-async function sweep({ bucket, prefix, owner, graceMs, known }: Sweeping, signal: AbortSignal): Promise<Record<string, number>> {
+async function sweep(
+  { bucket, prefix, owner, graceMs, known }: SweepOptions,
+  signal: AbortSignal,
+): Promise<Record<string, number>> {
   const before = new Date(Date.now() - graceMs);
   const oldKeys = async function* () {
     for await (const { key, modified } of bucket.list(prefix, { signal })) {
