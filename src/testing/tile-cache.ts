@@ -13,7 +13,7 @@ function keyOf(parts: { tile: number; style?: string; encoding?: string }): stri
   return `65f000000000000000000001:1700000000000:tiff:true/tile?encoding="${encoding}"&level=3&style=${style}&x=${tile}&y=0`;
 }
 
-async function readAll(cache: TileCache, count: number): Promise<number> {
+async function countCached(cache: TileCache, count: number): Promise<number> {
   let cachedCount = 0;
   for (let tile = 0; tile < count; tile++) if ((await cache.get(keyOf({ tile }))) !== undefined) cachedCount++;
   return cachedCount;
@@ -22,20 +22,22 @@ async function readAll(cache: TileCache, count: number): Promise<number> {
 const mebibyte = 1024 * 1024;
 
 /** Declares a test with its own cache. */
-type TestEach = (name: string, test: (cache: TileCache) => Promise<void>, maxBytes?: number) => unknown;
+type DeclareTest = (name: string, test: (cache: TileCache) => Promise<void>, maxBytes?: number) => unknown;
 
 /**
  * Declares the tests that every tile cache has to pass. `makeCache` returns an empty cache that can store at most `maxBytes`
- * bytes; every cache that was made is closed before the next.
+ * bytes. Each test closes its cache before the next one is made.
  *
- * ```ts import { afterAll, beforeAll, describe, it } from 'vitest'; describeTileCache(({ maxBytes }) => new
- * MyTileCache(maxBytes), { describe, it, beforeAll, afterAll }); ```
+ * ```ts
+ * import { describe, it } from 'vitest';
+ * describeTileCache(({ maxBytes }) => new MyTileCache(maxBytes), { describe, it });
+ * ```
  */
 export function describeTileCache(
   makeCache: (options: { maxBytes: number }) => TileCache | Promise<TileCache>,
   { describe, it }: Pick<TestFunctions, 'describe' | 'it'>,
 ): void {
-  const each: TestEach = (name, test, maxBytes = 16 * mebibyte) =>
+  const each: DeclareTest = (name, test, maxBytes = 16 * mebibyte) =>
     it(name, async () => {
       const cache = await makeCache({ maxBytes });
       try {
@@ -61,7 +63,7 @@ export function describeTileCache(
 }
 
 /** Tests of the values that a cache returns. */
-function testTiles(each: TestEach): void {
+function testTiles(each: DeclareTest): void {
   each('gives back exactly what it was given, and nothing for other keys', async (cache) => {
     const tiles = [tileOf(5000, 1), tileOf(1, 2, 'image/png'), tileOf(0, 3, 'application/octet-stream')];
     for (const [tile, value] of tiles.entries()) await cache.set(keyOf({ tile }), value);
@@ -113,7 +115,7 @@ function testTiles(each: TestEach): void {
 }
 
 /** Tests of the capacity of a cache, and of what it evicts. */
-function testSize(each: TestEach): void {
+function testSize(each: DeclareTest): void {
   each('reports what it holds, and nothing after a clear', async (cache) => {
     const empty = await cache.report();
     assert.deepEqual([empty.used, empty.items ?? 0], [0, 0]);
@@ -124,7 +126,7 @@ function testSize(each: TestEach): void {
     assert.equal(full.items ?? 10, 10);
     await cache.clear();
     assert.equal((await cache.report()).used, 0);
-    assert.equal(await readAll(cache, 10), 0);
+    assert.equal(await countCached(cache, 10), 0);
   });
 
   each(
@@ -142,7 +144,7 @@ function testSize(each: TestEach): void {
       assert.ok((await cache.get(keyOf({ tile: 0 }))) !== undefined, 'what is always in use stays');
       assert.ok((await cache.get(keyOf({ tile: count - 1 }))) !== undefined, 'the newest stays');
       assert.equal(await cache.get(keyOf({ tile: 1 })), undefined, 'the oldest is gone');
-      const tiles = await readAll(cache, count);
+      const tiles = await countCached(cache, count);
       assert.ok(tiles >= 8 && tiles <= 16, `${tiles} tiles of 64 KiB in 1 MiB`);
     },
     mebibyte,

@@ -18,7 +18,7 @@ import type { TestFunctions as AllTestFunctions } from './test-functions.js';
 
 type TestFunctions = Pick<AllTestFunctions, 'describe' | 'it'>;
 
-const arrays: Readonly<Record<SampleType, string>> = {
+const arrayNames: Readonly<Record<SampleType, string>> = {
   uint8: 'Uint8Array',
   int8: 'Int8Array',
   uint16: 'Uint16Array',
@@ -95,7 +95,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
   );
 }
 
-/** The problem with the shape of an opened image; every test needs these members. */
+/** What is wrong with the members of an opened image that every test needs; `null` if nothing is. */
 function imageFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
   const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;
@@ -115,7 +115,7 @@ function checkImage(source: unknown): void {
   assert.equal(fault, null, fault ?? '');
 }
 
-/** The result of a source for a tile, whatever it is. */
+/** Reads a tile, and checks that the result is a raster. */
 async function tileOf(source: TileSource, address: TileAddress): Promise<Raster> {
   const raster: unknown = await source.readTile(address);
   const isRaster = typeof raster === 'object' && raster !== null && 'data' in raster && ArrayBuffer.isView(raster.data);
@@ -200,7 +200,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
       assert.ok(Number.isSafeInteger(metadata[key]) && metadata[key] >= 1, `${key} is ${metadata[key]}`);
     }
     assert.equal(metadata.levels, levelCount(metadata));
-    assert.ok(Object.hasOwn(arrays, metadata.dtype), `dtype is ${metadata.dtype}`);
+    assert.ok(Object.hasOwn(arrayNames, metadata.dtype), `dtype is ${metadata.dtype}`);
     for (const value of [metadata.magnification, metadata.mmX, metadata.mmY]) assert.ok(value === null || value > 0, `${value}`);
     for (const { axes } of metadata.frames ?? []) {
       for (const [axis, value] of Object.entries(axes)) {
@@ -226,7 +226,10 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
       const shape = { width: raster.width, height: raster.height, bands: raster.bands, dtype: raster.dtype };
       assert.deepEqual(shape, { width, height, bands: bandCount, dtype }, JSON.stringify(address));
       assert.equal(raster.data.length, width * height * bandCount, 'one sample for each pixel and band');
-      assert.ok(raster.data.constructor.name === arrays[dtype] || raster.data instanceof Uint8Array, 'the array fits the type');
+      assert.ok(
+        raster.data.constructor.name === arrayNames[dtype] || raster.data instanceof Uint8Array,
+        'the array fits the type',
+      );
     }
   });
 
@@ -272,8 +275,8 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
   });
 
   each('gives internal metadata that survive JSON, and ICC profiles as bytes', async (source) => {
-    const facts = (await source.internalMetadata?.()) ?? {};
-    assert.doesNotThrow(() => JSON.stringify(facts));
+    const internalMetadata = (await source.internalMetadata?.()) ?? {};
+    assert.doesNotThrow(() => JSON.stringify(internalMetadata));
     const profile = source.iccProfile?.(0) ?? null;
     assert.ok(profile === null || profile.length > 128, 'an ICC profile has a header of 128 bytes');
     assert.ok((source.retainedBytes ?? 0) >= 0);
@@ -298,9 +301,9 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
  * describeTileSource(() => mySource, 'test/files/sample.xyz', { describe, it });
  * ```
  */
-export function describeTileSource(makeDefinition: () => TileSourceDefinition, sampleFile: string, test: TestFunctions): void {
-  test.describe(`tile source: ${basename(sampleFile)}`, () => {
-    describeDefinition(makeDefinition, sampleFile, test);
-    describeImage(makeDefinition, sampleFile, test);
+export function describeTileSource(makeDefinition: () => TileSourceDefinition, sampleFile: string, runner: TestFunctions): void {
+  runner.describe(`tile source: ${basename(sampleFile)}`, () => {
+    describeDefinition(makeDefinition, sampleFile, runner);
+    describeImage(makeDefinition, sampleFile, runner);
   });
 }

@@ -8,7 +8,7 @@ export const announcementChecks: HostChecks = {
   'announces what happens: items, files, access, tokens': async (trial) => {
     const modelEvents = trial.host.events === undefined ? new ModelEvents(trial.host.models) : null;
     const events = trial.host.events ?? modelEvents!;
-    const heard: HostEventName[] = [];
+    const receivedEvents: HostEventName[] = [];
     const names: HostEventName[] = [
       'item.saved',
       'item.removed',
@@ -20,31 +20,31 @@ export const announcementChecks: HostChecks = {
       'folder.saved',
       'token.revoked',
     ];
-    const offs = names.map((event) => events.on(event, () => void heard.push(event)));
-    const expectAfter = async (work: () => Promise<unknown>, expected: HostEventName[]) => {
-      heard.length = 0;
+    const unsubscribeFunctions = names.map((event) => events.on(event, () => void receivedEvents.push(event)));
+    const expectEventAfter = async (work: () => Promise<unknown>, expected: HostEventName[]) => {
+      receivedEvents.length = 0;
       await work();
       assert.ok(
-        expected.some((event) => heard.includes(event)),
-        `the host announces one of ${expected.join(', ')}; heard ${heard.join(', ') || 'nothing'}`,
+        expected.some((event) => receivedEvents.includes(event)),
+        `the host announces one of ${expected.join(', ')}; heard ${receivedEvents.join(', ') || 'nothing'}`,
       );
     };
     const { folder, item } = await trial.newItem(false);
-    await expectAfter(() => trial.underTest.renameItem(item, 'another name'), ['item.saved']);
+    await expectEventAfter(() => trial.underTest.renameItem(item, 'another name'), ['item.saved']);
     let file: StoredDocument | undefined;
-    await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
-    await expectAfter(() => trial.host.files.remove(file!), ['file.removed', 'files.removed']);
+    await expectEventAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
+    await expectEventAfter(() => trial.host.files.remove(file!), ['file.removed', 'files.removed']);
     // Hooks on the models do not see roles in a separate table or tokens; such changes are noticed when verdicts expire.
     if (trial.host.events === undefined) await trial.underTest.grant(folder, trial.stranger, 0);
-    else await expectAfter(() => trial.underTest.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
-    await expectAfter(() => trial.underTest.removeItem(item), ['item.removed', 'items.removed']);
+    else await expectEventAfter(() => trial.underTest.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
+    await expectEventAfter(() => trial.underTest.removeItem(item), ['item.removed', 'items.removed']);
     const revoke = trial.underTest.revokeToken?.bind(trial.underTest);
     if (revoke) {
       if (trial.host.events === undefined) await revoke(trial.stranger);
-      else await expectAfter(() => revoke(trial.stranger), ['token.revoked']);
+      else await expectEventAfter(() => revoke(trial.stranger), ['token.revoked']);
       assert.equal(await trial.verify(trial.stranger.token), null, 'a revoked token belongs to nobody');
     }
-    for (const off of offs) off();
+    for (const off of unsubscribeFunctions) off();
     modelEvents?.close();
   },
 };

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { StoredDocument } from '../../host.js';
 import { idText } from '../../core/database/id-text.js';
-import { attachedTo, content, newContent, readAll, type HostChecks } from './trial.js';
+import { newAttachedPicture, content, newContent, readAll, type HostChecks } from './trial.js';
 
 /** Checks of storing, reading and removing files. */
 export const fileChecks: HostChecks = {
@@ -27,7 +27,7 @@ export const fileChecks: HostChecks = {
 
   'keeps files attached to an item out of its list, with the fields of the plugin': async (trial) => {
     const { item } = await trial.newItem(false);
-    const attached = await trial.host.files.create(attachedTo(item, 16), Readable.from([content]));
+    const attached = await trial.host.files.create(newAttachedPicture(item, 16), Readable.from([content]));
     const stored = await trial.records.findFile(idText(attached._id));
     assert.equal(stored?.doc.isLargeImageThumbnail, true, 'create stores the members of `fields`');
     assert.equal(stored?.doc.thumbnailKey, '{"width":16}', 'create stores the members of `fields`');
@@ -46,7 +46,7 @@ export const fileChecks: HostChecks = {
         throw new Error('the connection was lost');
       })(),
     );
-    await trial.leavingNothing(async () => {
+    await trial.expectNoBytesLeft(async () => {
       await assert.rejects(async () => trial.createFile(item, failing), 'create fails if its stream fails');
       const short = Readable.from([content.subarray(0, 3)]);
       await assert.rejects(async () => trial.createFile(item, short), 'create fails if its stream ends before `size` bytes');
@@ -60,19 +60,19 @@ export const fileChecks: HostChecks = {
 
   'breaks off the storing of a file when its signal is aborted, and leaves nothing of it': async (trial) => {
     const { item } = await trial.newItem(false);
-    const leaving = new AbortController();
+    const aborter = new AbortController();
     // A host that ignores the signal stores the whole file.
     const stream = Readable.from(
       (async function* () {
         yield content.subarray(0, 3);
-        leaving.abort(new Error('the caller disconnected'));
+        aborter.abort(new Error('the caller disconnected'));
         await new Promise((resolve) => void setImmediate(resolve));
         yield content.subarray(3);
       })(),
     );
-    await trial.leavingNothing(async () => {
+    await trial.expectNoBytesLeft(async () => {
       await assert.rejects(
-        async () => trial.createFile(item, stream, { signal: leaving.signal }),
+        async () => trial.createFile(item, stream, { signal: aborter.signal }),
         'a file is not stored when the signal of `create` is aborted before its bytes are complete',
       );
       await assert.rejects(
@@ -92,7 +92,7 @@ export const fileChecks: HostChecks = {
     const { files } = trial.host;
     let file!: StoredDocument;
     let path = null as string | null;
-    await trial.leavingNothing(async () => {
+    await trial.expectNoBytesLeft(async () => {
       file = await trial.createFile(item);
       path = await files.localPath(file);
       await files.remove(file);
@@ -112,7 +112,7 @@ export const fileChecks: HostChecks = {
     const { item } = await trial.newItem(false);
     const missing = { ...item, _id: '0123456789abcdef01234567' };
     const entry = (owner: StoredDocument, size: number, stream: Readable) => ({
-      file: { ...attachedTo(owner, size), size },
+      file: { ...newAttachedPicture(owner, size), size },
       content: stream,
     });
     const broken = new Readable({ read: () => void broken.destroy(new Error('the disk failed')) });
@@ -145,7 +145,7 @@ export const fileChecks: HostChecks = {
     const { item } = await trial.newItem(false);
     const docs = [await trial.createFile(item), await trial.createFile(item)];
     for (let width = 1; width <= 5; width += 1)
-      docs.push(await files.create(attachedTo(item, width), Readable.from([newContent()])));
+      docs.push(await files.create(newAttachedPicture(item, width), Readable.from([newContent()])));
     const paths = await Promise.all(docs.map((doc) => files.localPath(doc)));
     await files.remove(docs[1]!);
     await files.remove(docs[2]!);
@@ -171,12 +171,12 @@ export const fileChecks: HostChecks = {
 
   'keeps the large-image records of several items that are claimed together': async (trial) => {
     const items = [];
-    for (let made = 0; made < 4; made += 1) items.push((await trial.newItem(false)).item);
+    for (let i = 0; i < 4; i += 1) items.push((await trial.newItem(false)).item);
     const records = items.map((item) => trial.records.itemOf(item));
     const files = await Promise.all(items.map((item) => trial.createFile(item)));
     const { markers } = trial.records;
     await markers.claim(records[3]!, { fileId: files[3]!._id, sourceName: 'first' });
-    const claims = [0, 1, 2, 3, 0].map((of) => markers.claim(records[of]!, { fileId: files[of]!._id, sourceName: `tiff ${of}` }));
+    const claims = [0, 1, 2, 3, 0].map((i) => markers.claim(records[i]!, { fileId: files[i]!._id, sourceName: `tiff ${i}` }));
     const claimed = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
     const expected = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
     assert.deepEqual(claimed, expected, 'claims of items that have no large image succeed, and only the first one for each item');

@@ -48,9 +48,9 @@ export const rightsChecks: HostChecks = {
         assert.equal(await trial.host.access.level(caller, subject), level, `the level of ${word} on the ${subject.type}`);
       }
       for (const minLevel of [0, 1, 2] as const) {
-        const seen = await trial.listed('item', [item], { user, level: minLevel });
+        const seen = await trial.listVisibleIds('item', [item], { user, level: minLevel });
         assert.equal(seen.length, minLevel <= level ? 1 : 0, `items in the list of ${word} who asks for level ${minLevel}`);
-        const folders = await trial.listed('folder', [folder], { user, level: minLevel });
+        const folders = await trial.listVisibleIds('folder', [folder], { user, level: minLevel });
         assert.equal(folders.length, minLevel <= level ? 1 : 0, `folders in the list of ${word} who asks for level ${minLevel}`);
       }
     }
@@ -81,8 +81,8 @@ export const rightsChecks: HostChecks = {
       assert.equal(await levelIn(user), level, `the level of ${word} in the list`);
     }
     assert.equal(list.public, false, 'the list of a folder that nobody else may read is not public');
-    const open = await trial.underTest.createFolder({ owner: trial.owner, public: true });
-    assert.equal((await access.list(open)).public, true, 'the list of a folder that everybody may read is public');
+    const publicFolder = await trial.underTest.createFolder({ owner: trial.owner, public: true });
+    assert.equal((await access.list(publicFolder)).public, true, 'the list of a folder that everybody may read is public');
   },
 
   'knows users and groups by their ids, and says nothing of others, where it has a directory': async (trial) => {
@@ -106,19 +106,19 @@ export const rightsChecks: HostChecks = {
   },
 
   'filters lists by the very same permissions': async (trial) => {
-    const shown = await trial.newItem(true);
-    const hidden = await trial.newItem(false);
-    const docs = [shown.item, hidden.item];
+    const publicItem = await trial.newItem(true);
+    const privateItem = await trial.newItem(false);
+    const docs = [publicItem.item, privateItem.item];
     const ids = docs.map(({ _id }) => _id);
-    const seenBy = (user: TestUser | null, level: AccessLevel) => trial.listed('item', docs, { user, level });
-    const seen = [idText(shown.item._id)];
+    const seenBy = (user: TestUser | null, level: AccessLevel) => trial.listVisibleIds('item', docs, { user, level });
+    const publicIds = [idText(publicItem.item._id)];
     assert.deepEqual(
       await seenBy(trial.owner, 0),
       ids.map(idText).sort(),
       'the filter of the owner finds public and private items',
     );
-    assert.deepEqual(await seenBy(trial.stranger, 0), seen, 'the filter of a stranger finds public items only');
-    assert.deepEqual(await seenBy(null, 0), seen, 'the filter of an anonymous visitor finds public items only');
+    assert.deepEqual(await seenBy(trial.stranger, 0), publicIds, 'the filter of a stranger finds public items only');
+    assert.deepEqual(await seenBy(null, 0), publicIds, 'the filter of an anonymous visitor finds public items only');
     assert.deepEqual(await seenBy(trial.stranger, 1), [], 'the filter of a stranger finds nothing to write to');
   },
 };

@@ -50,9 +50,9 @@ export class HostTrial {
   }
 
   async newItem(isPublic: boolean): Promise<{ folder: StoredDocument; item: StoredDocument }> {
-    const { underTest: made, owner } = this;
-    const folder = await made.createFolder({ owner, public: isPublic });
-    return { folder, item: await made.createItem({ owner, folder, name: 'an item' }) };
+    const { underTest, owner } = this;
+    const folder = await underTest.createFolder({ owner, public: isPublic });
+    return { folder, item: await underTest.createItem({ owner, folder, name: 'an item' }) };
   }
 
   createFile(
@@ -65,7 +65,7 @@ export class HostTrial {
   }
 
   /** Filters ids of documents to those that a user sees in a list. */
-  async listed(
+  async listVisibleIds(
     type: 'item' | 'folder',
     docs: readonly StoredDocument[],
     { user, level }: { user: TestUser | null; level: AccessLevel },
@@ -76,16 +76,16 @@ export class HostTrial {
     return found.map((doc) => idText(doc._id)).toSorted();
   }
 
-  /** Runs work that must leave nothing in the store of bytes. */
-  async leavingNothing(work: () => Promise<unknown>): Promise<void> {
+  /** Runs work, and checks that it leaves no bytes in the storage. */
+  async expectNoBytesLeft(work: () => Promise<unknown>): Promise<void> {
     const before = await this.underTest.countStored?.();
     await work();
     assert.equal(await this.underTest.countStored?.(), before, 'a failed or removed file leaves no bytes in the storage');
   }
 }
 
-/** A picture attached to an item, like those of the plugin. */
-export const attachedTo = (item: StoredDocument, width: number): NewFile => ({
+/** A picture attached to an item, like the thumbnails that the plugin stores. */
+export const newAttachedPicture = (item: StoredDocument, width: number): NewFile => ({
   name: '_largeImageThumbnail',
   mimeType: 'image/png',
   size: content.length,
