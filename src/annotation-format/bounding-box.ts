@@ -13,7 +13,7 @@ export interface BoundingBox {
   highx: number;
   highy: number;
   highz: number;
-  /** Diagonal of the box in x and y. */
+  /** Length of the diagonal of the box in x and y, in pixels. */
   size: number;
   /** See {@link elementDetails}. */
   details: number;
@@ -72,11 +72,11 @@ function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement &
 }
 
 function rangesOfGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
-  // A choropleth has a value for each cell, the others have one for each grid line.
-  const lines = interpretation === 'choropleth' ? 0 : 1;
+  // A choropleth has a value for each cell. The others have a value for each grid line, which is one more than the cells.
+  const extraLines = interpretation === 'choropleth' ? 0 : 1;
   const [x, y, z] = origin;
-  const endX = x + dx * (gridWidth - lines);
-  const endY = y + dy * (Math.ceil(values.length / gridWidth) - lines);
+  const endX = x + dx * (gridWidth - extraLines);
+  const endY = y + dy * (Math.ceil(values.length / gridWidth) - extraLines);
   return {
     lowx: Math.min(x, endX),
     highx: Math.max(x, endX),
@@ -132,7 +132,7 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
 
 /**
  * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not considered.
- * Coordinates beyond the range of numbers are limited to the largest number.
+ * Infinite coordinates and sizes become the largest finite number.
  *
  * @param overlay size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
  */
@@ -166,7 +166,7 @@ function finiteBox(box: BoundingBox): BoundingBox {
   return { ...box, lowx, lowy, highx, highy, size: clampToFinite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around both; `null` means no box. `size` is the size of the union, and `details` is the sum. */
+/** The box around two boxes. `a` is `null` if there is no first box. `details` is the sum of both. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {

@@ -15,8 +15,8 @@ export class CentroidPropTable {
   readonly rows: CentroidProps[] = [];
   readonly #indices = new Map<string, number>();
 
-  /** Index of the row of an element's appearance, which is added if it is new. */
-  indexOf(element: AnnotationElement): number {
+  /** Index of the row of an element's appearance. A new appearance gets a new row. */
+  findOrAdd(element: AnnotationElement): number {
     // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { fillColor = 'rgba(0,0,0,0)', lineColor = 'rgb(0,0,0)', lineWidth = 2, closed = null } = appearance;
@@ -32,22 +32,22 @@ export class CentroidPropTable {
 }
 
 /**
- * Splits the JSON text of a record at its last empty list of elements, where the centroids belong. A zero byte separates the
- * centroids from the text before and after; JSON text never contains one.
+ * The JSON text of a record before and after its elements, in whose place the centroids are sent. A zero byte separates the centroids
+ * from both texts; JSON text never contains one.
  *
  * @param head the record without `annotation`, `annotation` without `elements`, and `_elementQuery`, each as an object.
  */
-export function centroidFrame(head: {
+export function textAroundCentroids(head: {
   record: Readonly<Record<string, unknown>>;
   annotation: Readonly<Record<string, unknown>>;
   elementQuery: Readonly<Record<string, unknown>>;
 }): { before: string; after: string } {
-  // The parts are written one by one, because a search for the list in the complete text might find one inside attributes.
+  // Both texts are built directly. Searching the complete text for the list of elements might find another list, inside attributes.
   const record = JSON.stringify(head.record).slice(0, -1);
   const annotation = JSON.stringify(head.annotation).slice(0, -1);
-  const comma = (text: string) => (text === '{' ? '' : ', ');
+  const commaAfter = (text: string) => (text === '{' ? '' : ', ');
   return {
-    before: `${record}${comma(record)}"annotation": ${annotation}${comma(annotation)}"elements": [`,
+    before: `${record}${commaAfter(record)}"annotation": ${annotation}${commaAfter(annotation)}"elements": [`,
     after: `]}, "_elementQuery": ${JSON.stringify(head.elementQuery)}}`,
   };
 }

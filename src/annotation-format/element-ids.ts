@@ -1,8 +1,9 @@
 /** Number of 32-bit words in an id. */
 const idWords = 3;
-const firstCapacity = 1024;
-/** The table grows when a larger share of it is in use. */
-const loadLimit = 0.6;
+/** Number of ids for which the first table has slots. */
+const initialSlots = 1024;
+/** The table grows when more than this share of its slots is in use. */
+const maxLoad = 0.6;
 
 function hexDigit(code: number): number {
   // 0-9 are 48-57, a-f are 97-102.
@@ -20,8 +21,8 @@ function hexWord(id: string, start: number): number {
  * ids take 25 to 50 MB.
  */
 export class ElementIds {
-  #table = new Uint32Array(firstCapacity * idWords);
-  #capacity = firstCapacity;
+  #table = new Uint32Array(initialSlots * idWords);
+  #capacity = initialSlots;
   #size = 0;
   // All zeros marks a free slot, so the id of 24 zeros is stored separately.
   #hasZero = false;
@@ -43,7 +44,7 @@ export class ElementIds {
     }
     if (!this.#insert(a, b, c)) return false;
     this.#size += 1;
-    if (this.#size > this.#capacity * loadLimit) this.#grow();
+    if (this.#size > this.#capacity * maxLoad) this.#grow();
     return true;
   }
 

@@ -53,18 +53,18 @@ const sortFields: ReadonlyMap<string, BoxField> = new Map<string, BoxField>([
   ['details', 'details'],
 ]);
 
-type SentParameters = Readonly<Record<string, string | undefined>>;
+type RequestParameters = Readonly<Record<string, string | undefined>>;
 
-function numberOf(sent: SentParameters, name: string): number | null {
-  const text = sent[name];
+function parseNumber(parameters: RequestParameters, name: string): number | null {
+  const text = parameters[name];
   if (text === undefined || text.trim() === '') return null;
   const value = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(text) ? Number(text) : NaN;
   if (!Number.isFinite(value)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${text}.`);
   return value;
 }
 
-function countOf(sent: SentParameters, name: string): number {
-  const text = sent[name];
+function parseCount(parameters: RequestParameters, name: string): number {
+  const text = parameters[name];
   if (text === undefined || text.trim() === '') return 0;
   const value = /^\s*[-+]?\d+\s*$/.test(text) ? Number(text) : NaN;
   if (!Number.isSafeInteger(value)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${text}.`);
@@ -72,27 +72,27 @@ function countOf(sent: SentParameters, name: string): number {
   return value;
 }
 
-function flagOf(sent: SentParameters, name: string): boolean {
-  return ['true', 'on', '1', 'yes'].includes((sent[name] ?? '').trim().toLowerCase());
+function parseFlag(parameters: RequestParameters, name: string): boolean {
+  return ['true', 'on', '1', 'yes'].includes((parameters[name] ?? '').trim().toLowerCase());
 }
 
-function directionOf(sent: SentParameters): 1 | -1 {
-  const text = (sent.sortdir ?? '').trim();
+function parseDirection(parameters: RequestParameters): 1 | -1 {
+  const text = (parameters.sortdir ?? '').trim();
   if (text === '' || text === '1') return 1;
   if (text === '-1') return -1;
-  throw new BadParameterError(`Invalid value for sortdir: "${sent.sortdir}". Allowed values: 1, -1.`);
+  throw new BadParameterError(`Invalid value for sortdir: "${parameters.sortdir}". Allowed values: 1, -1.`);
 }
 
 /** A path of plain names; stored fields have no other names. */
-const storedField = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
+const storedFieldPattern = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
 
-function sortOf(sent: SentParameters): ElementQuery['sort'] {
-  const direction = directionOf(sent);
-  const name = (sent.sort ?? '').trim();
+function parseSort(parameters: RequestParameters): ElementQuery['sort'] {
+  const direction = parseDirection(parameters);
+  const name = (parameters.sort ?? '').trim();
   if (name === '') return ['_id', direction];
-  const box = sortFields.get(name);
-  if (box !== undefined) return [`bbox.${box}`, direction];
-  if (storedField.test(name)) return [name, direction];
+  const boxField = sortFields.get(name);
+  if (boxField !== undefined) return [`bbox.${boxField}`, direction];
+  if (storedFieldPattern.test(name)) return [name, direction];
   throw new BadParameterError(
     `Invalid value for sort: "${name}". Allowed values: ${[...sortFields.keys()].join(', ')}, _id, or a field.`,
   );
@@ -101,28 +101,28 @@ function sortOf(sent: SentParameters): ElementQuery['sort'] {
 /**
  * Parses the parameters of a request for elements.
  *
- * @param sent parameters by name, as text. Empty texts count as missing.
+ * @param parameters parameters by name, as text. Empty texts count as missing.
  * @throws BadParameterError that names the parameter if a number is not finite or a count is negative.
  */
-export function parseElementQuery(sent: SentParameters): ElementQuery {
+export function parseElementQuery(parameters: RequestParameters): ElementQuery {
   const conditions: BoxCondition[] = [];
   for (const [name, { field, operator }] of Object.entries(boxParameters)) {
-    const value = numberOf(sent, name);
+    const value = parseNumber(parameters, name);
     if (value !== null && (operator === '$lt' || value > 0)) conditions.push({ field, operator, value });
   }
-  const centroids = flagOf(sent, 'centroids');
-  const sort = sortOf(sent);
-  const limit = countOf(sent, 'limit');
+  const centroids = parseFlag(parameters, 'centroids');
+  const sort = parseSort(parameters);
+  const limit = parseCount(parameters, 'limit');
   return {
     conditions,
     sort,
-    offset: countOf(sent, 'offset'),
+    offset: parseCount(parameters, 'offset'),
     limit,
-    maxDetails: countOf(sent, 'maxDetails'),
-    minElements: countOf(sent, 'minElements'),
+    maxDetails: parseCount(parameters, 'maxDetails'),
+    minElements: parseCount(parameters, 'minElements'),
     centroids,
-    bbox: flagOf(sent, 'bbox') && !centroids,
-    orders: flagOf(sent, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
+    bbox: parseFlag(parameters, 'bbox') && !centroids,
+    orders: parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
   };
 }
 
@@ -148,8 +148,8 @@ export function filterEcho(query: ElementQuery, annotationId: string, version: n
 }
 
 /**
- * Maximum number of elements that can be sent: `limit`, and `max(maxDetails, minElements)` if there is `maxDetails`. `Infinity`
- * means no limit.
+ * Maximum number of elements that can be sent: `limit`, or with `maxDetails` also `max(maxDetails, minElements)`, if that is smaller.
+ * `Infinity` means no limit.
  */
 export function maxElements({ limit, maxDetails, minElements }: ElementQuery): number {
   const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
@@ -158,6 +158,7 @@ export function maxElements({ limit, maxDetails, minElements }: ElementQuery): n
 
 /** Counts the elements that were sent and decides when to stop. */
 export class ElementBudget {
+  /** Number of elements sent. */
   returned = 0;
   /** Sum of the details of the elements sent; each centroid counts 1. */
   details = 0;
@@ -173,20 +174,20 @@ export class ElementBudget {
   }
 
   /** Whether another element can be sent. */
-  get isOpen(): boolean {
+  get allowsMore(): boolean {
     if (this.returned >= this.#maxElements) return false;
     const { maxDetails, minElements } = this.query;
     return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
   }
 
   /** Counts elements that were sent. */
-  take(details: number, count = 1): void {
+  countSent(details: number, count = 1): void {
     this.returned += count;
     this.details += this.query.centroids ? count : details;
   }
 }
 
-/** Data of a response for {@link elementQueryEcho}. */
+/** What a response contains, as far as {@link elementQueryEcho} describes it. */
 export interface ElementResponse {
   annotationId: string;
   version: number;

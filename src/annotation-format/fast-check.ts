@@ -17,7 +17,7 @@ interface Limits {
   maxItems: number;
 }
 
-function vectorCheck(length: number): Check {
+function compileVectorCheck(length: number): Check {
   if (length === 3) {
     return (value) =>
       Array.isArray(value) &&
@@ -33,15 +33,15 @@ function vectorCheck(length: number): Check {
   };
 }
 
-function arrayCheck(items: Check, { minItems, maxItems }: Limits): Check {
+function compileArrayCheck(checkItem: Check, { minItems, maxItems }: Limits): Check {
   return (value) => {
     if (!Array.isArray(value) || value.length < minItems || value.length > maxItems) return false;
-    for (let i = 0; i < value.length; i += 1) if (!items(value[i])) return false;
+    for (let i = 0; i < value.length; i += 1) if (!checkItem(value[i])) return false;
     return true;
   };
 }
 
-function numberCheck(schema: Schema): Check {
+function compileNumberCheck(schema: Schema): Check {
   const minimum = Number(schema.minimum ?? -Infinity);
   const maximum = Number(schema.maximum ?? Infinity);
   const exclusiveMinimum = Number(schema.exclusiveMinimum ?? -Infinity);
@@ -55,11 +55,12 @@ function numberCheck(schema: Schema): Check {
 }
 
 /**
- * Maximum number of distinct texts that a check remembers. An annotation has few colors, and looking one up is faster than matching it.
+ * Maximum number of distinct texts that a check remembers as matching. An annotation has few colors, and looking one up is faster than
+ * matching it again.
  */
 const maxRememberedTexts = 256;
 
-function stringCheck(schema: Schema): Check {
+function compileStringCheck(schema: Schema): Check {
   if (typeof schema.const === 'string') return (value) => value === schema.const;
   if (Array.isArray(schema.enum)) return (value) => typeof value === 'string' && (schema.enum as unknown[]).includes(value);
   if (typeof schema.pattern !== 'string') return (value) => typeof value === 'string';
@@ -74,7 +75,7 @@ function stringCheck(schema: Schema): Check {
   };
 }
 
-function objectCheck(schema: Schema): Check {
+function compileObjectCheck(schema: Schema): Check {
   if (schema.additionalProperties === true) return isPlainObject;
   const checks = new Map<string, Check>();
   for (const [name, property] of Object.entries(schema.properties as Record<string, Schema>))
@@ -93,29 +94,30 @@ function objectCheck(schema: Schema): Check {
 }
 
 /**
- * Turns a schema of this folder into a function that only says yes or no, without allocating memory. If it says no, the validator of
- * the schema finds the error. The function supports the keywords that the element schemas use; a test compares it with the validator.
+ * Turns a schema of this folder into a function that only says whether a value fits, without allocating memory. For a value that does
+ * not fit, the validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares
+ * the function with the validator.
  *
  * @throws Error if a schema uses an unsupported type.
  */
 export function compileCheck(schema: Schema): Check {
   switch (schema.type) {
     case 'object':
-      return objectCheck(schema);
+      return compileObjectCheck(schema);
     case 'array': {
-      const items = schema.items as Schema;
+      const itemSchema = schema.items as Schema;
       const minItems = Number(schema.minItems ?? 0);
       const maxItems = Number(schema.maxItems ?? Infinity);
-      if (items.type === 'number' && Object.keys(items).length === 1) {
-        return minItems === maxItems ? vectorCheck(minItems) : arrayCheck(isFiniteNumber, { minItems, maxItems });
+      if (itemSchema.type === 'number' && Object.keys(itemSchema).length === 1) {
+        return minItems === maxItems ? compileVectorCheck(minItems) : compileArrayCheck(isFiniteNumber, { minItems, maxItems });
       }
-      return arrayCheck(compileCheck(items), { minItems, maxItems });
+      return compileArrayCheck(compileCheck(itemSchema), { minItems, maxItems });
     }
     case 'number':
     case 'integer':
-      return numberCheck(schema);
+      return compileNumberCheck(schema);
     case 'string':
-      return stringCheck(schema);
+      return compileStringCheck(schema);
     case 'boolean':
       return (value) => typeof value === 'boolean';
     default:

@@ -6,7 +6,7 @@ import type { AnnotationElement } from './schema/document.js';
 export interface Measures {
   /** In square pixels; `NaN` for elements that are not shapes: heat maps, grids and overlays. */
   area: number;
-  /** Length of a line, or perimeter of a closed shape and its holes; `NaN` as for `area`. */
+  /** In pixels: length of a line, or perimeter of a closed shape and its holes; `NaN` for elements that are not shapes. */
   length: number;
   /** The centroid; for elements that are not shapes, the center of their box. */
   x: number;
@@ -15,10 +15,12 @@ export interface Measures {
 
 /** Sums over the sides of rings and lines. Coordinates are relative to the first point, so that no digits are lost far away from 0. */
 class Sides {
-  /** Twice the signed area of the last ring, and the sums that give its centroid. */
-  area = 0;
+  /** Twice the signed area of the last ring. */
+  doubleArea = 0;
+  /** Sums over the last ring; divided by three times {@link doubleArea} they give its centroid. */
   momentX = 0;
   momentY = 0;
+  /** Total length of all sides. */
   length = 0;
   /** Sums of the middles of sides, weighted by their lengths. */
   middleX = 0;
@@ -33,17 +35,17 @@ class Sides {
   }
 
   startRing(): void {
-    this.area = this.momentX = this.momentY = 0;
+    this.doubleArea = this.momentX = this.momentY = 0;
   }
 
   /** Adds the side between the positions at two indices. */
-  add(numbers: Float64Array, from: number, to: number): void {
+  addSide(numbers: Float64Array, from: number, to: number): void {
     const ax = (numbers[from] as number) - this.originX;
     const ay = (numbers[from + 1] as number) - this.originY;
     const bx = (numbers[to] as number) - this.originX;
     const by = (numbers[to + 1] as number) - this.originY;
     const cross = ax * by - bx * ay;
-    this.area += cross;
+    this.doubleArea += cross;
     this.momentX += (ax + bx) * cross;
     this.momentY += (ay + by) * cross;
     const length = lengthOf(bx - ax, by - ay);
@@ -61,31 +63,34 @@ function lengthOf(dx: number, dy: number): number {
 
 function measureLine(line: Positions): Measures {
   const sides = new Sides(line);
-  for (let at = line.from + 3; at < line.to; at += 3) sides.add(line.numbers, at - 3, at);
+  for (let at = line.from + 3; at < line.to; at += 3) sides.addSide(line.numbers, at - 3, at);
   return { area: 0, length: sides.length, ...centerOfOutline(sides) };
 }
 
-/** The center of the outline, for shapes without an area. */
+/** The mean position along the outline, for shapes without an area. */
 function centerOfOutline({ length, middleX, middleY, originX: x, originY: y }: Sides): { x: number; y: number } {
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };
 }
 
 function measurePolygon(rings: readonly Positions[]): Measures {
   const sides = new Sides(rings[0]!);
-  let [area, momentX, momentY] = [0, 0, 0];
-  for (const [number, ring] of rings.entries()) {
+  let [doubleArea, momentX, momentY] = [0, 0, 0];
+  for (const [ringIndex, ring] of rings.entries()) {
     sides.startRing();
-    for (let at = ring.from + 3; at < ring.to; at += 3) sides.add(ring.numbers, at - 3, at);
-    sides.add(ring.numbers, ring.to - 3, ring.from);
+    for (let at = ring.from + 3; at < ring.to; at += 3) sides.addSide(ring.numbers, at - 3, at);
+    sides.addSide(ring.numbers, ring.to - 3, ring.from);
     // The outline counts as positive and holes as negative, regardless of the directions in which they were drawn.
-    const sign = (number === 0 ? 1 : -1) * Math.sign(sides.area);
-    area += sign * sides.area;
+    const sign = (ringIndex === 0 ? 1 : -1) * Math.sign(sides.doubleArea);
+    doubleArea += sign * sides.doubleArea;
     momentX += sign * sides.momentX;
     momentY += sign * sides.momentY;
   }
   const { originX, originY } = sides;
-  const center = area === 0 ? centerOfOutline(sides) : { x: originX + momentX / (3 * area), y: originY + momentY / (3 * area) };
-  return { area: roundedArea(area / 2, sides), length: sides.length, ...center };
+  const center =
+    doubleArea === 0
+      ? centerOfOutline(sides)
+      : { x: originX + momentX / (3 * doubleArea), y: originY + momentY / (3 * doubleArea) };
+  return { area: roundedArea(doubleArea / 2, sides), length: sides.length, ...center };
 }
 
 /**
@@ -104,7 +109,7 @@ function ellipsePerimeter(a: number, b: number): number {
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));
 }
 
-/** Measures a line, or a polygon if it is closed and has the three vertices of a ring. */
+/** Measures a polygon if the line is closed and has at least three vertices, otherwise a line. */
 export function measureOutline(line: Positions, isClosed: boolean, holes: readonly Positions[] = []): Measures {
   return isClosed && line.to - line.from >= 9 ? measurePolygon([line, ...holes]) : measureLine(line);
 }

@@ -15,8 +15,11 @@ export function patchSchemaError(detail: string): InvalidError {
   return new InvalidError(detail);
 }
 
-/** The error with the number of the entry in a list of annotations. The beginning of the message, which existing clients expect, is kept. */
-export function inEntry(error: unknown, index: number): unknown {
+/**
+ * Adds the number of the entry in a list of annotations to an error. The beginning of the message, which existing clients expect, is
+ * kept. Errors of other types are returned unchanged.
+ */
+export function addEntryNumber(error: unknown, index: number): unknown {
   if (!(error instanceof BadParameterError)) return error;
   const { message } = error;
   const at = message.indexOf('(') + 1;
@@ -26,16 +29,18 @@ export function inEntry(error: unknown, index: number): unknown {
   return new BadParameterError(text, { cause: error });
 }
 
-/** The detail if two elements have the same id. */
-export const idsNotUnique = 'Annotation Element IDs are not unique';
+/** Beginning of the message if two elements have the same id. */
+export const idsNotUniqueMessage = 'Annotation Element IDs are not unique';
 
-/** Longest part of a refused text that a message repeats. */
-const quotedLength = 60;
+/** A message repeats at most this many characters of a refused text. */
+const maxQuotedCharacters = 60;
 
 /** A value as shown in messages. Long texts are cut; long lists and objects are only named. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
-    return value.length <= quotedLength ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, quotedLength))}…`;
+    return value.length <= maxQuotedCharacters
+      ? JSON.stringify(value)
+      : `${JSON.stringify(value.slice(0, maxQuotedCharacters))}…`;
   }
   if (Array.isArray(value)) {
     const isShort = value.length <= 4 && value.every((entry) => typeof entry !== 'object' || entry === null);
@@ -78,9 +83,9 @@ function sizeRule(schema: Record<string, unknown>): string {
 }
 
 /** A schema error in words: where it is, what is required, and what was sent. `subject` is empty for the document itself. */
-export function explain(error: ErrorObject, subject: string): string {
+export function describeSchemaError(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
-  const at = path.replace(/^\./, '') || 'document';
+  const location = path.replace(/^\./, '') || 'document';
   const parent = (error.parentSchema ?? {}) as Record<string, unknown>;
   const actual = `not ${describeValue(error.data)}`;
   switch (error.keyword) {
@@ -89,28 +94,28 @@ export function explain(error: ErrorObject, subject: string): string {
     case 'additionalProperties': {
       const allowed = Object.keys((parent.properties ?? {}) as object).join(', ');
       const name = describeValue(error.params.additionalProperty);
-      return `${at}: Additional properties are not allowed (${name} was unexpected; allowed: ${allowed})`;
+      return `${location}: Additional properties are not allowed (${name} was unexpected; allowed: ${allowed})`;
     }
     case 'type':
-      return `${at}: must be ${typeNames[String(error.params.type)] ?? String(error.params.type)}, ${actual}`;
+      return `${location}: must be ${typeNames[String(error.params.type)] ?? String(error.params.type)}, ${actual}`;
     case 'enum':
-      return `${at}: must be one of ${(error.params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}, ${actual}`;
+      return `${location}: must be one of ${(error.params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}, ${actual}`;
     case 'pattern':
-      return `${at}: must be ${patternRules[String(error.params.pattern)] ?? `text like ${String(error.params.pattern)}`}, ${actual}`;
+      return `${location}: must be ${patternRules[String(error.params.pattern)] ?? `text like ${String(error.params.pattern)}`}, ${actual}`;
     case 'minItems':
     case 'maxItems': {
       const length = Array.isArray(error.data) ? error.data.length : 0;
-      return `${at}: must have ${sizeRule(parent)} entries, not ${length}`;
+      return `${location}: must have ${sizeRule(parent)} entries, not ${length}`;
     }
     case 'minimum':
-      return `${at}: must be at least ${String(error.params.limit)}, ${actual}`;
+      return `${location}: must be at least ${String(error.params.limit)}, ${actual}`;
     case 'maximum':
-      return `${at}: must be at most ${String(error.params.limit)}, ${actual}`;
+      return `${location}: must be at most ${String(error.params.limit)}, ${actual}`;
     case 'exclusiveMinimum':
-      return `${at}: must be greater than ${String(error.params.limit)}, ${actual}`;
+      return `${location}: must be greater than ${String(error.params.limit)}, ${actual}`;
     case 'minLength':
-      return `${at}: must not be empty`;
+      return `${location}: must not be empty`;
     default:
-      return `${at}: ${error.message ?? error.keyword}`;
+      return `${location}: ${error.message ?? error.keyword}`;
   }
 }

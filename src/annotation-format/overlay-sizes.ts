@@ -3,7 +3,7 @@ import { itemField } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 
 /** Looks up the size of an item's large image, which image and pixelmap elements show; `null` if the item has none. */
-export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
+export type FindOverlaySize = (itemId: string) => Promise<OverlaySize | null>;
 
 /** Sizes of the large images of overlays, each looked up once. */
 export class KnownOverlaySizes {
@@ -13,33 +13,34 @@ export class KnownOverlaySizes {
   /** @param known sizes that need no lookup. */
   constructor(
     brand: string,
-    private readonly overlaySizes: OverlaySizes,
+    private readonly findOverlaySize: FindOverlaySize,
     known: Iterable<[itemId: string, size: OverlaySize | null]> = [],
   ) {
     this.#field = itemField(brand);
     this.#sizes = new Map(known);
   }
 
-  /** Whether the size of an element's image must be looked up first. */
+  /** Whether {@link loadSize} must be called before {@link sizeOf}. */
   isMissing(element: AnnotationElement): boolean {
-    return isOverlay(element) && !this.#sizes.has(this.#item(element));
+    return isOverlay(element) && !this.#sizes.has(this.#itemIdOf(element));
   }
 
-  async load(element: AnnotationElement): Promise<void> {
-    const item = this.#item(element);
-    if (!this.#sizes.has(item)) this.#sizes.set(item, await this.overlaySizes(item));
+  async loadSize(element: AnnotationElement): Promise<void> {
+    const itemId = this.#itemIdOf(element);
+    if (!this.#sizes.has(itemId)) this.#sizes.set(itemId, await this.findOverlaySize(itemId));
   }
 
-  /** The items that were looked up. */
-  items(): Iterable<string> {
+  /** Ids of the items whose sizes are known or were looked up. */
+  itemIds(): Iterable<string> {
     return this.#sizes.keys();
   }
 
-  of(element: AnnotationElement): OverlaySize | null {
-    return isOverlay(element) ? (this.#sizes.get(this.#item(element)) ?? null) : null;
+  /** Size of the image that an element shows; `null` if it is unknown, or the element shows none. */
+  sizeOf(element: AnnotationElement): OverlaySize | null {
+    return isOverlay(element) ? (this.#sizes.get(this.#itemIdOf(element)) ?? null) : null;
   }
 
-  #item(element: AnnotationElement): string {
+  #itemIdOf(element: AnnotationElement): string {
     // The schema requires the field of the brand on overlays.
     return String((element as unknown as Record<string, unknown>)[this.#field]);
   }

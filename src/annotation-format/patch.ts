@@ -60,10 +60,10 @@ function parseOperation(entry: unknown): PatchOperation {
   const [first, ...otherParts] = path.split('/', maxParts + 1);
   if (otherParts.length === maxParts) throw new InvalidError(`patch path has more than ${maxParts} parts`);
   if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...otherParts], value };
-  const [target, ...keys] = otherParts;
-  if (target === undefined) throw missingPathError(path);
-  if (!target.startsWith('id:')) throw new InvalidError(`patch path ${path} is not handled`);
-  return { op, path, elementId: target.slice(3).toLowerCase(), keys, value };
+  const [elementPart, ...keys] = otherParts;
+  if (elementPart === undefined) throw missingPathError(path);
+  if (!elementPart.startsWith('id:')) throw new InvalidError(`patch path ${path} is not handled`);
+  return { op, path, elementId: elementPart.slice(3).toLowerCase(), keys, value };
 }
 
 /**
@@ -102,40 +102,43 @@ function existsError(subject: string): InvalidError {
 }
 
 /**
- * Maximum number of list entries that the removals of one patch can move. Without a limit, a body of removals from a long list
- * would take minutes.
+ * Maximum number of list entries that the removals of one patch can move. Without a limit, a patch that removes the entries of a long
+ * list one by one would take minutes.
  */
 const maxMovedEntries = 200_000_000;
 
-/** Changes containers on the path to a value. Each is copied once, and the rest is shared with the original. */
+/** Applies operations inside objects and lists. It copies each container on the path of an operation once, and shares the rest. */
 class Editor {
   /** Copies made by this patch, which are changed in place. */
   readonly #copies = new WeakSet<object>();
   #movedEntries = 0;
 
-  /** The changed container: a new copy, or the container itself if it is already a copy. */
-  change(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
+  /**
+   * Applies an operation to the value at `keys` below a container. @returns the container itself if it is a copy already or nothing
+   * has changed, otherwise a changed copy.
+   */
+  changeAt(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
     const [key = '', ...deeperKeys] = keys;
     if (Array.isArray(container)) {
       const array = container as unknown[];
-      if (deeperKeys.length === 0) return this.#changeArray(array, key, operation);
+      if (deeperKeys.length === 0) return this.#changeEntry(array, key, operation);
       const index = indexOf(key, operation);
       if (index >= array.length) throw missingPathError(operation.path);
-      const changedEntry = this.change(array[index], deeperKeys, operation);
+      const changedEntry = this.changeAt(array[index], deeperKeys, operation);
       if (changedEntry === array[index]) return array;
       const copy = this.#copyOfArray(array);
       copy[index] = changedEntry;
       return copy;
     }
     if (!isObject(container)) throw missingPathError(operation.path);
-    if (deeperKeys.length === 0) return this.changeObject(container, key, operation);
+    if (deeperKeys.length === 0) return this.changeMember(container, key, operation);
     if (!Object.hasOwn(container, key)) throw missingPathError(operation.path);
-    const changedMember = this.change(container[key], deeperKeys, operation);
+    const changedMember = this.changeAt(container[key], deeperKeys, operation);
     return changedMember === container[key] ? container : this.#setMember(container, key, changedMember);
   }
 
   /** Changes one member of an object. Adding an existing member fails. */
-  changeObject(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
+  changeMember(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
     const exists = Object.hasOwn(object, key);
     if (op === 'add' && exists) throw existsError(path);
     if (op !== 'remove') return this.#setMember(object, key, value);
@@ -152,7 +155,7 @@ class Editor {
     return copy;
   }
 
-  #changeArray(array: unknown[], key: string, operation: PatchOperation): unknown[] {
+  #changeEntry(array: unknown[], key: string, operation: PatchOperation): unknown[] {
     const { op, path, value } = operation;
     const index = indexOf(key, operation);
     if (op === 'remove') {
@@ -193,14 +196,14 @@ function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, edito
   const { op, keys } = operation;
   const [key = ''] = keys;
   // The head is an object, and for an object the editor returns an object.
-  if (keys.length > 1) return editor.change(head, keys, operation) as JsonObject;
+  if (keys.length > 1) return editor.changeAt(head, keys, operation) as JsonObject;
   const exists = Object.hasOwn(head, key);
   if (op === 'add' && exists && Boolean(head[key])) throw existsError(key);
-  // A field that exists but is empty can be added; this replaces it.
-  return editor.changeObject(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
+  // Adding a field that exists but is empty replaces it.
+  return editor.changeMember(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
 }
 
-/** The elements during a patch: the current state of each, and the order of the elements added at the end. */
+/** The elements while a patch is applied: their current values, and the order of the elements that were added at the end. */
 class ElementEdits {
   readonly #current: Map<string, JsonObject | null>;
   readonly #appended = new Set<string>();
@@ -221,7 +224,7 @@ class ElementEdits {
       // Elements are found by id, so another id would mean another element.
       if (keys.length === 1 && keys[0] === 'id') throw new InvalidError(`Cannot ${op} ${path}`);
       // An element is an object, and for an object the editor returns an object.
-      this.#set(id, this.editor.change(element, keys, operation) as JsonObject);
+      this.#set(id, this.editor.changeAt(element, keys, operation) as JsonObject);
     } else if (op === 'remove') {
       this.#set(id, null);
       this.#appended.delete(id);
@@ -255,8 +258,8 @@ class ElementEdits {
 }
 
 /**
- * Applies operations one after another; all or none. The target is not changed. The caller checks the resulting head and the
- * changed elements against the schema.
+ * Applies operations one after another. If one fails, none takes effect. The target is not changed. The caller checks the resulting
+ * head and the changed elements against the schema.
  *
  * @throws InvalidError, with the messages that existing clients expect, if an operation does not fit the existing values.
  */

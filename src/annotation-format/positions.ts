@@ -2,10 +2,11 @@
 const exactDigits = 15;
 const axes = 3;
 /** The powers of ten by which a number with up to this many decimals is divided; a double holds each exactly. */
-const powers = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
-const [opened, closed, comma, minus, plus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2b, 0x2e, 0x30];
-/** `e` and `E`, when this bit of the byte is set. */
-const [exponent, lowerCase] = [0x65, 0x20];
+const powersOfTen = Array.from({ length: exactDigits + 1 }, (_, decimals) => Number(`1e${decimals}`));
+const [openBracket, closeBracket, comma, minus, plus, point, zero] = [0x5b, 0x5d, 0x2c, 0x2d, 0x2b, 0x2e, 0x30];
+const lowerCaseE = 0x65;
+/** Setting this bit turns `E` into `e`. */
+const lowerCaseBit = 0x20;
 
 /** The positions of a line, ring or heatmap: x, y and z of each, one after another in `numbers`. */
 export interface Positions {
@@ -31,7 +32,7 @@ function isDigit(byte: number): boolean {
 }
 
 /** Index after the digits that begin at an index. */
-function afterDigits(json: Buffer, from: number): number {
+function skipDigits(json: Buffer, from: number): number {
   let at = from;
   while (isDigit(json[at] as number)) at += 1;
   return at;
@@ -43,13 +44,13 @@ function afterDigits(json: Buffer, from: number): number {
  */
 export class PositionReader {
   #numbers = new Float64Array(1024);
-  #count = 0;
-  /** Index after the text that was read last. */
-  #at = 0;
+  #numberCount = 0;
+  /** Index of the byte after the text that was read last. */
+  #nextByte = 0;
 
   /** Forgets the positions that were read before. */
   clear(): void {
-    this.#count = 0;
+    this.#numberCount = 0;
   }
 
   /**
@@ -57,32 +58,32 @@ export class PositionReader {
    * `null` if the text is anything but a list of at least one position, each of three finite numbers, without white space.
    */
   read(json: Buffer, from: number): (Positions & { end: number }) | null {
-    if (json[from] !== opened) return null;
-    const first = this.#count;
+    if (json[from] !== openBracket) return null;
+    const first = this.#numberCount;
     let count = first;
     let at = from;
     do {
       at += 1;
-      if (json[at] !== opened) return null;
+      if (json[at] !== openBracket) return null;
       // One more position is repeated at the end.
       if (count + 2 * axes > this.#numbers.length) this.#grow();
       for (let axis = 0; axis < axes; axis += 1) {
-        const value = this.#number(json, at + 1);
-        at = this.#at;
-        if (!Number.isFinite(value) || json[at] !== (axis === axes - 1 ? closed : comma)) return null;
+        const value = this.#readNumber(json, at + 1);
+        at = this.#nextByte;
+        if (!Number.isFinite(value) || json[at] !== (axis === axes - 1 ? closeBracket : comma)) return null;
         this.#numbers[count] = value;
         count += 1;
       }
       at += 1;
     } while (json[at] === comma);
-    if (json[at] !== closed) return null;
+    if (json[at] !== closeBracket) return null;
     this.#numbers.copyWithin(count, first, first + axes);
-    this.#count = count + axes;
+    this.#numberCount = count + axes;
     return { numbers: this.#numbers, from: first, to: count, end: at + 1 };
   }
 
-  /** Reads a number, and sets `#at`. @returns `NaN` if the text is not a number. */
-  #number(json: Buffer, from: number): number {
+  /** Reads a number, and sets `#nextByte` to the index after it. @returns `NaN` if the text is not a number. */
+  #readNumber(json: Buffer, from: number): number {
     let at = from;
     let byte = json[at] as number;
     const isNegative = byte === minus;
@@ -101,16 +102,16 @@ export class PositionReader {
       if (decimals === 0) return NaN;
       digits += decimals;
     }
-    const hasExponent = (byte | lowerCase) === exponent;
+    const hasExponent = (byte | lowerCaseBit) === lowerCaseE;
     if (hasExponent) {
       const start = json[at + 1] === minus || json[at + 1] === plus ? at + 2 : at + 1;
-      at = afterDigits(json, start);
+      at = skipDigits(json, start);
       if (at === start) return NaN;
     }
-    this.#at = at;
+    this.#nextByte = at;
     if (hasExponent || digits > exactDigits) return Number(json.toString('latin1', from, at));
-    // Both are exact, so their quotient is the number that is closest to the text.
-    if (decimals > 0) value /= powers[decimals] as number;
+    // A double holds `value` and the power of ten exactly, so their quotient is the number that is closest to the text.
+    if (decimals > 0) value /= powersOfTen[decimals] as number;
     return isNegative ? -value : value;
   }
 

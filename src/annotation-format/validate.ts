@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { ElementIds } from './element-ids.js';
 import { compileCheck, type Check } from './fast-check.js';
-import { describeValue, explain, idsNotUnique, schemaError, type RaiseProblem } from './messages.js';
+import { describeValue, describeSchemaError, idsNotUniqueMessage, schemaError, type RaiseProblem } from './messages.js';
 import { checkFreeForm, checkRules } from './rules.js';
 import {
   elementSchemas,
@@ -11,10 +11,10 @@ import {
   type AnnotationHead,
 } from './schema/document.js';
 
-/** The name of the nth of several elements, for messages. */
-export type ElementName = (index: number) => string;
+/** Names the element at an index in messages. */
+export type NameElement = (index: number) => string;
 
-export const nameByIndex: ElementName = (index) => `elements[${index}]`;
+export const nameByIndex: NameElement = (index) => `elements[${index}]`;
 
 /**
  * Checks a parsed element and returns it without the keys that begin with `_`. `index` is its position among the elements, which
@@ -22,11 +22,11 @@ export const nameByIndex: ElementName = (index) => `elements[${index}]`;
  *
  * @throws the error made by the `raise` of the validator, which names element, type, property and the allowed values.
  */
-export type ElementValidator = (value: unknown, index: number, nameOf?: ElementName) => AnnotationElement;
+export type ElementValidator = (value: unknown, index: number, nameOf?: NameElement) => AnnotationElement;
 
 /**
- * Ajv configured for the annotation schema: errors contain the refused value. The schemas are our own, so a test checks that they
- * are valid.
+ * Ajv configured for the annotation schema: errors contain the refused value. A test checks that the schemas are valid, so Ajv does
+ * not.
  */
 export function annotationAjv(): Ajv {
   return new Ajv({
@@ -43,14 +43,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const underscore = '_'.charCodeAt(0);
+
 /**
- * The element without keys such as `_bbox`, which clients send back with elements that they have received. Returns the element itself if it
- * has no such keys.
+ * The element without keys that begin with `_`, such as `_bbox`, which clients send back with elements that they have received. Returns
+ * the element itself if it has none of them.
  */
-function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
+function dropPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
   let hasPrivateKeys = false;
   for (const key in element) {
-    if (key.charCodeAt(0) === 95) hasPrivateKeys = true;
+    if (key.charCodeAt(0) === underscore) hasPrivateKeys = true;
   }
   if (!hasPrivateKeys) return element;
   // fromEntries only makes own properties, and a key `__proto__` begins with `_` and is dropped too.
@@ -59,8 +61,11 @@ function withoutPrivateKeys(element: Record<string, unknown>): Record<string, un
 
 interface TypeValidator {
   accepts: Check;
-  /** Compiled when the first element is refused, because compiling takes milliseconds, and most annotations have no errors. */
-  explain(element: unknown): ErrorObject | null;
+  /**
+   * The first error in an element. The validator is compiled when the first element is refused, because compiling takes milliseconds,
+   * and most annotations have no errors.
+   */
+  findError(element: unknown): ErrorObject | null;
 }
 
 function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
@@ -70,7 +75,7 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
     let validate: ValidateFunction | undefined;
     validators.set(type, {
       accepts: compileCheck(schema),
-      explain(element) {
+      findError(element) {
         validate ??= ajv.compile(schema);
         return validate(element) ? null : (validate.errors?.[0] ?? null);
       },
@@ -80,10 +85,10 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
 }
 
 /**
- * Makes a validator for single elements, for documents that are checked while they arrive. Make it once, because it is compiled.
+ * Makes a validator for single elements, for documents that are checked while they arrive. Compiling it takes time, so make it once.
  *
  * @param brand name of the host's brand, which is part of the name of the item field of overlays.
- * @param raise makes the error; default: the form of create and PUT.
+ * @param raise makes the error; by default {@link schemaError}, for create and PUT.
  */
 export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
   const validators = typeValidators(brand);
@@ -91,7 +96,7 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
   return (value, index, nameOf = nameByIndex) => {
     const subject = nameOf(index);
     if (!isObject(value)) throw raise(`${subject}: must be an object, not ${describeValue(value)}`);
-    const element = withoutPrivateKeys(value);
+    const element = dropPrivateKeys(value);
     const type = element.type;
     const validator = validators.get(type);
     if (validator === undefined) {
@@ -100,8 +105,8 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
       throw raise(`${subject}.type: ${requirement} one of ${types}${actual}`);
     }
     if (!validator.accepts(element)) {
-      const error = validator.explain(element);
-      if (error !== null) throw raise(`${explain(error, subject)} (element type ${String(type)})`);
+      const error = validator.findError(element);
+      if (error !== null) throw raise(`${describeSchemaError(error, subject)} (element type ${String(type)})`);
     }
     // The element fits the schema of its type, which is what the TypeScript type says.
     const checked = element as unknown as AnnotationElement;
@@ -125,7 +130,8 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
     if (!isObject(value)) throw raise(`document: must be an object, not ${describeValue(value)}`);
     for (const { name, validate } of fields) {
       if (!Object.hasOwn(value, name)) continue;
-      if (!validate(value[name]) && validate.errors?.[0] !== undefined) throw raise(explain(validate.errors[0], name));
+      if (!validate(value[name]) && validate.errors?.[0] !== undefined)
+        throw raise(describeSchemaError(validate.errors[0], name));
     }
     const broken = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
     if (broken !== null) throw raise(broken);
@@ -145,8 +151,8 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
 }
 
 /**
- * Makes a validator for whole documents: head, elements by index, unique ids, in this order. The elements of the result have no
- * keys that begin with `_`; `elements` is absent if the document has none.
+ * Makes a validator for whole documents. It checks the head, then each element, then that ids are unique. The elements of the result
+ * have no keys that begin with `_`; `elements` is absent if the document has none.
  */
 export function createDocumentValidator(
   brand: string,
@@ -170,12 +176,12 @@ function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaisePro
   const ids = new ElementIds();
   let index = 0;
   for (const { id } of elements) {
-    if (id !== undefined && !ids.add(id)) throw duplicateId(id, index, raise);
+    if (id !== undefined && !ids.add(id)) throw duplicateIdError(id, index, raise);
     index += 1;
   }
 }
 
 /** The error for an id that an earlier element has. The message that existing clients expect comes first, then the element. */
-export function duplicateId(id: string, index: number, raise: RaiseProblem = schemaError): Error {
-  return raise(`${idsNotUnique}: elements[${index}].id repeats "${id}"`);
+export function duplicateIdError(id: string, index: number, raise: RaiseProblem = schemaError): Error {
+  return raise(`${idsNotUniqueMessage}: elements[${index}].id repeats "${id}"`);
 }

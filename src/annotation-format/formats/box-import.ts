@@ -1,6 +1,6 @@
 import type { Coordinate } from '../schema/common.js';
 import type { ElementType } from '../schema/document.js';
-import { boxCorners, distance, ellipseOutline, meanPosition, sameOutline, type BoxPlacement } from './geometry.js';
+import { boxCorners, distance, ellipseOutline, meanPosition, isSameOutline, type BoxPlacement } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
 type BoxType = Extract<ElementType, 'circle' | 'ellipse' | 'rectangle' | 'rectanglegrid'>;
@@ -40,7 +40,7 @@ function placementOf(type: BoxType, ring: readonly Coordinate[], properties: Jso
   return { center, width, height, rotation: typeof rotation === 'number' ? rotation : undefined };
 }
 
-function placedBox(type: BoxType, { center, width, height, rotation }: BoxPlacement): BoxShape {
+function makeBox(type: BoxType, { center, width, height, rotation }: BoxPlacement): BoxShape {
   if (type === 'circle') return { type, center, radius: width / 2 };
   return { type, center, width, height, ...(rotation === undefined ? {} : { rotation }) };
 }
@@ -52,14 +52,14 @@ function boxFromCorners(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
     const { center, width, height } = extent(ring);
-    return placedBox(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
+    return makeBox(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
   }
   if (type === 'circle') {
     const { width } = extent(ring);
     return { type, center: [...meanPosition(ring).slice(0, 2), a[2]], radius: width / 2 };
   }
   const rotation = Math.atan2(b[1] - a[1], b[0] - a[0]);
-  return placedBox(type, { center: meanPosition(ring), width: distance(a, b), height: distance(b, c), rotation });
+  return makeBox(type, { center: meanPosition(ring), width: distance(a, b), height: distance(b, c), rotation });
 }
 
 /**
@@ -77,7 +77,7 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
   const placement = placementOf(type, ring, properties);
   if (placement !== null) {
     const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
-    if (sameOutline(expected, ring)) return placedBox(type, placement);
+    if (isSameOutline(expected, ring)) return makeBox(type, placement);
   }
   return boxFromCorners(type, ring);
 }

@@ -5,7 +5,7 @@ import type { Coordinate } from '../schema/common.js';
 import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
 import { rgbOf } from './color.js';
-import { isQuPathFeature, quPathPart, quPathProperties } from './qupath.js';
+import { isQuPathFeature, partProperties, quPathProperties } from './qupath.js';
 import { featureError, isGeometryType, openRing, parseGeometry, splitGeometry, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
@@ -109,14 +109,14 @@ export interface GeoJsonReader {
   /** Number of features without a shape: their geometry was null or had no positions. */
   readonly skipped: number;
   /**
-   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none if it has no
-   * shape.
+   * Makes the elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none if it has
+   * no shape.
    *
    * @throws BadParameterError that names the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
-  /** Adds the members of the head from features that were read elsewhere, and the number of skipped ones. */
-  note(annotation: unknown, skipped: number): void;
+  /** Adds the head and the number of skipped features that another reader, in another thread, has found. */
+  addReadElsewhere(annotation: unknown, skipped: number): void;
 }
 
 /**
@@ -125,8 +125,8 @@ export interface GeoJsonReader {
  */
 export function createGeoJsonReader(brand: string): GeoJsonReader {
   const schemas = elementSchemas(brand);
-  const allowed = new Map<ElementType, readonly string[]>();
-  for (const [type, schema] of schemas) allowed.set(type, Object.keys(schema.properties as object));
+  const allowedKeysByType = new Map<ElementType, readonly string[]>();
+  for (const [type, schema] of schemas) allowedKeysByType.set(type, Object.keys(schema.properties as object));
   const isElementType = (type: unknown): type is ElementType => schemas.has(type as ElementType);
   let head: JsonObject = {};
   let skipped = 0;
@@ -138,9 +138,9 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     }
   }
 
-  function withProperties(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
+  function addProperties(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
     const element: ImportedElement = { ...shape };
-    for (const key of allowed.get(shape.type) ?? []) {
+    for (const key of allowedKeysByType.get(shape.type) ?? []) {
       const value = properties[key];
       if (Object.hasOwn(shape, key) || geometryKeys.has(key) || value === undefined || value === null) continue;
       if (key === 'id') {
@@ -156,19 +156,19 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     return element;
   }
 
-  function elementsOf(feature: JsonObject, properties: JsonObject, value: unknown, index: number): ImportedElement[] {
-    const geometry = parseGeometry(value, index);
+  function elementsOf(feature: JsonObject, properties: JsonObject, geometryValue: unknown, index: number): ImportedElement[] {
+    const geometry = parseGeometry(geometryValue, index);
     const isQuPath = isQuPathFeature(feature);
-    const elementProperties = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
+    const elementProperties = isQuPath ? quPathProperties(feature, properties, geometry) : convertLayerProperties(properties);
     const type = isElementType(elementProperties.type)
       ? elementProperties.type
-      : layerTypes.get(elementProperties.annotationType);
+      : typeByAnnotationType.get(elementProperties.annotationType);
     const typedElement = type === undefined ? null : typedShape(type, geometry, elementProperties, brand, index);
     const shapes = typedElement === null ? geometryShapes(geometry, index) : [typedElement];
     if (isQuPath && typedElement === null && geometry.type.startsWith('Multi')) {
-      return shapes.map((shape, at) => withProperties(shape, quPathPart(elementProperties, geometry, at), true));
+      return shapes.map((shape, at) => addProperties(shape, partProperties(elementProperties, geometry, at), true));
     }
-    return shapes.map((shape, at) => withProperties(shape, elementProperties, at === 0));
+    return shapes.map((shape, at) => addProperties(shape, elementProperties, at === 0));
   }
 
   return {
@@ -178,7 +178,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     get skipped() {
       return skipped;
     },
-    note(annotation, skippedFeatures) {
+    addReadElsewhere(annotation, skippedFeatures) {
       mergeHead(annotation);
       skipped += skippedFeatures;
     },
@@ -189,7 +189,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (!isFeature) {
         if (parts.length === 0) skipped += 1;
         return parts.flatMap((part) =>
-          geometryShapes(parseGeometry(part, index), index).map((shape) => withProperties(shape, {}, false)),
+          geometryShapes(parseGeometry(part, index), index).map((shape) => addProperties(shape, {}, false)),
         );
       }
       const properties = feature.properties ?? {};
@@ -212,7 +212,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
 const positionlessTypes: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
-const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
+const typeByAnnotationType: ReadonlyMap<unknown, ElementType> = new Map([
   ['circle', 'circle'],
   ['ellipse', 'ellipse'],
   ['rectangle', 'rectangle'],
@@ -220,7 +220,7 @@ const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
 ]);
 
 /** Converts the properties of a shape in an annotation layer of geojs, which has colors and opacities in separate members. */
-function layerProperties(properties: JsonObject): JsonObject {
+function convertLayerProperties(properties: JsonObject): JsonObject {
   if (typeof properties.annotationType !== 'string') return properties;
   const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...others } = properties;
   const colorWithOpacity = (isPainted: unknown, color: unknown, opacity: unknown) => {
@@ -269,13 +269,13 @@ export function geoJsonToAnnotation(
     for (const element of reader.read(feature, index)) elements.push(element);
     index += 1;
   }
-  if (elements.length === 0) throw new BadParameterError(emptyGeoJson(index));
+  if (elements.length === 0) throw new BadParameterError(emptyGeoJsonMessage(index));
   return { document: { ...reader.head, elements }, skipped: reader.skipped };
 }
 
 /** The message for GeoJSON from which no element can be made. */
-export function emptyGeoJson(features: number): string {
-  return features === 0 ? 'The GeoJSON has no features.' : `None of the ${features} features of the GeoJSON has a shape.`;
+export function emptyGeoJsonMessage(featureCount: number): string {
+  return featureCount === 0 ? 'The GeoJSON has no features.' : `None of the ${featureCount} features of the GeoJSON has a shape.`;
 }
 
 /** Whether a text is a `type` of GeoJSON. */

@@ -1,8 +1,8 @@
 import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.js';
 import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
-import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
-import { positionsIn } from './points-text.js';
+import { boxCorners, closedRing, meanPosition, isSamePosition, type Geometry } from './geometry.js';
+import { positionsText } from './points-text.js';
 
 /** A GeoJSON feature that represents one element. */
 export interface Feature {
@@ -17,14 +17,14 @@ export interface Feature {
 /** Makes a feature from an element. */
 export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
 
-/** The place of an element in a feature that is made from several elements. */
+/** Tells that an element is a part of a feature that is made from several elements. */
 export interface FeaturePart {
   /** Type of the geometry of the feature. */
   type: string;
-  /** Number of the part. */
-  part: number;
-  /** Equal for parts of one feature. */
-  of: string;
+  /** Number of the part in the feature. */
+  number: number;
+  /** Equal for all parts of one feature. */
+  featureKey: string;
 }
 
 /** How elements become features. */
@@ -104,7 +104,7 @@ function polygon(vertices: Coordinate[]): Geometry {
   return { type: 'Polygon', coordinates: [closedRing(vertices)] };
 }
 
-/** Members that the geometry contains, by element type; all others go into the properties. */
+/** Members of an element that its geometry already contains. All others go into the properties. */
 function membersInGeometry(element: AnnotationElement, geometry: Geometry): readonly string[] {
   switch (element.type) {
     case 'polyline':
@@ -121,15 +121,15 @@ function membersInGeometry(element: AnnotationElement, geometry: Geometry): read
     case 'rectanglegrid': {
       // Rounding may have moved the middle of the corners away from the center.
       const corners = geometry.type === 'Polygon' ? (geometry.coordinates[0] ?? []).slice(0, 4) : [];
-      return samePosition(meanPosition(corners), element.center) ? ['center'] : [];
+      return isSamePosition(meanPosition(corners), element.center) ? ['center'] : [];
     }
     default:
       return [];
   }
 }
 
-/** Shapes that annotation layers of geojs recognize by `annotationType`; by their geometry they would be polygons. */
-const layerTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle']);
+/** Element types that annotation layers of geojs recognize by `annotationType`. Without it they would show polygons. */
+const annotationTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle']);
 
 /**
  * The feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
@@ -143,7 +143,7 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
     if (key !== 'type' && !omitted.includes(key)) properties[key] = value;
   }
   if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
-  if (layerTypes.has(element.type)) properties.annotationType = element.type;
+  if (annotationTypes.has(element.type)) properties.annotationType = element.type;
   // A line is read as a polyline with `closed: false`. Null represents a polyline without `closed`.
   if (element.type === 'polyline' && element.closed === undefined) properties.closed = null;
   if (element.type === 'heatmap') properties.pointValues = element.points.map((point) => point[3]);
@@ -169,8 +169,9 @@ export function featuresText(
     const feature = writeFeature(element, sizeOf(element));
     if (isEmpty) feature.properties.annotation = headOf(head);
     const part = partOf(element, feature);
-    const isNext: boolean = open !== null && part !== null && part.of === open.part.of && part.part > open.part.part;
-    if (open !== null && !isNext) text += endOf(open);
+    const isNext: boolean =
+      open !== null && part !== null && part.featureKey === open.part.featureKey && part.number > open.part.number;
+    if (open !== null && !isNext) text += featureEnd(open);
     if (!isEmpty) text += ',';
     isEmpty = false;
     const { coordinates, ...geometry } = feature.geometry;
@@ -183,21 +184,21 @@ export function featuresText(
     }
     const json = JSON.stringify(part === null ? feature : coordinates);
     const points = pointsOf(element);
-    text += points === null ? json : withPoints(json, feature.geometry.type, points);
+    text += points === null ? json : insertPoints(json, feature.geometry.type, points);
   }
   return { text, written: { isEmpty, open } };
 }
 
 /** Adds points to the text of a feature that was made without them: as its line, or as its first ring. */
-function withPoints(json: string, type: Geometry['type'], points: string): string {
+function insertPoints(json: string, type: Geometry['type'], points: string): string {
   const isRing = type === 'Polygon';
   const at = `{"type":"Feature","geometry":{"type":"${type}","coordinates":[${isRing ? '[' : ''}`.length;
-  return `${json.slice(0, at)}${positionsIn(points, { isRing })}${json.slice(at)}`;
+  return `${json.slice(0, at)}${positionsText(points, { isRing })}${json.slice(at)}`;
 }
 
 /** The text of a FeatureCollection after its features. */
 export function collectionEnd({ open }: WrittenFeatures): string {
-  return `${open === null ? '' : endOf(open)}]}`;
+  return `${open === null ? '' : featureEnd(open)}]}`;
 }
 
 /** A feature made from several elements. Its coordinates are being written. */
@@ -210,7 +211,7 @@ interface OpenFeature {
 }
 
 /** The text after the coordinates. */
-function endOf({ feature, ids }: OpenFeature): string {
+function featureEnd({ feature, ids }: OpenFeature): string {
   const { type: _type, geometry, properties, ...otherMembers } = feature;
   const { type: _kind, ...otherGeometryMembers } = geometry;
   const members = (value: object) =>

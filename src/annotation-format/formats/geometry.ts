@@ -16,11 +16,11 @@ export type Geometry = (
 };
 
 /** Number of nested lists around the positions of each geometry type. */
-const nesting = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
+const nestingByType = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
 
 /** Whether a text names a geometry from which elements can be made. */
 export function isGeometryType(type: unknown): type is Geometry['type'] {
-  return typeof type === 'string' && Object.hasOwn(nesting, type);
+  return typeof type === 'string' && Object.hasOwn(nestingByType, type);
 }
 
 /** The error for a feature that cannot be read, with its position in the input. */
@@ -42,26 +42,26 @@ function parsePosition(value: unknown, path: string, index: number): Coordinate 
   return [x, y, z];
 }
 
-type Nested = Coordinate | Nested[];
+type NestedPositions = Coordinate | NestedPositions[];
 
-function parseCoordinates(value: unknown, depth: number, path: string, index: number): Nested {
+function parseCoordinates(value: unknown, depth: number, path: string, index: number): NestedPositions {
   if (depth === 0) return parsePosition(value, path, index);
   if (!Array.isArray(value))
     throw featureError(index, `${path} must be a list of ${depth === 1 ? 'positions' : 'lists'}, not ${describeValue(value)}`);
   return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, index));
 }
 
-/** Whether a list contains only lists without numbers. Positions are nested in at most four lists. */
+/** Whether a value is a list without any numbers, even in nested lists. Positions are nested in at most four lists. */
 function isEmptyList(value: unknown, levels = 4): boolean {
   return levels > 0 && Array.isArray(value) && value.every((part) => isEmptyList(part, levels - 1));
 }
 
-/** Maximum nesting of collections. */
-const maxCollections = 16;
+/** Maximum number of levels of nested collections. */
+const maxCollectionDepth = 16;
 
 /**
- * The geometries in a geometry as RFC 7946 allows it: none if it is null or has no positions, or the parts of a GeometryCollection.
- * They are not checked.
+ * Splits a geometry of RFC 7946 into geometries that can be parsed: the parts of a GeometryCollection, or the geometry itself. There are
+ * none if it is null or has no positions. The geometries are not checked.
  */
 export function splitGeometry(value: unknown, index: number, depth = 0): unknown[] {
   if (value === null) return [];
@@ -69,13 +69,13 @@ export function splitGeometry(value: unknown, index: number, depth = 0): unknown
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries))
       throw featureError(index, `geometries of a collection must be a list, not ${describeValue(geometries)}`);
-    if (depth === maxCollections) throw featureError(index, `collections can be nested at most ${maxCollections} times`);
+    if (depth === maxCollectionDepth) throw featureError(index, `collections can be nested at most ${maxCollectionDepth} times`);
     return geometries.flatMap((part: unknown) => splitGeometry(part, index, depth + 1));
   }
   if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];
   if (isEmptyList(coordinates)) return [];
   // Parts of a Multi geometry can be empty too, and so can the holes of a polygon.
-  const nonEmptyParts = nesting[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
+  const nonEmptyParts = nestingByType[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
   if (type === 'Polygon' && isEmptyList(coordinates[0])) return [];
   return [nonEmptyParts.length === coordinates.length ? value : { ...value, coordinates: nonEmptyParts }];
 }
@@ -92,21 +92,27 @@ export function parseGeometry(value: unknown, index: number): Geometry {
   }
   const { type, coordinates, isEllipse } = value as Record<string, unknown>;
   if (!isGeometryType(type)) {
-    throw featureError(index, `geometry type must be one of ${Object.keys(nesting).join(', ')}, not ${describeValue(type)}`);
+    throw featureError(
+      index,
+      `geometry type must be one of ${Object.keys(nestingByType).join(', ')}, not ${describeValue(type)}`,
+    );
   }
   // The nesting of the list was checked for this type.
-  const geometry = { type, coordinates: parseCoordinates(coordinates, nesting[type], 'geometry.coordinates', index) } as Geometry;
+  const geometry = {
+    type,
+    coordinates: parseCoordinates(coordinates, nestingByType[type], 'geometry.coordinates', index),
+  } as Geometry;
   return isEllipse === true ? { ...geometry, isEllipse } : geometry;
 }
 
 /** Whether two positions are the same. */
-export function samePosition(a: Coordinate | undefined, b: Coordinate | undefined): boolean {
+export function isSamePosition(a: Coordinate | undefined, b: Coordinate | undefined): boolean {
   return a !== undefined && b !== undefined && a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 }
 
 /** The vertices of a ring: without the last position if it repeats the first. */
 export function openRing(ring: Coordinate[]): Coordinate[] {
-  return ring.length > 1 && samePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
+  return ring.length > 1 && isSamePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
 }
 
 /** The ring of some vertices, with the first one repeated at the end. */
@@ -114,7 +120,7 @@ export function closedRing(vertices: readonly Coordinate[]): Coordinate[] {
   return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
 }
 
-/** Options of {@link boxCorners}. */
+/** Position, size and rotation in radians of a rectangle or ellipse. */
 export interface BoxPlacement {
   center: Coordinate;
   width: number;
@@ -174,18 +180,18 @@ export function distance(a: Coordinate, b: Coordinate): number {
 }
 
 /**
- * Difference, as a share of the largest coordinate, up to which two outlines count as equal: the precision of texts with 7 digits.
+ * Two coordinates count as equal if they differ by at most this share of the larger one: the precision of texts with 7 digits.
  */
-const tolerance = 1e-6;
+const relativeTolerance = 1e-6;
 
 /** Whether two lists of positions are equal, except for rounding in another program. */
-export function sameOutline(a: readonly Coordinate[], b: readonly Coordinate[]): boolean {
+export function isSameOutline(a: readonly Coordinate[], b: readonly Coordinate[]): boolean {
   if (a.length !== b.length) return false;
   return a.every((position, at) => {
     const other = b[at] as Coordinate;
     return position.every((value, axis) => {
       const otherValue = other[axis] as number;
-      return Math.abs(value - otherValue) <= tolerance * Math.max(1, Math.abs(value), Math.abs(otherValue));
+      return Math.abs(value - otherValue) <= relativeTolerance * Math.max(1, Math.abs(value), Math.abs(otherValue));
     });
   });
 }

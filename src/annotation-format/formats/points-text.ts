@@ -1,17 +1,18 @@
 import type { AnnotationElement } from '../schema/document.js';
 
-const [key, opened, closed] = ['"points":', '[[', ']]'] as const;
+const [key, openBrackets, closeBrackets] = ['"points":', '[[', ']]'] as const;
 
 /** The key of points and the beginning of their value, in compact JSON. */
-export const pointsBeginning = Buffer.from(key + opened);
+export const pointsBeginning = Buffer.from(key + openBrackets);
 /** Length of the key in bytes. */
 export const pointsKeyBytes = key.length;
 /** The beginning of an element with an id, as this server writes it. */
-const ownId = /^\{"id":"([0-9a-f]{24})",/;
+const ownIdPattern = /^\{"id":"([0-9a-f]{24})",/;
 const ownIdBytes = '{"id":"",'.length + 24;
 
 /**
- * The JSON text of an element without its id, and with 0 for its points: elements without measurements have few different ones.
+ * The JSON text of an element without its id, and with 0 in place of its points. Elements that differ only in id and points have the
+ * same text, so that it needs to be parsed only once.
  *
  * @param element where the text begins and ends in `json`.
  * @param points where their value begins and ends.
@@ -24,7 +25,7 @@ export function textWithoutPoints(
   encoding: 'latin1' | 'utf8' = 'utf8',
 ): { text: string; id: string | undefined } {
   const before = json.toString(encoding, element.start, points.start);
-  const id = ownId.exec(before)?.[1];
+  const id = ownIdPattern.exec(before)?.[1];
   const head = id === undefined ? before : `{${before.slice(ownIdBytes)}`;
   return { text: `${head}0${json.toString(encoding, points.end, element.end)}`, id };
 }
@@ -43,17 +44,17 @@ export interface ElementsWithoutPoints {
  */
 export function parseWithoutPoints(list: string): ElementsWithoutPoints {
   const texts: string[] = [];
-  let textWithoutPoints = '';
+  let listWithoutPoints = '';
   let at = 0;
   // In compact JSON, this sequence can only be a key and the beginning of its value, because quotes inside texts follow a backslash.
-  for (let start = list.indexOf(key + opened); start >= 0; start = list.indexOf(key + opened, at)) {
+  for (let start = list.indexOf(key + openBrackets); start >= 0; start = list.indexOf(key + openBrackets, at)) {
     const from = start + key.length;
-    const to = list.indexOf(closed, from) + closed.length;
-    textWithoutPoints += `${list.slice(at, from)}${texts.length}`;
+    const to = list.indexOf(closeBrackets, from) + closeBrackets.length;
+    listWithoutPoints += `${list.slice(at, from)}${texts.length}`;
     texts.push(list.slice(from, to));
     at = to;
   }
-  const elements = JSON.parse(textWithoutPoints + list.slice(at)) as (AnnotationElement & { points?: unknown })[];
+  const elements = JSON.parse(listWithoutPoints + list.slice(at)) as (AnnotationElement & { points?: unknown })[];
   const pointTexts = new Map<AnnotationElement, string | null>();
   for (const element of elements) {
     if (typeof element.points !== 'number') continue;
@@ -62,13 +63,13 @@ export function parseWithoutPoints(list: string): ElementsWithoutPoints {
     element.points = isLine ? [] : (JSON.parse(text) as never);
     pointTexts.set(element, isLine ? text : null);
   }
-  // The key may also occur in `user`, where another number would be lost.
+  // Lists of points inside `user` were replaced by numbers too. Then everything is parsed.
   if (pointTexts.size < texts.length) return { elements: JSON.parse(list) as AnnotationElement[], pointsOf: () => null };
   return { elements, pointsOf: (element) => pointTexts.get(element) ?? null };
 }
 
-/** The text of a list of positions, without its outer brackets. @param isRing whether to repeat the first position at the end. */
-export function positionsIn(points: string, { isRing }: { isRing: boolean }): string {
+/** The positions in the text of their list, without its outer brackets. @param isRing whether to repeat the first one at the end. */
+export function positionsText(points: string, { isRing }: { isRing: boolean }): string {
   const positions = points.slice(1, -1);
   return isRing ? `${positions},${positions.slice(0, positions.indexOf(']') + 1)}` : positions;
 }

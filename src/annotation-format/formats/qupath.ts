@@ -71,8 +71,8 @@ const exportedProperties = new Set(
 
 /** The members of a QuPath feature that elements have no field for, which are stored in `user.qupath`. */
 function membersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
-  const isOurs = properties.elementType !== undefined;
-  const isKept = (key: string) => !convertedProperties.has(key) && !(isOurs && exportedProperties.has(key));
+  const isFromOurExport = properties.elementType !== undefined;
+  const isKept = (key: string) => !convertedProperties.has(key) && !(isFromOurExport && exportedProperties.has(key));
   const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
   const { id, nucleusGeometry, geometry } = feature;
   if (typeof id === 'string') others.id = id;
@@ -99,19 +99,19 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
   const color = colorOf(properties) ?? colorOf(properties.classification);
   const isPoint = geometry.type === 'Point' || geometry.type === 'MultiPoint';
   // Our own export includes `user`, `group` and colors if the element has them.
-  const isOurs = properties.elementType !== undefined;
-  if (color !== null && !isOurs) {
+  const isFromOurExport = properties.elementType !== undefined;
+  if (color !== null && !isFromOurExport) {
     result.lineColor ??= rgbText(color);
     if (isPoint) result.fillColor ??= rgbText(color);
   }
-  if (typeof properties.name === 'string' && !isOurs) result.label ??= { value: properties.name };
+  if (typeof properties.name === 'string' && !isFromOurExport) result.label ??= { value: properties.name };
   if (geometry.isEllipse === true) result.type ??= 'ellipse';
-  if (!isOurs || properties.fromQuPath === true) result.user ??= userOf(feature, properties);
-  return isOurs ? { ...result, type: properties.elementType } : result;
+  if (!isFromOurExport || properties.fromQuPath === true) result.user ??= userOf(feature, properties);
+  return isFromOurExport ? { ...result, type: properties.elementType } : result;
 }
 
 /** The properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
-export function quPathPart(properties: JsonObject, { type }: Geometry, part: number): JsonObject {
+export function partProperties(properties: JsonObject, { type }: Geometry, part: number): JsonObject {
   const user = isObject(properties.user) ? properties.user : {};
   const { elementIds } = properties;
   return {
@@ -121,7 +121,7 @@ export function quPathPart(properties: JsonObject, { type }: Geometry, part: num
   };
 }
 
-/** The part and kind of the Multi geometry from which an element came; `null` for all others. */
+/** Type of the Multi geometry from which an element was imported, and the number of its part; `null` for other elements. */
 function multiOf({ user }: AnnotationElement): { type: string; part: number } | null {
   const multi = isObject(user?.qupath) ? user.qupath.multi : undefined;
   if (!isObject(multi) || typeof multi.type !== 'string' || typeof multi.part !== 'number') return null;
@@ -129,8 +129,8 @@ function multiOf({ user }: AnnotationElement): { type: string; part: number } | 
 }
 
 /**
- * The feature that an element is a part of. An element counts as a part only while it is the same kind of shape as the other parts and
- * everything else about it is equal to them.
+ * The feature that an element is a part of; `null` if it is none. Parts of one feature are elements of the same shape that differ only in
+ * id, positions and part number.
  */
 export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
   const multi = multiOf(element);
@@ -138,7 +138,7 @@ export function quPathPartOf(element: AnnotationElement, { geometry }: Feature):
   const { qupath, ...user } = element.user ?? {};
   const { multi: _multi, ...quPathMembers } = qupath as JsonObject;
   const shared = Object.entries(element).filter(([name]) => !['id', 'points', 'center', 'holes', 'user'].includes(name));
-  return { ...multi, of: JSON.stringify([shared, user, quPathMembers]) };
+  return { type: multi.type, number: multi.part, featureKey: JSON.stringify([shared, user, quPathMembers]) };
 }
 
 function numericMembers(value: unknown): JsonObject | null {
@@ -147,7 +147,7 @@ function numericMembers(value: unknown): JsonObject | null {
   return numbers.length > 0 ? Object.fromEntries(numbers) : null;
 }
 
-function roundGeometry(element: AnnotationElement): Geometry | null {
+function ellipseGeometry(element: AnnotationElement): Geometry | null {
   if (element.type !== 'circle' && element.type !== 'ellipse') return null;
   const placement =
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
@@ -191,7 +191,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     multi: _multi,
     ...keptProperties
   } = stored;
-  const outline = roundGeometry(element);
+  const outline = ellipseGeometry(element);
   const geometry: Geometry = outline ?? feature.geometry;
   const measurements = numericMembers(element.user?.measurements);
   const properties: JsonObject = {
@@ -211,7 +211,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: {
       ...geometry,
-      coordinates: withoutZeroZ(geometry.coordinates),
+      coordinates: dropZeroZ(geometry.coordinates),
       ...(plane === undefined ? {} : { plane }),
     } as Geometry,
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
@@ -224,8 +224,8 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
 }
 
 /** Positions without their z if it is 0, as QuPath writes them. */
-function withoutZeroZ(coordinates: unknown): unknown {
+function dropZeroZ(coordinates: unknown): unknown {
   if (!Array.isArray(coordinates)) return coordinates;
-  if (typeof coordinates[0] !== 'number') return coordinates.map(withoutZeroZ);
+  if (typeof coordinates[0] !== 'number') return coordinates.map(dropZeroZ);
   return coordinates[2] === 0 ? coordinates.slice(0, 2) : coordinates;
 }

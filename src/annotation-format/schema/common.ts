@@ -71,7 +71,7 @@ export const rangeProperties = {
 
 const hexId = { type: 'string', pattern: idPattern } as const;
 
-/** Properties of image and pixelmap. */
+/** Properties of image and pixelmap, except the field that refers to an item. */
 const overlayFields = {
   opacity: { type: 'number', minimum: 0, maximum: 1, default: 1 },
   hasAlpha: { type: 'boolean', description: 'Whether to use the alpha channel of the overlay.' },

@@ -1,4 +1,4 @@
-import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
+import { textAroundCentroids, centroidPropKeys } from '../../annotation-format/centroids.js';
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
 import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/element-store.js';
 import { callerName } from '../../core/concurrency/queues.js';
@@ -135,13 +135,13 @@ export async function centroidChunks(view: AnnotationView, sending: ElementSendi
   const annotation = sortKeys({ ...view.head });
   const zero = Buffer.alloc(1);
   return (async function* () {
-    yield Buffer.from(centroidFrame({ record, annotation, elementQuery: {} }).before);
+    yield Buffer.from(textAroundCentroids({ record, annotation, elementQuery: {} }).before);
     yield zero;
     yield* chunks;
     yield zero;
     const { budget, props } = reading;
     const echo = elementQueryEcho(query, { annotationId, version, total: elements.count, budget });
     const elementQuery = { ...echo, props: props.rows, propskeys: centroidPropKeys };
-    yield Buffer.from(centroidFrame({ record, annotation, elementQuery }).after);
+    yield Buffer.from(textAroundCentroids({ record, annotation, elementQuery }).after);
   })();
 }

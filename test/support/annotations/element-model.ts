@@ -59,9 +59,9 @@ export function selectNaively(
   const chosen: Stored[] = [];
   let box: BoundingBox | null = null;
   for (const element of matching.slice(query.offset)) {
-    if (!budget.isOpen) break;
+    if (!budget.allowsMore) break;
     const elementBox = boundingBox(element);
-    budget.take(elementBox.details);
+    budget.countSent(elementBox.details);
     box = unionBox(box, elementBox);
     chosen.push(element);
   }
@@ -73,7 +73,7 @@ export function centroidsNaively(elements: readonly Stored[]): { bytes: Buffer; 
   const props = new CentroidPropTable();
   const bytes = Buffer.alloc(elements.length * centroidBytes);
   for (const [i, element] of elements.entries()) {
-    writeCentroid(bytes, i * centroidBytes, { id: element.id, box: boundingBox(element), props: props.indexOf(element) });
+    writeCentroid(bytes, i * centroidBytes, { id: element.id, box: boundingBox(element), props: props.findOrAdd(element) });
   }
   return { bytes, props };
 }

@@ -117,8 +117,8 @@ describe('the number of elements sent', () => {
   function send(parameters: Record<string, string>, details: readonly number[]): [returned: number, details: number] {
     const budget = new ElementBudget(parseElementQuery(parameters));
     for (const value of details) {
-      if (!budget.isOpen) break;
-      budget.take(value);
+      if (!budget.allowsMore) break;
+      budget.countSent(value);
     }
     return [budget.returned, budget.details];
   }
@@ -150,7 +150,7 @@ test('counts all elements in the echo only without a filter, and repeats the que
   const answer = (parameters: Record<string, string>) => {
     const query = parseElementQuery(parameters);
     const budget = new ElementBudget(query);
-    budget.take(1);
+    budget.countSent(1);
     return elementQueryEcho(query, { annotationId: 'a', version: 2, total: 10, budget, box });
   };
   expect(answer({})).toEqual({

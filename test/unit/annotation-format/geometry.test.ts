@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation-format/bounding-box.js';
-import { centroidBytes, centroidFrame, CentroidPropTable } from '../../../src/annotation-format/centroids.js';
+import { centroidBytes, textAroundCentroids, CentroidPropTable } from '../../../src/annotation-format/centroids.js';
 import { writeCentroid } from '../../support/annotations/element-model.js';
 import { defaultName, withDefaultName } from '../../../src/annotation-format/default-name.js';
 import { elementDetails } from '../../../src/annotation-format/details.js';
@@ -160,7 +160,7 @@ describe('centroids', () => {
       { type: 'polyline', points: [], closed: false },
       { type: 'point', center: [1, 1, 1], lineWidth: 2 },
       { type: 'polyline', points: [], closed: true, fillColor: '#abc', lineColor: '#def', lineWidth: 0 },
-    ].map((element) => table.indexOf(element as unknown as AnnotationElement));
+    ].map((element) => table.findOrAdd(element as unknown as AnnotationElement));
     expect(indices).toEqual([0, 1, 0, 2]);
     expect(table.rows).toEqual([
       ['point', 'rgba(0,0,0,0)', 'rgb(0,0,0)', 2, null],
@@ -171,7 +171,7 @@ describe('centroids', () => {
 
   test('the frame is JSON once the binary part is cut out, whatever the attributes contain', () => {
     const annotation = { attributes: { elements: [], text: 'a"elements": [\u0000' }, name: 'n' };
-    const { before, after } = centroidFrame({ record: { _id: 'x' }, annotation, elementQuery: { returned: 0 } });
+    const { before, after } = textAroundCentroids({ record: { _id: 'x' }, annotation, elementQuery: { returned: 0 } });
     expect(before.endsWith('"elements": [')).toBe(true);
     expect(before + after).not.toContain('\u0000');
     expect(JSON.parse(before + after)).toEqual({
@@ -179,7 +179,7 @@ describe('centroids', () => {
       annotation: { ...annotation, elements: [] },
       _elementQuery: { returned: 0 },
     });
-    const empty = centroidFrame({ record: {}, annotation: {}, elementQuery: {} });
+    const empty = textAroundCentroids({ record: {}, annotation: {}, elementQuery: {} });
     expect(JSON.parse(empty.before + empty.after)).toEqual({ annotation: { elements: [] }, _elementQuery: {} });
   });
 });

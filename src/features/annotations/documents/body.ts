@@ -1,6 +1,6 @@
 import { withDefaultName } from '../../../annotation-format/default-name.js';
-import { emptyGeoJson, geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
-import { describeValue, inEntry, schemaError } from '../../../annotation-format/messages.js';
+import { emptyGeoJsonMessage, geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
+import { describeValue, addEntryNumber, schemaError } from '../../../annotation-format/messages.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
 import type {
   BodySource,
@@ -160,7 +160,7 @@ export class AnnotationBodies {
             'this GeoJSON geometry or feature is too long to be sent alone; send it in a FeatureCollection.',
           );
       } catch (error) {
-        throw inEntry(error, index);
+        throw addEntryNumber(error, index);
       }
       if (interpreted instanceof ConvertedGeoJson) {
         if (firstBare < 0) firstBare = index;
@@ -186,7 +186,7 @@ export class AnnotationBodies {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
-        if (elements !== null) throw new BadParameterError(emptyGeoJson(received.skippedOf(value)));
+        if (elements !== null) throw new BadParameterError(emptyGeoJsonMessage(received.skippedOf(value)));
         if (isLong(value)) return new LongGeoJson([value]);
         return this.#convert(value);
       }

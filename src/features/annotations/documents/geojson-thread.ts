@@ -40,7 +40,7 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
   const { elements, pointsOf } = parsers[input.format](list);
   const head = input.head === null ? {} : (JSON.parse(textOf(bufferOf(input.head))) as AnnotationHead);
   const sizes = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
-  const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => sizes.of(element) };
+  const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => sizes.sizeOf(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
   // This is not a `Buffer`, because bytes that are transferred must fill their buffer.
   return { text: new TextEncoder().encode(text), written };

@@ -2,11 +2,11 @@ import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CentroidPropTable } from '../../../annotation-format/centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../../../annotation-format/element-query.js';
 import type { RaiseProblem } from '../../../annotation-format/messages.js';
-import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
+import type { FindOverlaySize } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { SegmentColumn, SegmentHeader } from './packs/segment.js';
 import type { RawPack } from './read/loader.js';
-import type { ElementName } from '../../../annotation-format/validate.js';
+import type { NameElement } from '../../../annotation-format/validate.js';
 
 /** A window: up to 65,536 elements that are consecutive in original order. {@link StoredElements} refer to it. */
 export interface StoredWindow {
@@ -58,7 +58,7 @@ export interface StoreOptions {
 /** Options of functions that store elements. */
 export interface WriteOptions extends StoreOptions {
   /** Sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: those of the store. */
-  overlaySizes?: OverlaySizes | undefined;
+  overlaySizes?: FindOverlaySize | undefined;
 }
 
 /** Options of {@link ElementStore.change}. */
@@ -68,7 +68,7 @@ export interface ChangeOptions extends WriteOptions {
    */
   raise?: RaiseProblem;
   /** Name of the nth element in messages; by default `elements[n]`. */
-  nameOf?: ElementName;
+  nameOf?: NameElement;
 }
 
 /** The bytes of a body: all of them, or as they arrive. */

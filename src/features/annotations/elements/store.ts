@@ -1,6 +1,6 @@
 import { schemaError, type RaiseProblem } from '../../../annotation-format/messages.js';
 import type { ElementQuery } from '../../../annotation-format/element-query.js';
-import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
+import type { FindOverlaySize } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { createElementValidator, type ElementValidator } from '../../../annotation-format/validate.js';
 import type { ChangeTools } from './write/change.js';
@@ -52,7 +52,7 @@ export interface ElementStoreOptions {
   /** Name of the host's brand, which is part of the name of the item field of overlays. */
   brand: string;
   /** For the boxes of image and pixelmap elements. */
-  overlaySizes: OverlaySizes;
+  overlaySizes: FindOverlaySize;
   /** Memory for pack indexes in bytes. Default 64 MiB. The indexes of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
   /** Tests use smaller packs and windows. */

@@ -292,5 +292,5 @@ class KnownAppearances {
 function rowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
   // Fields that are null are missing in the element.
   const defined = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
-  return props.indexOf(defined as unknown as AnnotationElement);
+  return props.findOrAdd(defined as unknown as AnnotationElement);
 }

@@ -230,11 +230,11 @@ async function selectedIndices(matches: Matches, request: SelectRequest): Promis
     const indices = (await sortedIndices(matches, query.sort[1], limit, signal)).subarray(query.offset);
     const trial = new ElementBudget(query);
     let taken = 0;
-    for (; taken < indices.length && trial.isOpen; taken += 1) {
-      trial.take(detailsOf(matches, indices[taken] as number));
+    for (; taken < indices.length && trial.allowsMore; taken += 1) {
+      trial.countSent(detailsOf(matches, indices[taken] as number));
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (!trial.isOpen || limit === maxIndices) return indices.subarray(0, taken);
+    if (!trial.allowsMore || limit === maxIndices) return indices.subarray(0, taken);
     limit = Math.min(maxIndices, limit * 4);
   }
 }
@@ -258,7 +258,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       const member = matches.members[index] as number;
       members.push(member);
       bytes += packColumns(matches.packs[packOf(member)] as LoadedPack).lengths[rowInPack(member)] as number;
-      budget.take(detailsOf(matches, index));
+      budget.countSent(detailsOf(matches, index));
       end += 1;
       if (isSliceOver()) await nextSlice(signal);
     }

@@ -172,7 +172,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     for (;;) {
       const current = await ahead;
       ahead = null;
-      if (current === null || !budget.isOpen) return;
+      if (current === null || !budget.allowsMore) return;
       // A limited request may need no further batch, so only unlimited ones fetch ahead now.
       if (takesAll) {
         ahead = fetchNext();
@@ -184,7 +184,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         const members = await takeMembers(packs, query, budget, skipped, signal);
         if (isSliceOver()) await nextSlice(signal);
         if (members.length > 0) selections.push({ window: request.stored.windows.indexOf(stored), packs, members });
-        if (!budget.isOpen) break;
+        if (!budget.allowsMore) break;
       }
       if (texts) await loadTexts(loader, selections, signal);
       const dropTexts = () => {
@@ -192,7 +192,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         ahead?.then((next) => forgetTexts(next?.packs.flat() ?? [])).catch(() => undefined);
       };
       for (const selection of selections) yield { ...selection, dropTexts };
-      if (!budget.isOpen) return;
+      if (!budget.allowsMore) return;
       ahead ??= fetchNext();
     }
   } finally {
@@ -220,12 +220,12 @@ async function takeMembers(
   let to = from;
   if (isLargeAndUnfiltered && from === 0 && !budget.isLimited) {
     const details = packs.reduce((sum, { entry }) => sum + entry.detailsCount, 0);
-    budget.take(details, count);
+    budget.countSent(details, count);
     return sorted;
   }
-  while (to < sorted.length && budget.isOpen) {
+  while (to < sorted.length && budget.allowsMore) {
     const member = sorted[to] as number;
-    budget.take(packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
+    budget.countSent(packColumns(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
     to += 1;
   }
   return sorted.subarray(from, to);

@@ -1,7 +1,7 @@
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
-import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
+import { duplicateIdError, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { ChangedElements, ChangeOptions, ElementChanges, StoredElements, StoredWindow } from '../element-store.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from './element-limits.js';
 import { storedElements } from './list-writer.js';
@@ -52,10 +52,10 @@ async function checkPut(
     } else {
       const element = validate(value, index, nameOf);
       ownId = element.id;
-      if (sizes.isMissing(element)) await sizes.load(element);
-      item = itemOf(element, ownId ?? newId, 0, sizes.of(element));
+      if (sizes.isMissing(element)) await sizes.loadSize(element);
+      item = itemOf(element, ownId ?? newId, 0, sizes.sizeOf(element));
     }
-    if (ownId !== undefined && !ids.add(ownId)) throw duplicateId(ownId, index, raise);
+    if (ownId !== undefined && !ids.add(ownId)) throw duplicateIdError(ownId, index, raise);
     if (item.text.length > maxElementBytes) throw elementTooLong(index);
     checked.push({ id: item.id, item, hasOwnId: ownId !== undefined });
     if (isSliceOver()) await nextSlice(signal);
@@ -156,7 +156,7 @@ async function applyChanges(
     if (isSliceOver()) await nextSlice(edit.signal);
   }
   if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
-  const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.items() });
+  const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.itemIds() });
   return { stored, counts };
 }
 

@@ -1,10 +1,10 @@
 import { boundingBox, boxOfLine, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { measureOutline } from '../../../../annotation-format/measures.js';
-import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
+import { KnownOverlaySizes, type FindOverlaySize } from '../../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
+import { duplicateIdError, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
 import { boxAround } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
@@ -24,7 +24,7 @@ export interface ListContext {
   family: string;
   brand: string;
   validate: ElementValidator;
-  overlaySizes: OverlaySizes;
+  overlaySizes: FindOverlaySize;
   ids: IdMaker;
   long: LongElements;
   windows: WindowWriter;
@@ -112,15 +112,15 @@ export class ListWriter {
       const line = value instanceof LineText ? value : null;
       const element = line?.element ?? this.context.validate(value, this.#index);
       const givenId = line === null ? element.id : line.id;
-      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateId(givenId, this.#index);
-      if (this.#sizes.isMissing(element)) await this.#sizes.load(element);
+      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateIdError(givenId, this.#index);
+      if (this.#sizes.isMissing(element)) await this.#sizes.loadSize(element);
       const draft = this.#draft ?? (await this.#nextDraft());
       const id = givenId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.
       const isAsSent = line !== null || (element === value && slice?.canonical[i] === 1 && hasKeys(element, slice.keys[i]!));
       const bytes = isAsSent ? copyText(draft, slice!, i, id, givenId !== undefined) : writeText(draft, element, id);
       if (bytes > maxElementBytes) throw elementTooLong(this.#index);
-      if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.of(element)), bytes);
+      if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.sizeOf(element)), bytes);
       else draft.add(element, id, boxOfLine(line.positions), bytes, measureOutline(line.positions, line.isClosed));
       this.#index += 1;
       if (draft.isFull) await this.#storeDraft();
@@ -132,7 +132,7 @@ export class ListWriter {
     const { long, ids, signal } = this.context;
     const options = { name: nameByIndex(this.#index), newId: ids.make(), sizes: this.#sizes, signal };
     const { id, hasOwnId, text, appearance, group, box, cells } = await long.check(element, options);
-    if (hasOwnId && !this.#ids.add(id)) throw duplicateId(id, this.#index);
+    if (hasOwnId && !this.#ids.add(id)) throw duplicateIdError(id, this.#index);
     if (text.length > maxElementBytes) throw elementTooLong(this.#index);
     const draft = this.#draft ?? (await this.#nextDraft());
     const { buffer, at } = draft.reserve(text.length);
@@ -165,7 +165,7 @@ export class ListWriter {
     await this.#storeDraft();
     await this.context.drafts.finish();
     const { family, ids } = this.context;
-    this.#elements = await storedElements(family, ids.make(), this.#windows, this.#groups, this.#sizes.items());
+    this.#elements = await storedElements(family, ids.make(), this.#windows, this.#groups, this.#sizes.itemIds());
   }
 
   /** The elements of the list, after {@link finish}. */

@@ -40,8 +40,8 @@ export class LongElements {
     if ('refused' in checked) throw malformed(checked) ?? raise(checked.refused);
     const { overlay } = checked;
     if (overlay === null) return checked;
-    if (sizes.isMissing(overlay)) await sizes.load(overlay);
-    const box = boundingBox(overlay, sizes.of(overlay));
+    if (sizes.isMissing(overlay)) await sizes.loadSize(overlay);
+    const box = boundingBox(overlay, sizes.sizeOf(overlay));
     return { ...checked, box, cells: { ...checked.cells, ...measure(overlay, box) } };
   }
 

@@ -3,7 +3,7 @@ import { BadParameterError, LargeImageError } from '../../../../errors.js';
 import { isLongText, parseJsonText, parseShortJson, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
-import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
+import { describeValue, addEntryNumber, schemaError } from '../../../../annotation-format/messages.js';
 import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../element-store.js';
 import type { ListWriter } from './list-writer.js';
 import { LineTexts } from './line-texts.js';
@@ -69,7 +69,7 @@ async function receive(
         const added =
           event.kind === 'slice' ? addSlice({ long: tools.long, lines }, list, event, { prepare, signal }) : list.writer.finish();
         await added.catch((error: unknown) => {
-          throw list.entry === null ? error : inEntry(error, list.entry);
+          throw list.entry === null ? error : addEntryNumber(error, list.entry);
         });
         if (isSliceOver()) await nextSlice(signal);
       }
@@ -190,7 +190,7 @@ async function* elementsOf(
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
     const result = await long.readFeature(feature, first + to, signal);
-    reader.note(result.annotation, result.skipped);
+    reader.addReadElsewhere(result.annotation, result.skipped);
     yield* partsOf(result, signal);
     to += 1;
   }

@@ -1,5 +1,5 @@
 import type { ElementValidator } from '../../../../annotation-format/validate.js';
-import type { OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
+import type { FindOverlaySize } from '../../../../annotation-format/overlay-sizes.js';
 import type { ElementSource, StoredElements } from '../element-store.js';
 import { FamilyLease } from '../leases.js';
 import type { IdMaker } from '../packs/ids.js';
@@ -15,7 +15,7 @@ export interface WriteTools {
   records: ElementRecords;
   ids: IdMaker;
   brand: string;
-  overlaySizes: OverlaySizes;
+  overlaySizes: FindOverlaySize;
   layout: Layout;
   validate: ElementValidator;
   long: LongElements;
