@@ -10,7 +10,7 @@ const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001, 50_002, 52_546
 export async function isLossyTiff(path: string): Promise<boolean> {
   const reader = await openFileReader(path);
   try {
-    const first = await (await TiffBytes.open(reader)).firstDirectory();
+    const first = await (await TiffBytes.open(reader)).readFirstDirectory();
     return lossyCodes.includes(await first.number(tags.compression, 1));
   } catch (error) {
     if (error instanceof TileSourceError) return false;

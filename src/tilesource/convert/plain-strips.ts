@@ -24,7 +24,7 @@ export async function isPlainStrips(path: string, source: TileSource, maxUntiled
   if (Math.max(sizeX, sizeY) <= maxUntiledSide || (frames?.length ?? 1) > 1 || associatedImages.length > 0) return false;
   const reader = await openFileReader(path);
   try {
-    const layout = await readLayout(await (await TiffBytes.open(reader)).firstDirectory());
+    const layout = await readLayout(await (await TiffBytes.open(reader)).readFirstDirectory());
     return layout.width * layout.height === sizeX * sizeY && isPlain(layout);
   } catch (error) {
     if (error instanceof TileSourceError) return false;

@@ -18,7 +18,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
-import { extend } from '../tiff/region.js';
+import { extendByEdges } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
 import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg, whiteOf } from './dicom-pixels.js';
@@ -156,12 +156,12 @@ class DicomTileSource implements TileSource {
     const isSingle = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
     // Most tiles are exactly one frame, which needs no copying.
     if (isSingle && first.width >= width && first.height >= height)
-      return extend(crop(first, { width, height }), box.width, box.height);
+      return extendByEdges(crop(first, { width, height }), box.width, box.height);
     const target = createRaster({ width, height, bands, dtype });
     for (const [i, raster] of rasters.entries()) {
       blit(target, raster, { left: tiles[i]!.left - box.left, top: tiles[i]!.top - box.top });
     }
-    return extend(target, box.width, box.height);
+    return extendByEdges(target, box.width, box.height);
   }
 
   async readStoredTile(

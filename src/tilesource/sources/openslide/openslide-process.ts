@@ -1,13 +1,13 @@
 /** The program of the processes that run OpenSlide. If the library crashes, only one request fails, and not the server. */
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
-import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
+import type { SlideAnswer, SlideDescription, SlideRequest, SlideResults } from './slide-messages.js';
 import { notInstalled } from '../../../optional-packages.js';
 
 const require = createRequire(import.meta.url);
 
 /** Maximum number of slides that a process keeps open. */
-const maxOpen = 16;
+const maxOpenSlides = 16;
 /** File names of the library on the supported systems. */
 const libraryNames = [
   'libopenslide.so.1',
@@ -18,17 +18,17 @@ const libraryNames = [
 ];
 
 type Slide = object;
-type Native = (...values: unknown[]) => unknown;
+type NativeFunction = (...values: unknown[]) => unknown;
 
 /** The used part of koffi, which calls functions of native libraries. */
 interface Koffi {
-  load(path: string): { func(prototype: string): Native };
+  load(path: string): { func(prototype: string): NativeFunction };
   decode(pointer: unknown, offset: number, type: string): unknown;
 }
 
-class Library {
+class OpenSlideLibrary {
   readonly #koffi: Koffi;
-  readonly #call: (prototype: string) => Native;
+  readonly #functionOf: (prototype: string) => NativeFunction;
 
   constructor() {
     try {
@@ -41,8 +41,8 @@ class Library {
     for (const name of names) {
       try {
         const library = this.#koffi.load(name);
-        const functions = new Map<string, Native>();
-        this.#call = (prototype) => {
+        const functions = new Map<string, NativeFunction>();
+        this.#functionOf = (prototype) => {
           const found = functions.get(prototype) ?? library.func(prototype);
           functions.set(prototype, found);
           return found;
@@ -56,14 +56,14 @@ class Library {
   }
 
   version(): string {
-    return String(this.#call('const char *openslide_get_version()')());
+    return String(this.#functionOf('const char *openslide_get_version()')());
   }
 
   open(path: string): Slide {
-    const slide = this.#call('void *openslide_open(const char *path)')(path) as Slide | null;
+    const slide = this.#functionOf('void *openslide_open(const char *path)')(path) as Slide | null;
     if (slide === null) throw new Error('OpenSlide does not recognize the file, or files that belong to it are missing');
     try {
-      this.check(slide);
+      this.checkState(slide);
     } catch (error) {
       this.close(slide);
       throw error;
@@ -72,45 +72,45 @@ class Library {
   }
 
   close(slide: Slide): void {
-    this.#call('void openslide_close(void *slide)')(slide);
+    this.#functionOf('void openslide_close(void *slide)')(slide);
   }
 
   /** Checks the state of a slide. @throws Error with the message of OpenSlide. Then the slide cannot be used anymore. */
-  check(slide: Slide): void {
-    const error = this.#call('const char *openslide_get_error(void *slide)')(slide);
+  checkState(slide: Slide): void {
+    const error = this.#functionOf('const char *openslide_get_error(void *slide)')(slide);
     if (typeof error === 'string') throw new Error(error);
   }
 
-  facts(slide: Slide): SlideFacts {
-    const count = Number(this.#call('int32_t openslide_get_level_count(void *slide)')(slide));
-    const size = this.#call(
+  describeSlide(slide: Slide): SlideDescription {
+    const count = Number(this.#functionOf('int32_t openslide_get_level_count(void *slide)')(slide));
+    const readSize = this.#functionOf(
       'void openslide_get_level_dimensions(void *slide, int32_t level, _Out_ int64_t *w, _Out_ int64_t *h)',
     );
-    const downsample = this.#call('double openslide_get_level_downsample(void *slide, int32_t level)');
+    const readDownsample = this.#functionOf('double openslide_get_level_downsample(void *slide, int32_t level)');
     const levels = Array.from({ length: count }, (_, level) => {
       const [width, height] = [[0], [0]];
-      size(slide, level, width, height);
-      return { width: Number(width[0]), height: Number(height[0]), downsample: Number(downsample(slide, level)) };
+      readSize(slide, level, width, height);
+      return { width: Number(width[0]), height: Number(height[0]), downsample: Number(readDownsample(slide, level)) };
     });
-    const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
-    const names = this.#names(this.#call('void *openslide_get_property_names(void *slide)')(slide));
-    const properties = Object.fromEntries(names.map((name) => [name, String(value(slide, name))]));
-    const pictures = this.#names(this.#call('void *openslide_get_associated_image_names(void *slide)')(slide));
-    const dimensions = this.#call(
+    const readProperty = this.#functionOf('const char *openslide_get_property_value(void *slide, const char *name)');
+    const names = this.#readNames(this.#functionOf('void *openslide_get_property_names(void *slide)')(slide));
+    const properties = Object.fromEntries(names.map((name) => [name, String(readProperty(slide, name))]));
+    const associatedNames = this.#readNames(this.#functionOf('void *openslide_get_associated_image_names(void *slide)')(slide));
+    const readDimensions = this.#functionOf(
       'void openslide_get_associated_image_dimensions(void *slide, const char *name, _Out_ int64_t *w, _Out_ int64_t *h)',
     );
     const associated = Object.fromEntries(
-      pictures.map((name) => {
+      associatedNames.map((name) => {
         const [width, height] = [[0], [0]];
-        dimensions(slide, name, width, height);
+        readDimensions(slide, name, width, height);
         return [name, { width: Number(width[0]), height: Number(height[0]) }];
       }),
     );
-    this.check(slide);
+    this.checkState(slide);
     return { version: this.version(), levels, properties, associated };
   }
 
-  #names(pointer: unknown): string[] {
+  #readNames(pointer: unknown): string[] {
     const names: string[] = [];
     for (;;) {
       const name = this.#koffi.decode(pointer, names.length * 8, 'char *') as string | null;
@@ -119,28 +119,28 @@ class Library {
     }
   }
 
-  region(slide: Slide, { left, top, level, width, height }: Extract<SlideRequest, { kind: 'region' }>): Uint8Array {
-    const pixels = memoryFor(width * height * 4);
-    const read = this.#call(
+  readRegion(slide: Slide, { left, top, level, width, height }: Extract<SlideRequest, { kind: 'region' }>): Uint8Array {
+    const pixels = clearedMemory(width * height * 4);
+    const read = this.#functionOf(
       'void openslide_read_region(void *slide, void *dest, int64_t x, int64_t y, int32_t level, int64_t w, int64_t h)',
     );
     read(slide, pixels, left, top, level, width, height);
-    this.check(slide);
-    return this.#onBackground(slide, pixels);
+    this.checkState(slide);
+    return this.#blendWithBackground(slide, pixels);
   }
 
-  associated(slide: Slide, { name, width, height }: Extract<SlideRequest, { kind: 'associated' }>): Uint8Array {
-    const pixels = memoryFor(width * height * 4);
-    this.#call('void openslide_read_associated_image(void *slide, const char *name, void *dest)')(slide, name, pixels);
-    this.check(slide);
-    return this.#onBackground(slide, pixels);
+  readAssociated(slide: Slide, { name, width, height }: Extract<SlideRequest, { kind: 'associated' }>): Uint8Array {
+    const pixels = clearedMemory(width * height * 4);
+    this.#functionOf('void openslide_read_associated_image(void *slide, const char *name, void *dest)')(slide, name, pixels);
+    this.checkState(slide);
+    return this.#blendWithBackground(slide, pixels);
   }
 
   /**
    * Converts pixels of OpenSlide to RGB on the background color of the slide, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
    */
-  #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
-    const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
+  #blendWithBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
+    const value = this.#functionOf('const char *openslide_get_property_value(void *slide, const char *name)');
     const color = /^[\da-f]{6}$/i.exec(String(value(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
     const [backRed, backGreen, backBlue] = [0, 2, 4].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [
       number,
@@ -150,59 +150,59 @@ class Library {
     let to = 0;
     for (let from = 0; from < pixels.length; from += 4, to += 3) {
       const [blue, green, red] = [pixels[from]!, pixels[from + 1]!, pixels[from + 2]!];
-      const rest = 255 - pixels[from + 3]!;
-      const over = (sample: number, back: number): number =>
-        rest === 0 ? sample : Math.min(255, sample + Math.round((rest * back) / 255));
-      pixels[to] = over(red, backRed);
-      pixels[to + 1] = over(green, backGreen);
-      pixels[to + 2] = over(blue, backBlue);
+      const transparency = 255 - pixels[from + 3]!;
+      const blend = (sample: number, back: number): number =>
+        transparency === 0 ? sample : Math.min(255, sample + Math.round((transparency * back) / 255));
+      pixels[to] = blend(red, backRed);
+      pixels[to + 1] = blend(green, backGreen);
+      pixels[to + 2] = blend(blue, backBlue);
     }
     return pixels.subarray(0, to);
   }
 }
 
 /** Maximum size of a response whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
-const keptBytes = 2 ** 21;
+const maxReusedBytes = 2 ** 21;
 let reusedMemory = new Uint8Array(0);
 
 /**
  * Zeros for the pixels of one response, which is copied when it is sent. If each response had new memory, some fifty megabytes of
  * garbage would wait to be collected.
  */
-function memoryFor(length: number): Uint8Array {
-  if (length > keptBytes) return new Uint8Array(length);
+function clearedMemory(length: number): Uint8Array {
+  if (length > maxReusedBytes) return new Uint8Array(length);
   if (length > reusedMemory.length) reusedMemory = new Uint8Array(length);
   return reusedMemory.subarray(0, length).fill(0);
 }
 
-let library: Library | null = null;
+let library: OpenSlideLibrary | null = null;
 /** The open slides by their paths, in the order of their last use. */
 const slides = new Map<string, Slide>();
 
-function slideOf(path: string, native: Library): Slide {
+function cachedSlide(path: string, native: OpenSlideLibrary): Slide {
   const slide = slides.get(path) ?? native.open(path);
   slides.delete(path);
   slides.set(path, slide);
   for (const [other, unused] of slides) {
-    if (slides.size <= maxOpen) break;
+    if (slides.size <= maxOpenSlides) break;
     slides.delete(other);
     native.close(unused);
   }
   return slide;
 }
 
-function close(path: string): void {
+function closeSlide(path: string): void {
   const slide = slides.get(path);
   slides.delete(path);
   if (slide !== undefined) library?.close(slide);
 }
 
-function answer(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults[keyof SlideResults] {
-  library ??= new Library();
-  const slide = slideOf(request.path, library);
+function handleRequest(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults[keyof SlideResults] {
+  library ??= new OpenSlideLibrary();
+  const slide = cachedSlide(request.path, library);
   try {
-    if (request.kind === 'open') return library.facts(slide);
-    return request.kind === 'region' ? library.region(slide, request) : library.associated(slide, request);
+    if (request.kind === 'open') return library.describeSlide(slide);
+    return request.kind === 'region' ? library.readRegion(slide, request) : library.readAssociated(slide, request);
   } catch (error) {
     slides.delete(request.path);
     library.close(slide);
@@ -211,10 +211,10 @@ function answer(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults
 }
 
 process.on('message', (request: SlideRequest) => {
-  if (request.kind === 'close') return close(request.path);
+  if (request.kind === 'close') return closeSlide(request.path);
   let message: SlideAnswer;
   try {
-    message = { kind: 'done', result: answer(request) };
+    message = { kind: 'done', result: handleRequest(request) };
   } catch (error) {
     message = { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
   }

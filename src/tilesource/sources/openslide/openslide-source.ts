@@ -13,8 +13,8 @@ import {
 import { isPowerOfTwo, levelCount, tileContent } from '../../geometry.js';
 import { blit } from '../../render/pixels.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { extend } from '../tiff/region.js';
-import type { SlideFacts } from './messages.js';
+import { extendByEdges } from '../tiff/region.js';
+import type { SlideDescription } from './slide-messages.js';
 import { makeSlideFolder, type SlideFolder } from './slide-folder.js';
 import { mayHoldPart } from './slide-parts.js';
 import { SlideProcesses } from './slide-processes.js';
@@ -25,13 +25,13 @@ const maxAssociatedPixels = 2 ** 26;
 
 const processes = new SlideProcesses();
 
-function numberOf(facts: SlideFacts, name: string): number | null {
-  const value = Number(facts.properties[name] ?? Number.NaN);
+function positiveProperty(description: SlideDescription, name: string): number | null {
+  const value = Number(description.properties[name] ?? Number.NaN);
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
 /** The scanned part of the slide, in pixels of full resolution. It is the whole slide if the file does not declare a valid one. */
-function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
+function boundsOf({ properties, levels }: SlideDescription): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
   const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
   const isValid =
@@ -40,10 +40,10 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
   return isInside ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
-/** Maximum number of extra pixels that are read before a tile. */
+/** Maximum number of extra pixels along an axis that are read before a tile. */
 const maxSkipped = 63;
 /** A start in full resolution counts as whole if it is at most this far from a whole number. */
-const nearWhole = 0.03;
+const wholeTolerance = 0.03;
 
 /**
  * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole
@@ -51,21 +51,22 @@ const nearWhole = 0.03;
  * would be interpolated. Reading therefore begins up to {@link maxSkipped} pixels earlier, where the start is nearly a whole
  * number in the level and in full resolution.
  *
- * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
+ * @returns `start` in pixels of full resolution, and `skipped`, the number of pixels of the level that precede the tile.
+=>
  */
-function startBefore(position: number, downsample: number): { base: number; skipped: number } {
+function startBefore(position: number, downsample: number): { start: number; skipped: number } {
   const distanceToWhole = (skipped: number) =>
     Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
   let skipped = 0;
-  for (let tried = 0; tried <= Math.min(maxSkipped, position) && distanceToWhole(skipped) > nearWhole; tried += 1) {
+  for (let tried = 0; tried <= Math.min(maxSkipped, position) && distanceToWhole(skipped) > wholeTolerance; tried += 1) {
     if (distanceToWhole(tried) < distanceToWhole(skipped)) skipped = tried;
   }
-  return { base: Math.round((position - skipped) * downsample), skipped };
+  return { start: Math.round((position - skipped) * downsample), skipped };
 }
 
-/** The part of a tile's side that is inside the `left` remaining pixels of a level, but at least one pixel. */
-function within(side: number, left: number): number {
-  return Math.max(1, Math.min(side, Math.floor(left + nearWhole)));
+/** The length of a tile's side that is inside the level, which has this number of remaining pixels; at least one pixel. */
+function contentLength(side: number, remaining: number): number {
+  return Math.max(1, Math.min(side, Math.floor(remaining + wholeTolerance)));
 }
 
 class OpenSlideTileSource implements TileSource {
@@ -75,62 +76,63 @@ class OpenSlideTileSource implements TileSource {
   readonly populatedLevels: readonly number[];
   readonly associatedImages: readonly string[];
   readonly #folder: SlideFolder;
-  readonly #facts: SlideFacts;
+  readonly #description: SlideDescription;
   readonly #bounds: ReturnType<typeof boundsOf>;
-  /** The numbers of levels in OpenSlide by our numbers. */
-  readonly #numbers = new Map<number, number>();
+  /** The numbers that OpenSlide gives to levels, by our numbers. */
+  readonly #openSlideLevels = new Map<number, number>();
 
-  constructor(folder: SlideFolder, facts: SlideFacts) {
+  constructor(folder: SlideFolder, description: SlideDescription) {
     this.#folder = folder;
-    this.#facts = facts;
-    this.#bounds = boundsOf(facts);
+    this.#description = description;
+    this.#bounds = boundsOf(description);
     const { width: sizeX, height: sizeY } = this.#bounds;
     const extent = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
-    const [mppX, mppY] = [numberOf(facts, 'openslide.mpp-x'), numberOf(facts, 'openslide.mpp-y')];
+    const [mppX, mppY] = [positiveProperty(description, 'openslide.mpp-x'), positiveProperty(description, 'openslide.mpp-y')];
     this.metadata = {
       ...extent,
       levels: levelCount(extent),
-      magnification: numberOf(facts, 'openslide.objective-power'),
+      magnification: positiveProperty(description, 'openslide.objective-power'),
       mmX: mppX === null ? null : mppX / 1000,
       mmY: mppY === null ? null : mppY / 1000,
       dtype: 'uint8',
       bandCount: 3,
     };
-    for (const [number, { downsample }] of facts.levels.entries()) {
+    for (const [number, { downsample }] of description.levels.entries()) {
       const power = Math.round(Math.log2(downsample));
       const level = this.metadata.levels - 1 - power;
-      if (isPowerOfTwo(downsample, power) && level >= 0 && !this.#numbers.has(level)) this.#numbers.set(level, number);
+      if (isPowerOfTwo(downsample, power) && level >= 0 && !this.#openSlideLevels.has(level))
+        this.#openSlideLevels.set(level, number);
     }
-    this.populatedLevels = [...this.#numbers.keys()].toSorted((a, b) => a - b);
-    this.associatedImages = Object.keys(facts.associated).toSorted();
+    this.populatedLevels = [...this.#openSlideLevels.keys()].toSorted((a, b) => a - b);
+    this.associatedImages = Object.keys(description.associated).toSorted();
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { width, height } = tileContent(this.metadata, address);
-    const level = this.#numbers.get(address.level);
+    const level = this.#openSlideLevels.get(address.level);
     if (level === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
-    const { downsample, ...stored } = this.#facts.levels[level]!;
+    const { downsample, ...stored } = this.#description.levels[level]!;
     const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
     // OpenSlide rounds sizes of levels down, our pyramid rounds them up. The additional column or row would be background.
     const content = {
-      width: within(width, stored.width - this.#bounds.left / downsample - address.x * tileSide),
-      height: within(height, stored.height - this.#bounds.top / downsample - address.y * tileSide),
+      width: contentLength(width, stored.width - this.#bounds.left / downsample - address.x * tileSide),
+      height: contentLength(height, stored.height - this.#bounds.top / downsample - address.y * tileSide),
     };
     const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
-    const at = { left: this.#bounds.left + column.base, top: this.#bounds.top + row.base };
+    const origin = { left: this.#bounds.left + column.start, top: this.#bounds.top + row.start };
     const { path } = this.#folder;
-    const data = await processes.ask({ kind: 'region', path, ...at, level, ...shape }, signal);
-    const read: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
-    if (column.skipped + row.skipped === 0) return extend(read, width, height);
-    const tile = createRaster({ ...read, ...content });
-    blit(tile, read, { left: 0, top: 0 }, { left: column.skipped, top: row.skipped, ...content });
-    return extend(tile, width, height);
+    const data = await processes.ask({ kind: 'region', path, ...origin, level, ...shape }, signal);
+    const raster: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
+    if (column.skipped + row.skipped === 0) return extendByEdges(raster, width, height);
+    const tile = createRaster({ ...raster, ...content });
+    blit(tile, raster, { left: 0, top: 0 }, { left: column.skipped, top: row.skipped, ...content });
+    return extendByEdges(tile, width, height);
   }
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
-    const size = Object.hasOwn(this.#facts.associated, name) ? this.#facts.associated[name] : undefined;
+    const size = Object.hasOwn(this.#description.associated, name) ? this.#description.associated[name] : undefined;
     if (size === undefined) return null;
     const { width, height } = size;
     if (!(width > 0 && height > 0) || width * height > maxAssociatedPixels) {
@@ -148,11 +150,11 @@ class OpenSlideTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    return { openslide: this.#facts.properties, openslideVersion: this.#facts.version };
+    return { openslide: this.#description.properties, openslideVersion: this.#description.version };
   }
 
   async close(): Promise<void> {
-    processes.forget(this.#folder.path);
+    processes.closeSlide(this.#folder.path);
     await this.#folder.remove();
   }
 }
@@ -182,10 +184,10 @@ export const openSlideSource: TileSourceDefinition = {
   async open(input: SourceInput, { signal, temporaryDirectory }: SourceOptions = {}): Promise<TileSource> {
     const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir(), signal);
     try {
-      const facts = await processes.ask({ kind: 'open', path: folder.path }, signal);
-      if (facts.levels.length === 0 || !(facts.levels[0]!.width > 0))
+      const description = await processes.ask({ kind: 'open', path: folder.path }, signal);
+      if (description.levels.length === 0 || !(description.levels[0]!.width > 0))
         throw new TileSourceError('OpenSlide finds no levels in the file.');
-      return new OpenSlideTileSource(folder, facts);
+      return new OpenSlideTileSource(folder, description);
     } catch (error) {
       await folder.remove();
       throw error;

@@ -4,7 +4,7 @@ import { createTemporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
-import { plainName, slideParts } from './slide-parts.js';
+import { fileNameOf, slideParts } from './slide-parts.js';
 
 /** A folder in which the files of a slide have the names under which OpenSlide looks for them. */
 export interface SlideFolder {
@@ -19,7 +19,7 @@ export interface SlideFolder {
  * @throws TileSourceError if there is too much to copy; BusyError; MissingPartsError if files of the slide are missing.
  */
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
-  const name = plainName(input.name);
+  const name = fileNameOf(input.name);
   if (name === null) throw new TileSourceError('The file does not have a valid name.');
   const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
   const temporary = await createTemporaryDirectory(parent);
@@ -30,17 +30,17 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
     await temporary.remove();
   };
   let remainingBytes = maxCopiedBytes;
-  const put = async (part: SourceInput, path: string) => {
+  const addFile = async (part: SourceInput, path: string) => {
     const local = await makeLocal(part, path, remainingBytes, signal);
     releases.push(() => local.release());
     remainingBytes -= local.bytes;
   };
   try {
-    await put(input, join(folder, name));
+    await addFile(input, join(folder, name));
     // The other files of a MIRAX slide are in a folder with its name.
     const slideFolder = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
     await mkdir(slideFolder, { recursive: true });
-    for (const part of parts) await put(part.input, join(slideFolder, part.name));
+    for (const part of parts) await addFile(part.input, join(slideFolder, part.name));
     return { path: join(folder, name), remove };
   } catch (error) {
     await remove();

@@ -14,13 +14,13 @@ export interface SlidePart {
 }
 
 /** The last segment of a path; `null` for an invalid name. */
-export function plainName(name: string): string | null {
+export function fileNameOf(name: string): string | null {
   const plain = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
   return plain === '' || plain === '.' || plain === '..' || plain.includes('\0') || plain.length > 255 ? null : plain;
 }
 
 /** Parses lines `name=value`. The names are converted to lower case. */
-function membersOf(text: string): Map<string, string> {
+function parseMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
     const at = line.indexOf('=');
@@ -29,7 +29,7 @@ function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-async function textOf(input: SourceInput): Promise<string> {
+async function readText(input: SourceInput): Promise<string> {
   const reader = await input.open();
   try {
     if (reader.size > maxTextBytes)
@@ -44,7 +44,7 @@ async function textOf(input: SourceInput): Promise<string> {
 function hamamatsuNames(text: string): { needed: string[]; optional: string[] } {
   const needed: string[] = [];
   const optional: string[] = [];
-  for (const [member, value] of membersOf(text)) {
+  for (const [member, value] of parseMembers(text)) {
     if (value === '') continue;
     if (member.startsWith('imagefile') || member === 'mapfile' || member === 'macroimage') needed.push(value);
     else if (member.endsWith('file') || member.endsWith('image')) optional.push(value);
@@ -54,7 +54,7 @@ function hamamatsuNames(text: string): { needed: string[]; optional: string[] } 
 
 /** The names of the files that a MIRAX slide requires, from its Slidedat.ini. */
 function miraxNames(text: string): string[] {
-  const members = membersOf(text);
+  const members = parseMembers(text);
   const count = Number(members.get('file_count') ?? 0);
   const names = [members.get('indexfile') ?? ''];
   for (let i = 0; i < Math.min(Number.isInteger(count) ? count : 0, maxParts); i++) names.push(members.get(`file_${i}`) ?? '');
@@ -62,8 +62,8 @@ function miraxNames(text: string): string[] {
 }
 
 /** Finds the files of a slide, first among the files of its item, then in its folder. */
-class Parts {
-  readonly found = new Map<string, SlidePart>();
+class PartFinder {
+  readonly partsByName = new Map<string, SlidePart>();
   readonly missing: string[] = [];
 
   private constructor(
@@ -72,21 +72,21 @@ class Parts {
     private readonly folder: string,
   ) {}
 
-  static async of(input: SourceInput, folder: string): Promise<Parts> {
-    const parts = new Parts(input, folder);
+  static async create(input: SourceInput, folder: string): Promise<PartFinder> {
+    const finder = new PartFinder(input, folder);
     for (const companion of ((await input.companions?.()) ?? []).slice(0, maxParts)) {
-      const name = plainName(companion.name);
+      const name = fileNameOf(companion.name);
       // When two files have the same name, the first is used.
-      if (name !== null && !parts.found.has(name)) parts.found.set(name, { name, input: companion });
+      if (name !== null && !finder.partsByName.has(name)) finder.partsByName.set(name, { name, input: companion });
     }
-    return parts;
+    return finder;
   }
 
   /** Finds a file by the name under which another file of the slide refers to it. */
   async find(path: string, isNeeded: boolean): Promise<SlidePart | null> {
-    const name = plainName(path);
+    const name = fileNameOf(path);
     if (name === null) throw new TileSourceError(`The slide refers to an invalid file name: "${path.slice(0, 200)}".`);
-    const cached = this.found.get(name) ?? null;
+    const cached = this.partsByName.get(name) ?? null;
     if (cached !== null) return cached;
     const input = await this.input.folder?.().file(this.folder + name);
     if (input == null) {
@@ -94,7 +94,7 @@ class Parts {
       return null;
     }
     const part = { name, input };
-    this.found.set(name, part);
+    this.partsByName.set(name, part);
     return part;
   }
 }
@@ -106,19 +106,19 @@ class Parts {
  */
 export async function slideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
   const mirax = /^(.*)\.mrxs$/i.exec(name);
-  const parts = await Parts.of(input, mirax === null ? '' : `${mirax[1]!}/`);
+  const finder = await PartFinder.create(input, mirax === null ? '' : `${mirax[1]!}/`);
   if (mirax !== null) {
-    const index = await parts.find('Slidedat.ini', true);
-    for (const each of index === null ? [] : miraxNames(await textOf(index.input))) await parts.find(each, true);
+    const index = await finder.find('Slidedat.ini', true);
+    for (const each of index === null ? [] : miraxNames(await readText(index.input))) await finder.find(each, true);
   } else if (/\.vm[su]$/i.test(name)) {
-    const { needed, optional: optionalNames } = hamamatsuNames(await textOf(input));
+    const { needed, optional: optionalNames } = hamamatsuNames(await readText(input));
     if (needed.length + optionalNames.length > maxParts)
       throw new TileSourceError(`The slide refers to more than ${maxParts} files.`);
-    for (const each of needed) await parts.find(each, true);
-    for (const each of optionalNames) await parts.find(each, false);
+    for (const each of needed) await finder.find(each, true);
+    for (const each of optionalNames) await finder.find(each, false);
   }
-  if (parts.missing.length > 0) throw missingParts('Files of the slide are missing', parts.missing);
-  return [...parts.found.values()];
+  if (finder.missing.length > 0) throw missingParts('Files of the slide are missing', finder.missing);
+  return [...finder.partsByName.values()];
 }
 
 /** Whether the file at `path` in the folder may belong to the slide with this name. */

@@ -2,25 +2,25 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { programOf } from '../../../core/concurrency/program.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { FailedReadError, TileSourceError } from '../../../errors.js';
-import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
+import type { SlideAnswer, SlideRequest, SlideResults } from './slide-messages.js';
 
 /** Maximum number of processes that run at the same time. */
 const maxProcesses = 2;
 /** Milliseconds after which a request is aborted and its process killed. */
-const answerTimeout = 60_000;
+const answerTimeoutMs = 60_000;
 /** Milliseconds after which an idle process is ended. */
-const idleTimeout = 30_000;
+const idleTimeoutMs = 30_000;
 
 const { filename, execArgv } = programOf(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
 
-function start(): ChildProcess {
+function startProcess(): ChildProcess {
   const stdio: ('ignore' | 'ipc')[] = ['ignore', 'ignore', 'ignore', 'ipc'];
   return fork(filename, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
 }
 
 /** Runs OpenSlide in processes. If a process ends, only its request fails, and another process replaces it. */
 export class SlideProcesses {
-  readonly #waiting = new WorkQueue({ name: 'openslide', running: maxProcesses });
+  readonly #queue = new WorkQueue({ name: 'openslide', running: maxProcesses });
   readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
   /** @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason. */
@@ -28,19 +28,19 @@ export class SlideProcesses {
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,
   ): Promise<SlideResults[Kind]> {
-    return this.#waiting.run(() => this.#askOne(request), { signal }) as Promise<SlideResults[Kind]>;
+    return this.#queue.run(() => this.#askProcess(request), { signal }) as Promise<SlideResults[Kind]>;
   }
 
   /** Makes every idle process close a slide. */
-  forget(path: string): void {
+  closeSlide(path: string): void {
     for (const { child } of this.#idle) if (child.connected) child.send({ kind: 'close', path });
   }
 
-  async #askOne(request: SlideRequest): Promise<SlideResults[keyof SlideResults]> {
-    const child = this.#take();
+  async #askProcess(request: SlideRequest): Promise<SlideResults[keyof SlideResults]> {
+    const child = this.#takeProcess();
     try {
-      const answer = await answerOf(child, request);
-      this.#keep(child);
+      const answer = await requestAnswer(child, request);
+      this.#keepIdle(child);
       if (answer.kind === 'done') return answer.result;
       throw new TileSourceError(`OpenSlide: ${answer.reason.replace(/\.$/, '')}.`);
     } catch (error) {
@@ -49,7 +49,7 @@ export class SlideProcesses {
     }
   }
 
-  #take(): ChildProcess {
+  #takeProcess(): ChildProcess {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       clearTimeout(idle.timer);
       if (idle.child.connected) {
@@ -58,14 +58,14 @@ export class SlideProcesses {
         return idle.child;
       }
     }
-    return start();
+    return startProcess();
   }
 
-  #keep(child: ChildProcess): void {
+  #keepIdle(child: ChildProcess): void {
     const timer = setTimeout(() => {
       this.#idle.splice(this.#idle.findIndex((idle) => idle.child === child) >>> 0, 1);
       child.kill('SIGKILL');
-    }, idleTimeout);
+    }, idleTimeoutMs);
     timer.unref();
     // An idle process must not keep this process alive.
     child.unref();
@@ -74,19 +74,19 @@ export class SlideProcesses {
   }
 }
 
-function answerOf(child: ChildProcess, request: SlideRequest): Promise<SlideAnswer> {
+function requestAnswer(child: ChildProcess, request: SlideRequest): Promise<SlideAnswer> {
   return new Promise((resolve, reject) => {
-    const done = (): void => {
+    const cleanUp = (): void => {
       clearTimeout(timer);
       child.removeAllListeners();
     };
     const fail = (message: string): void => {
-      done();
+      cleanUp();
       reject(new FailedReadError(message));
     };
-    const timer = setTimeout(() => fail(`OpenSlide takes longer than ${answerTimeout / 1000} s.`), answerTimeout);
+    const timer = setTimeout(() => fail(`OpenSlide takes longer than ${answerTimeoutMs / 1000} s.`), answerTimeoutMs);
     child.once('message', (answer: SlideAnswer) => {
-      done();
+      cleanUp();
       resolve(answer);
     });
     child.once('error', () => fail('The process of OpenSlide cannot be started.'));

@@ -17,7 +17,7 @@ export async function refuseStoredInTiles(reader: ByteReader): Promise<void> {
 /** Whether the first picture of a TIFF is stored in tiles; `false` when its first directory cannot be read. */
 export async function isStoredInTiles(reader: ByteReader): Promise<boolean> {
   try {
-    return (await (await TiffBytes.open(reader)).firstDirectory()).isTiled;
+    return (await (await TiffBytes.open(reader)).readFirstDirectory()).isTiled;
   } catch (error) {
     // libvips will report what is wrong with the file.
     if (error instanceof TileSourceError) return false;

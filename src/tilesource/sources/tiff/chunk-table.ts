@@ -11,6 +11,7 @@ export interface ChunkTable {
   lengths: TagNumbers;
 }
 
+/** Maximum number of offsets, and of lengths, of a directory. */
 const maxChunkNumbers = 16 * 1024 * 1024;
 
 /** Reads the positions of the chunks of a directory. */
@@ -22,21 +23,21 @@ export async function readChunkTable(layout: ImageLayout, fileSize: number): Pro
   if (offsets === null) throw new TileSourceError('Corrupt TIFF: the offsets of tiles or strips are missing.');
   return {
     offsets,
-    lengths: isComplete(layout, lengths) ? lengths : await computedLengths(layout, { offsets, lengths, fileSize }),
+    lengths: hasAllLengths(layout, lengths) ? lengths : await computeLengths(layout, { offsets, lengths, fileSize }),
   };
 }
 
-/** Whether the file has all lengths. A tile without a length was never written, unless no tile has one; a strip always was. */
-function isComplete({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths is TagNumbers {
+/** Whether the file has all lengths. A tile of length 0 was never written, unless all tiles have length 0. Strips are always written. */
+function hasAllLengths({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths is TagNumbers {
   return lengths !== null && (tiled ? lengths.some((length) => length > 0) : !lengths.includes(0));
 }
 
-/** Lengths if the file has none, computed like libtiff does: the size of the uncompressed samples, or the distance to the next chunk. */
-async function computedLengths(
+/** Computes missing lengths as libtiff does: the size of the uncompressed samples, or the distance to the next chunk. */
+async function computeLengths(
   layout: ImageLayout,
   { offsets, lengths, fileSize }: { offsets: TagNumbers; lengths: TagNumbers | null; fileSize: number },
 ): Promise<Float64Array> {
-  const limit = storedLimit(layout);
+  const limit = maxStoredBytes(layout);
   const isPlain = layout.compression === compressions.none;
   const sorted = isPlain ? null : await sortInSlices(Float64Array.from(offsets));
   const computed = new Float64Array(offsets.length);
@@ -44,21 +45,24 @@ async function computedLengths(
     for (let index = from; index < to; index += 1) {
       const [offset, length] = [offsets[index]!, lengths?.[index] ?? 0];
       if (length > 0 || offset === 0) computed[index] = length;
-      else if (sorted === null) computed[index] = plainLength(layout, index);
-      else computed[index] = Math.max(0, Math.min(limit, nextAfter(sorted, offset, fileSize) - offset));
+      else if (sorted === null) computed[index] = uncompressedLength(layout, index);
+      else computed[index] = Math.max(0, Math.min(limit, firstGreater(sorted, offset, fileSize) - offset));
     }
   });
   return computed;
 }
 
-function plainLength({ tiled, width, height, planes, samplesPerPixel, bits, ...layout }: ImageLayout, index: number): number {
+function uncompressedLength(
+  { tiled, width, height, planes, samplesPerPixel, bits, ...layout }: ImageLayout,
+  index: number,
+): number {
   const { chunkWidth, chunkHeight, chunksDown } = layout;
   const rowBytes = Math.ceil(((tiled ? chunkWidth : width) * (planes > 1 ? 1 : samplesPerPixel) * bits) / 8);
   return rowBytes * (tiled ? chunkHeight : Math.min(chunkHeight, height - (index % chunksDown) * chunkHeight));
 }
 
 /** The first number of a sorted list that is greater than a number, otherwise `last`. */
-function nextAfter(sorted: Float64Array, number: number, last: number): number {
+function firstGreater(sorted: Float64Array, number: number, last: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -68,8 +72,8 @@ function nextAfter(sorted: Float64Array, number: number, last: number): number {
   return sorted[low] ?? last;
 }
 
-/** Largest stored length of a chunk. Compression may enlarge data, but only by a limited factor. */
-export function storedLimit(layout: ImageLayout): number {
+/** Largest stored length of a chunk in bytes. Compression may enlarge data, but only by a limited factor. */
+export function maxStoredBytes(layout: ImageLayout): number {
   const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
   return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
 }

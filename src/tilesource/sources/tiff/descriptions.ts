@@ -10,12 +10,12 @@ export interface DescribedImage {
   mmX: number | null;
   mmY: number | null;
   channels: string[] | null;
-  /** Millimeters from plane to plane, and seconds from time to time. */
+  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
   mmZ?: number | null;
   secondsT?: number | null;
 }
 
-function positive(value: unknown): number | null {
+function positiveNumber(value: unknown): number | null {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
 }
@@ -40,11 +40,11 @@ const maxValueLength = 1024;
 
 /** Properties of the scan by the names that OpenSlide uses, such as `aperio.MPP`. Empty for scanners other than Aperio and Philips. */
 export function vendorProperties(description: string, { magnification, mmX, mmY }: DescribedImage): Record<string, string> {
-  const shortest = (value: number) => String(Number(value.toPrecision(12)));
+  const formatNumber = (value: number) => String(Number(value.toPrecision(12)));
   const common: [string, string][] = [];
-  if (mmX !== null) common.push(['openslide.mpp-x', shortest(mmX * 1000)]);
-  if (mmY !== null) common.push(['openslide.mpp-y', shortest(mmY * 1000)]);
-  if (magnification !== null) common.push(['openslide.objective-power', shortest(magnification)]);
+  if (mmX !== null) common.push(['openslide.mpp-x', formatNumber(mmX * 1000)]);
+  if (mmY !== null) common.push(['openslide.mpp-y', formatNumber(mmY * 1000)]);
+  if (magnification !== null) common.push(['openslide.objective-power', formatNumber(magnification)]);
   if (aperioVersion(description) !== null) {
     const aperioProperties = [...aperioValues(description)].map(([key, value]): [string, string] => [
       `aperio.${key}`,
@@ -59,9 +59,9 @@ export function vendorProperties(description: string, { magnification, mmX, mmY 
 /** `AppMag` and `MPP` (micrometers per pixel) of an Aperio description. */
 function readAperio(description: string): DescribedImage {
   const values = aperioValues(description);
-  const micrometers = positive(values.get('MPP'));
+  const micrometers = positiveNumber(values.get('MPP'));
   const mm = micrometers === null ? null : micrometers / 1000;
-  return { magnification: positive(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };
+  return { magnification: positiveNumber(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };
 }
 
 /** Parses any JSON object; `null` for everything else. */
@@ -75,19 +75,19 @@ function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-function members(value: unknown): Readonly<Record<string, unknown>> {
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
 /** The `frame` member that the converter of large_image writes into each frame's description, as frame metadata. */
-export function converterFrame(description: string): FrameMetadata | null {
+export function readConverterFrame(description: string): FrameMetadata | null {
   const frame = jsonObject(description)?.frame;
   if (typeof frame !== 'object' || frame === null) return null;
   const axes: Record<string, number> = {};
   const extra: Record<string, unknown> = {};
   let channel: string | undefined;
   let position: string | undefined;
-  for (const [key, value] of Object.entries(members(frame))) {
+  for (const [key, value] of Object.entries(membersOf(frame))) {
     if (key === 'Frame' || key === 'Index') continue;
     if (/^Index[A-Z]\w*$/.test(key) && Number.isSafeInteger(value) && Number(value) >= 0) axes[key.slice(5)] = Number(value);
     else if (key === 'Channel' && typeof value === 'string') channel = value;
@@ -105,12 +105,12 @@ export function converterFrame(description: string): FrameMetadata | null {
 function readConverter(description: string): DescribedImage | null {
   const json = jsonObject(description);
   if (json === null || !('large_image_converter' in json || 'channels' in json)) return null;
-  const metadata = members(json.metadata);
+  const metadata = membersOf(json.metadata);
   const channels = Array.isArray(json.channels) ? json.channels.filter((name): name is string => typeof name === 'string') : [];
   return {
-    magnification: positive(metadata.magnification),
-    mmX: positive(metadata.mm_x),
-    mmY: positive(metadata.mm_y),
+    magnification: positiveNumber(metadata.magnification),
+    mmX: positiveNumber(metadata.mm_x),
+    mmY: positiveNumber(metadata.mm_y),
     channels: channels.length > 0 ? channels : null,
   };
 }
@@ -121,7 +121,7 @@ function readPhilips(description: string): DescribedImage {
   const text = start < 0 ? '' : description.slice(start, start + 1000).replaceAll('&quot;', '"');
   const [pair = ''] = text.slice(text.indexOf('>') + 1).split('<', 1);
   const [rows, columns] = pair.replaceAll('"', ' ').trim().split(/\s+/);
-  return { magnification: null, mmX: positive(columns), mmY: positive(rows), channels: null };
+  return { magnification: null, mmX: positiveNumber(columns), mmY: positiveNumber(rows), channels: null };
 }
 
 /** Largest length of XML that is parsed on the event loop, in characters. It takes some milliseconds. */
@@ -135,7 +135,7 @@ let lastPerkinElmer: { description: string; element: XmlElement | null } | null 
  *
  * @throws TileSourceError if it is not well formed, or too long without that profile.
  */
-export function perkinElmer(description: string): XmlElement | null {
+export function parsePerkinElmer(description: string): XmlElement | null {
   if (!description.slice(0, 4096).includes('<PerkinElmer-QPI-ImageDescription')) return null;
   if (lastPerkinElmer?.description === description) return lastPerkinElmer.element;
   const xml = withoutScanProfile(description);
@@ -156,24 +156,24 @@ function withoutScanProfile(description: string): string {
 
 function readPerkinElmer(element: XmlElement): DescribedImage {
   return {
-    magnification: positive(/^\s*([\d.]+)\s*x/i.exec(childText(element, 'Objective') ?? '')?.[1]),
+    magnification: positiveNumber(/^\s*([\d.]+)\s*x/i.exec(childText(element, 'Objective') ?? '')?.[1]),
     mmX: null,
     mmY: null,
     channels: null,
   };
 }
 
-/** Magnification, pixel size and channels in a description. Members are `null` if it does not contain them. */
+/** Reads magnification, pixel size and channels from a description. Members that it does not contain are `null`. */
 export function readDescription(description: string): DescribedImage {
   if (aperioVersion(description) !== null) return readAperio(description);
   if (description.slice(0, 4096).includes('DPUfsImport')) return readPhilips(description);
-  const qpi = perkinElmer(description);
+  const qpi = parsePerkinElmer(description);
   if (qpi !== null) return readPerkinElmer(qpi);
   return readConverter(description) ?? { magnification: null, mmX: null, mmY: null, channels: null };
 }
 
 /** Axes of the pages of an ImageJ stack: channels vary fastest, then slices, then time. `null` if the counts do not match the pages. */
-export function imageJFrames(description: string, pages: number): FrameMetadata[] | null {
+export function imageJFrames(description: string, pageCount: number): FrameMetadata[] | null {
   if (!description.startsWith('ImageJ=')) return null;
   const lines = description.split(/[\r\n]/);
   const count = (name: string): number => {
@@ -185,8 +185,8 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
     return /^\d{1,15}$/.test(text) && Number(text) > 0 ? Number(text) : 1;
   };
   const sizes = { C: count('channels'), Z: count('slices'), T: count('frames') };
-  if (sizes.C * sizes.Z * sizes.T !== pages) return null;
-  return Array.from({ length: pages }, (_, page) => {
+  if (sizes.C * sizes.Z * sizes.T !== pageCount) return null;
+  return Array.from({ length: pageCount }, (_, page) => {
     const axes: Record<string, number> = {};
     let remainder = page;
     for (const axis of ['C', 'Z', 'T'] as const) {
@@ -197,11 +197,11 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
   });
 }
 
-/** Lower resolutions come from print programs (72 or 96 dpi), not from microscopes. */
+/** Minimum resolution, in pixels per inch or centimeter. Lower ones come from print programs (72 or 96 dpi), not from microscopes. */
 export const minResolution = 100;
 
 /** Millimeters per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
-export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
+export async function readPixelSize(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
   const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
   const y = (await directory.rationals(tags.yResolution))?.[0] ?? Number.NaN;
@@ -213,15 +213,15 @@ export async function resolutionOf(directory: Directory): Promise<{ mmX: number 
 /**
  * Name of the associated image in an untiled directory, or `null`.
  *
- * @param isFirstExtra whether it directly follows the main image: in Aperio files that one is the thumbnail.
+ * @param isDirectlyAfterMain whether the directory follows that of the main image: in Aperio files it is the thumbnail.
  */
-export function associatedName(description: string, isFirstExtra: boolean): string | null {
+export function associatedName(description: string, isDirectlyAfterMain: boolean): string | null {
   if (aperioVersion(description) !== null) {
     const [, ...lines] = description.split(/[\r\n]/);
     const words = lines.map((line) => /^(label|macro)\b/i.exec(line.trimStart())?.[1]?.toLowerCase());
-    return words.find((word) => word !== undefined) ?? (isFirstExtra ? 'thumbnail' : null);
+    return words.find((word) => word !== undefined) ?? (isDirectlyAfterMain ? 'thumbnail' : null);
   }
-  const qpi = description.includes('<PerkinElmer-QPI') ? perkinElmer(description) : null;
+  const qpi = description.includes('<PerkinElmer-QPI') ? parsePerkinElmer(description) : null;
   if (qpi !== null) {
     const type = childText(qpi, 'ImageType')?.toLowerCase();
     if (type === 'overview') return 'macro';

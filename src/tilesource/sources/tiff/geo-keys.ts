@@ -96,7 +96,7 @@ export async function readNodata(directory: Directory): Promise<number | null> {
 const meter = 9001;
 
 /** Size of a pixel on the ground in millimeters; `null` if the projection does not use meters. */
-export function groundSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
+export function groundPixelSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
   if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? meter) !== meter) return null;
   return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
 }
@@ -108,12 +108,12 @@ async function readKeys(directory: Directory): Promise<Record<string, number | s
   const text = (await directory.text(tags.geoAsciiParams)) ?? '';
   const keys: Record<string, number | string> = {};
   for (let at = 4; at + 3 < entries.length; at += 4) {
-    const [id, place, count, value] = entries.subarray(at, at + 4) as unknown as [number, number, number, number];
+    const [id, valueTag, count, value] = entries.subarray(at, at + 4) as unknown as [number, number, number, number];
     const name = keyNames[id];
     if (name === undefined) continue;
-    if (place === 0) keys[name] = value;
-    else if (place === tags.geoDoubleParams && Number.isFinite(doubles[value])) keys[name] = doubles[value]!;
-    else if (place === tags.geoAsciiParams) keys[name] = text.slice(value, value + count).replace(/\|.*$/s, '');
+    if (valueTag === 0) keys[name] = value;
+    else if (valueTag === tags.geoDoubleParams && Number.isFinite(doubles[value])) keys[name] = doubles[value]!;
+    else if (valueTag === tags.geoAsciiParams) keys[name] = text.slice(value, value + count).replace(/\|.*$/s, '');
   }
   return keys;
 }

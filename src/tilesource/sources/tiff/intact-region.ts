@@ -7,18 +7,18 @@ import type { ImageLayout } from './tiff-layout.js';
 
 /** A strip or tile that is not shown, because its bytes cannot be decoded. */
 export interface CorruptChunk {
-  /** The part of the stored image, in pixels of its level. */
+  /** The part of the stored image that is left empty, in pixels of its level. */
   region: StoredRegion;
   error: TileSourceError;
 }
 
-/** Maximum number of corrupt strips or tiles of a region; more are an error. */
+/** Maximum number of corrupt strips or tiles of a region. If there are more, reading it fails. */
 const maxCorrupt = 4096;
 
 /**
  * Decodes a rectangle of a stored image like {@link readRegion}, and leaves corrupt strips or tiles empty.
  *
- * @throws TileSourceError where there are many of them, or bytes could not be read.
+ * @throws TileSourceError if there are more than 4096 of them, or bytes could not be read from the file.
  */
 export async function readIntactRegion(
   reader: ChunkReader,
@@ -26,23 +26,23 @@ export async function readIntactRegion(
   region: StoredRegion,
 ): Promise<{ raster: Raster; corrupt: CorruptChunk[] }> {
   const corrupt: CorruptChunk[] = [];
-  const raster = await readPart(reader, layout, region, corrupt);
+  const raster = await readOrHalve(reader, layout, region, corrupt);
   return { raster, corrupt };
 }
 
-/** @throws TileSourceError if a rectangle is completely in corrupt strips or tiles. */
-export function checkIntact(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
+/** @throws TileSourceError if corrupt strips or tiles cover a rectangle completely. */
+export function requireIntactPart(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
   const overlap = (from: number, length: number, other: number, otherLength: number) =>
     Math.max(0, Math.min(from + length, other + otherLength) - Math.max(from, other));
-  const lost = corrupt.reduce((sum, { region: { left, top, width, height } }) => {
+  const lostPixels = corrupt.reduce((sum, { region: { left, top, width, height } }) => {
     return sum + overlap(region.left, region.width, left, width) * overlap(region.top, region.height, top, height);
   }, 0);
   const [first] = corrupt;
-  if (first !== undefined && lost >= region.width * region.height) throw first.error;
+  if (first !== undefined && lostPixels >= region.width * region.height) throw first.error;
 }
 
-/** Reads a part. If that fails, it is halved until single strips or tiles are left. */
-async function readPart(
+/** Reads a rectangle. If that fails, reads its halves, and so on down to single strips or tiles. */
+async function readOrHalve(
   reader: ChunkReader,
   layout: ImageLayout,
   region: StoredRegion,
@@ -54,33 +54,33 @@ async function readPart(
     reader.signal?.throwIfAborted();
     if (!(error instanceof TileSourceError) || isFailedRead(error)) throw error;
     const { left, top, width, height } = region;
-    const down = middle(top, height, layout.chunkHeight);
-    const across = middle(left, width, layout.tiled ? layout.chunkWidth : layout.width);
+    const rowBoundary = middleBoundary(top, height, layout.chunkHeight);
+    const columnBoundary = middleBoundary(left, width, layout.tiled ? layout.chunkWidth : layout.width);
     const raster = createRaster({ width, height, bands: layout.bands, dtype: layout.dtype });
-    if (down === null && across === null) {
+    if (rowBoundary === null && columnBoundary === null) {
       if (corrupt.length === maxCorrupt) throw error;
       corrupt.push({ region, error });
       return raster;
     }
     const halves =
-      down === null
+      rowBoundary === null
         ? [
-            { ...region, width: across! - left },
-            { ...region, left: across!, width: left + width - across! },
+            { ...region, width: columnBoundary! - left },
+            { ...region, left: columnBoundary!, width: left + width - columnBoundary! },
           ]
         : [
-            { ...region, height: down - top },
-            { ...region, top: down, height: top + height - down },
+            { ...region, height: rowBoundary - top },
+            { ...region, top: rowBoundary, height: top + height - rowBoundary },
           ];
     for (const half of halves) {
-      blit(raster, await readPart(reader, layout, half, corrupt), { left: half.left - left, top: half.top - top });
+      blit(raster, await readOrHalve(reader, layout, half, corrupt), { left: half.left - left, top: half.top - top });
     }
     return raster;
   }
 }
 
 /** The beginning of the strip or tile that is nearest to the middle of the pixels; `null` if all pixels are in one strip or tile. */
-function middle(from: number, length: number, side: number): number | null {
+function middleBoundary(from: number, length: number, side: number): number | null {
   const [first, last] = [Math.floor(from / side), Math.floor((from + length - 1) / side)];
   return first === last ? null : Math.ceil((first + last) / 2) * side;
 }

@@ -6,7 +6,7 @@ import { attribute, children, parseXml, plainElement, type XmlElement } from '..
 /** One plane of an OME image. */
 interface OmePlane {
   /** Number of the main directory with the plane; `null` if the file does not contain it, so that the plane is empty. */
-  directory: number | null;
+  directoryIndex: number | null;
   metadata: FrameMetadata;
 }
 
@@ -20,11 +20,11 @@ export interface OmeDescription {
   /** Millimeters per pixel. */
   mmX: number | null;
   mmY: number | null;
-  /** Millimeters from plane to plane, and seconds from time to time. */
+  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
   mmZ: number | null;
   secondsT: number | null;
   magnification: number | null;
-  /** Number of bits of the samples that are used, if the document says so. */
+  /** Number of bits that the samples really use, if the document says so. */
   significantBits: number | null;
   /** Contents of the document that are missing in this file. */
   notes: string[];
@@ -37,7 +37,7 @@ export interface OmeDescription {
 const maxPlanes = 100_000;
 
 /** Millimeters in the length units of OME-XML; the default unit is the micrometer. */
-const millimeters: Readonly<Record<string, number>> = {
+const mmByUnit: Readonly<Record<string, number>> = {
   pm: 1e-9,
   Å: 1e-7,
   nm: 1e-6,
@@ -61,15 +61,15 @@ function integer(element: XmlElement, name: string, fallback: number): number {
 
 function lengthInMm(pixels: XmlElement, name: string): number | null {
   const value = Number(attribute(pixels, name) ?? Number.NaN);
-  const factor = millimeters[attribute(pixels, `${name}Unit`) ?? 'µm'];
+  const factor = mmByUnit[attribute(pixels, `${name}Unit`) ?? 'µm'];
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
-const seconds: Readonly<Record<string, number>> = { ms: 1e-3, s: 1, min: 60, h: 3600, d: 86_400 };
+const secondsByUnit: Readonly<Record<string, number>> = { ms: 1e-3, s: 1, min: 60, h: 3600, d: 86_400 };
 
 function durationInSeconds(pixels: XmlElement, name: string): number | null {
   const value = Number(attribute(pixels, name) ?? Number.NaN);
-  const factor = seconds[attribute(pixels, `${name}Unit`) ?? 's'];
+  const factor = secondsByUnit[attribute(pixels, `${name}Unit`) ?? 's'];
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
@@ -94,9 +94,9 @@ function axesOf(pixels: XmlElement): Axes {
   const sizeC = integer(pixels, 'SizeC', 1);
   // Samples of a pixel count as channels in SizeC, but are in one plane.
   const channels = children(pixels, 'Channel');
-  const perPlane = channels.length > 0 ? integer(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
+  const samplesPerPlane = channels.length > 0 ? integer(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
   const sizes = {
-    C: perPlane > 1 ? Math.max(1, Math.ceil(sizeC / perPlane)) : sizeC,
+    C: samplesPerPlane > 1 ? Math.max(1, Math.ceil(sizeC / samplesPerPlane)) : sizeC,
     Z: integer(pixels, 'SizeZ', 1),
     T: integer(pixels, 'SizeT', 1),
   };
@@ -134,27 +134,28 @@ function positionOf(axes: Axes, index: number): { C: number; Z: number; T: numbe
   return position;
 }
 
-interface Placement {
-  directory: number;
+/** Where a plane is. */
+interface PlanePlacement {
+  directoryIndex: number;
   isElsewhere: boolean;
   extra: Record<string, unknown>;
 }
 
 /**
- * The directory of each plane according to the `TiffData` elements. `budget` is the number of planes that they can still place; it is
- * limited because they may name the same planes repeatedly.
+ * The directory of each plane according to the `TiffData` elements. `budget` is the number of planes that these elements may still
+ * place. It is limited, because elements may name the same planes repeatedly.
  */
 function placementsOf(
   pixels: XmlElement,
   axes: Axes,
   files: PlaneFiles,
   budget = { planes: maxPlanes },
-): (Placement | undefined)[] {
-  const placements: (Placement | undefined)[] = Array.from({ length: axes.count });
+): (PlanePlacement | undefined)[] {
+  const placements: (PlanePlacement | undefined)[] = Array.from({ length: axes.count });
   const blocks = children(pixels, 'TiffData');
   // "TiffData without attributes", which parses to an empty text, means all planes, from the first directory on.
   for (const block of blocks.length > 0 ? blocks : [{}]) {
-    const directory = integer(block, 'IFD', 0);
+    const firstDirectory = integer(block, 'IFD', 0);
     const hasIfd = attribute(block, 'IFD') !== undefined;
     const start = { C: integer(block, 'FirstC', 0), Z: integer(block, 'FirstZ', 0), T: integer(block, 'FirstT', 0) };
     if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
@@ -165,11 +166,11 @@ function placementsOf(
       throw new TileSourceError(`The OME-XML places more than ${maxPlanes} planes, some of them repeatedly.`);
     const [uuid] = children(block, 'UUID');
     for (let i = 0; i < planes; i++) {
-      const extra: Record<string, unknown> = { IFD: String(directory + i) };
+      const extra: Record<string, unknown> = { IFD: String(firstDirectory + i) };
       const planeCount = attribute(block, 'PlaneCount');
       if (planeCount !== undefined) extra.PlaneCount = planeCount;
       if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
-      placements[first + i] = { directory: directory + i, isElsewhere: files.isElsewhere(uuid), extra };
+      placements[first + i] = { directoryIndex: firstDirectory + i, isElsewhere: files.isElsewhere(uuid), extra };
     }
   }
   return placements;
@@ -178,7 +179,7 @@ function placementsOf(
 /** Identifies the files that contain planes: this one, and others by their names. */
 interface PlaneFiles {
   isElsewhere(uuid: XmlElement | undefined): boolean;
-  names: string[];
+  otherNames: string[];
 }
 
 /** @throws TileSourceError if the document does not say which of several files this one is. */
@@ -199,17 +200,17 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
   const elsewhere = new Set(ownUuid === undefined ? [] : others.map(([uuid]) => uuid));
   return {
     isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && elsewhere.has(uuid['#text'].trim()),
-    names: ownUuid === undefined ? [] : others.map(([, name]) => name),
+    otherNames: ownUuid === undefined ? [] : others.map(([, name]) => name),
   };
 }
 
 /** Maximum number of files that a message names. */
-const namedFiles = 10;
+const maxNamedFiles = 10;
 
 function listOf(names: readonly string[]): string {
-  const more = names.length > namedFiles ? ` and ${names.length - namedFiles} more` : '';
+  const more = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} more` : '';
   return `${names
-    .slice(0, namedFiles)
+    .slice(0, maxNamedFiles)
     .map((name) => name.slice(0, 256))
     .join(', ')}${more}`;
 }
@@ -224,10 +225,10 @@ function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
   return null;
 }
 
-const associatedNames = /\b(label|macro|overview|thumbnail)\b/i;
+const associatedNamePattern = /\b(label|macro|overview|thumbnail)\b/i;
 
 /** Children that are always lists in the metadata. */
-const listed: ReadonlySet<string> = new Set(['Image', 'Channel', 'TiffData', 'Plane']);
+const listElements: ReadonlySet<string> = new Set(['Image', 'Channel', 'TiffData', 'Plane']);
 
 /** Whether an image description is OME-XML. */
 export function isOme(description: string): boolean {
@@ -247,41 +248,45 @@ export function maxPlaneCount(description: string): number {
 }
 
 /** An image of the document, with the element that describes its pixels. */
-interface DescribedImage {
+interface OmeImage {
   image: XmlElement;
   pixels: XmlElement;
 }
 
-function largestOf(described: readonly DescribedImage[]): DescribedImage {
-  const area = ({ pixels }: DescribedImage): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
+function largestOf(described: readonly OmeImage[]): OmeImage {
+  const area = ({ pixels }: OmeImage): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
   let main = described[0];
   for (const candidate of described) if (main === undefined || area(candidate) > area(main)) main = candidate;
   if (main === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
   return main;
 }
 
-/** The planes of images of the same size. With several images, each is a position along the axis XY. `names` are those of the channels. */
-function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null, files: PlaneFiles): OmePlane[] {
+/** The planes of images of the same size. With several images, each is a position along the axis XY. */
+function planesOf(
+  sameSized: readonly OmeImage[],
+  channelNames: readonly (string | undefined)[] | null,
+  files: PlaneFiles,
+): OmePlane[] {
   const planes: OmePlane[] = [];
   const budget = { planes: maxPlanes };
-  const positions = same.length > 1 ? positionNames(same.map(({ image }) => attribute(image, 'Name'))) : [];
-  for (const [position, each] of same.entries()) {
+  const namesOfPositions = sameSized.length > 1 ? positionNames(sameSized.map(({ image }) => attribute(image, 'Name'))) : [];
+  for (const [position, each] of sameSized.entries()) {
     const axes = axesOf(each.pixels);
     const colors = children(each.pixels, 'Channel').map(colorOf);
     if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
     const placements = placementsOf(each.pixels, axes, files, budget);
     for (const [index, placement] of placements.entries()) {
       if (placement?.isElsewhere === true) continue;
-      const at = positionOf(axes, index);
-      const channel = names?.[at.C];
-      const color = colors[at.C];
+      const planePosition = positionOf(axes, index);
+      const channel = channelNames?.[planePosition.C];
+      const color = colors[planePosition.C];
       planes.push({
-        directory: placement?.directory ?? null,
+        directoryIndex: placement?.directoryIndex ?? null,
         metadata: {
-          axes: { ...at, ...(same.length > 1 ? { XY: position } : {}) },
+          axes: { ...planePosition, ...(sameSized.length > 1 ? { XY: position } : {}) },
           ...(channel === undefined ? {} : { channel }),
           ...(color === undefined ? {} : { color }),
-          ...(positions[position] === undefined ? {} : { position: positions[position] }),
+          ...(namesOfPositions[position] === undefined ? {} : { position: namesOfPositions[position] }),
           ...(placement === undefined ? {} : { extra: placement.extra }),
         },
       });
@@ -290,19 +295,19 @@ function planesOf(same: readonly DescribedImage[], names: readonly (string | und
   return planes;
 }
 
-function nameOf({ image }: DescribedImage): string {
+function nameOf({ image }: OmeImage): string {
   return attribute(image, 'Name') ?? attribute(image, 'ID') ?? 'unnamed';
 }
 
 /** The directories of associated images, by the names of the images. */
-function associatedOf(images: readonly DescribedImage[], files: PlaneFiles): Map<string, number> {
+function associatedOf(images: readonly OmeImage[], files: PlaneFiles): Map<string, number> {
   const associated = new Map<string, number>();
   for (const each of images) {
-    const name = associatedNames.exec(nameOf(each))?.[1]?.toLowerCase();
+    const name = associatedNamePattern.exec(nameOf(each))?.[1]?.toLowerCase();
     if (name === undefined || associated.has(name)) continue;
     // Only the first plane is shown.
     const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 }, files);
-    if (placement?.isElsewhere === false) associated.set(name, placement.directory);
+    if (placement?.isElsewhere === false) associated.set(name, placement.directoryIndex);
   }
   return associated;
 }
@@ -335,11 +340,11 @@ export function readOme(description: string): OmeDescription {
   const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
   const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
 
-  const isSame = (each: DescribedImage) =>
+  const hasMainSize = (each: OmeImage) =>
     integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY;
-  const planes = planesOf(described.filter(isSame), names, files);
-  const others = described.filter((each) => !isSame(each));
-  const unread = others.filter((each) => !associatedNames.test(nameOf(each)));
+  const planes = planesOf(described.filter(hasMainSize), names, files);
+  const others = described.filter((each) => !hasMainSize(each));
+  const unread = others.filter((each) => !associatedNamePattern.test(nameOf(each)));
   return {
     sizeX,
     sizeY,
@@ -352,10 +357,10 @@ export function readOme(description: string): OmeDescription {
     magnification: magnificationOf(ome, image),
     significantBits: integer(pixels, 'SignificantBits', 0) || null,
     notes: [
-      ...(files.names.length > 0 ? [`Planes are in other files, which are not read: ${listOf(files.names)}.`] : []),
+      ...(files.otherNames.length > 0 ? [`Planes are in other files, which are not read: ${listOf(files.otherNames)}.`] : []),
       ...(unread.length > 0 ? [`Images of other sizes are not read: ${listOf(unread.map(nameOf))}.`] : []),
     ],
     associated: associatedOf(others, files),
-    info: plainElement(ome, listed),
+    info: plainElement(ome, listElements),
   };
 }

@@ -3,7 +3,7 @@ import { TileSourceError } from '../../../errors.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { decodeChunks } from './decoding/decode.js';
 import { type DecodeContext, maxDecodedBytes, type ImageLayout } from './tiff-layout.js';
-import { readChunkTable, storedLimit, type ChunkTable } from './chunk-table.js';
+import { readChunkTable, maxStoredBytes, type ChunkTable } from './chunk-table.js';
 import type { Directory } from './file/directory.js';
 import { compressions } from './file/tags.js';
 import type { TiffBytes } from './file/tiff-bytes.js';
@@ -19,14 +19,14 @@ export interface StoredRegion {
   height: number;
 }
 
-/** The dependencies of reading chunks of a file. */
+/** The file, and all that is needed to read its chunks. */
 export interface ChunkReader extends DecodeContext {
   file: TiffBytes;
   tables: ChunkTables;
 }
 
 /** Offsets and lengths of the chunks of a directory, which are read once. */
-export async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
+export async function cachedChunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
   const cached = reader.tables.get(layout.directory);
   if (cached !== undefined) return cached;
   const table = await readChunkTable(layout, reader.file.size);
@@ -34,13 +34,17 @@ export async function chunkTable(reader: ChunkReader, layout: ImageLayout): Prom
   return table;
 }
 
-async function chunkRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<{ offset: number; length: number }> {
+async function chunkPosition(
+  reader: ChunkReader,
+  layout: ImageLayout,
+  index: number,
+): Promise<{ offset: number; length: number }> {
   if (layout.interchange !== null) {
     const { offset, length } = layout.interchange;
     // Some writers count a few bytes too many.
     return { offset, length: Math.max(1, Math.min(length, reader.file.size - offset)) };
   }
-  const { offsets, lengths } = await chunkTable(reader, layout);
+  const { offsets, lengths } = await cachedChunkTable(reader, layout);
   return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
 }
 
@@ -51,9 +55,9 @@ interface ByteRange {
   name: string;
 }
 
-/** Ranges of the file that are at most this far apart are read together, up to this total number of bytes. */
-const joinedGap = 4096;
-const joinedBytes = 2 ** 22;
+/** Ranges of the file with gaps of at most this number of bytes are read together, up to this total number of bytes. */
+const maxJoinedGap = 4096;
+const maxJoinedBytes = 2 ** 22;
 
 /** Reads ranges of the file. Neighbors are read together, because there may be a strip for every row, or for every pixel. */
 async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
@@ -67,10 +71,10 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
       const next = ranges[order[to]!]!;
       const nextEnd = Math.max(end, next.offset + next.length);
       // A range outside the file is read separately, so that the error names it.
-      if (next.offset - end > joinedGap || nextEnd - offset > joinedBytes || nextEnd > reader.file.size) break;
+      if (next.offset - end > maxJoinedGap || nextEnd - offset > maxJoinedBytes || nextEnd > reader.file.size) break;
       end = nextEnd;
     }
-    const bytes = await reader.file.exactly(offset, end - offset, name, reader.signal);
+    const bytes = await reader.file.readExactly(offset, end - offset, name, reader.signal);
     for (; from < to; from += 1) {
       const range = ranges[order[from]!]!;
       parts[order[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
@@ -80,21 +84,21 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
 }
 
 /** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside the file. */
-export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
-  const range = await storedRange(reader, layout, index);
-  return range && reader.file.exactly(range.offset, range.length, range.name, reader.signal);
+export async function readStoredChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
+  const range = await findStoredRange(reader, layout, index);
+  return range && reader.file.readExactly(range.offset, range.length, range.name, reader.signal);
 }
 
 /** The position of a chunk in the file; `null` if it was never written. */
-async function storedRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<ByteRange | null> {
-  const { offset, length: claimed } = await chunkRange(reader, layout, index);
-  let length = claimed;
+async function findStoredRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<ByteRange | null> {
+  const { offset, length: claimedLength } = await chunkPosition(reader, layout, index);
+  let length = claimedLength;
   if (offset === 0 || length === 0) return null;
   if (layout.compression === compressions.none) {
     const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
     length = Math.min(length, Math.ceil((layout.chunkWidth * samples * layout.bits) / 8) * layout.chunkHeight);
   }
-  const limit = storedLimit(layout);
+  const limit = maxStoredBytes(layout);
   if (length > limit) {
     throw new TileSourceError(
       `Corrupt TIFF: tile or strip ${index} of ${layout.chunkWidth} by ${layout.chunkHeight} pixels claims ${length} bytes, more than ${limit}.`,
@@ -103,12 +107,12 @@ async function storedRange(reader: ChunkReader, layout: ImageLayout, index: numb
   return { offset, length, name: `tile or strip ${index}` };
 }
 
-function copy(from: Raster, source: StoredRegion, to: Raster, left: number, top: number): void {
-  const row = source.width * from.bands;
+function copyPixels(from: Raster, sourceRegion: StoredRegion, to: Raster, left: number, top: number): void {
+  const row = sourceRegion.width * from.bands;
   // Source and target have the same type: both come from the layout.
   const [input, output] = [from.data as Uint8Array, to.data as Uint8Array];
-  for (let y = 0; y < source.height; y++) {
-    const start = ((source.top + y) * from.width + source.left) * from.bands;
+  for (let y = 0; y < sourceRegion.height; y++) {
+    const start = ((sourceRegion.top + y) * from.width + sourceRegion.left) * from.bands;
     output.set(input.subarray(start, start + row), ((top + y) * to.width + left) * to.bands);
   }
 }
@@ -125,7 +129,7 @@ function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster,
   const width = Math.min(region.left + region.width, chunkLeft + chunk.width) - left;
   const height = Math.min(region.top + region.height, chunkTop + chunk.height) - top;
   if (width <= 0 || height <= 0) return;
-  copy(chunk, { left: left - chunkLeft, top: top - chunkTop, width, height }, raster, left - region.left, top - region.top);
+  copyPixels(chunk, { left: left - chunkLeft, top: top - chunkTop, width, height }, raster, left - region.left, top - region.top);
 }
 
 async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
@@ -141,7 +145,9 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
   for (let y = Math.floor(region.top / chunkHeight); y <= lastY; y++) {
     for (let x = Math.floor(region.left / chunkWidth); x <= lastX; x++) {
       const stored = await Promise.all(
-        Array.from({ length: planes }, (_, plane) => storedChunk(reader, layout, (plane * chunksDown + y) * chunksAcross + x)),
+        Array.from({ length: planes }, (_, plane) =>
+          readStoredChunk(reader, layout, (plane * chunksDown + y) * chunksAcross + x),
+        ),
       );
       const present = stored.filter((bytes) => bytes !== null);
       if (present.length < planes) continue;
@@ -151,8 +157,8 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
         chunkHeight,
         reader,
       );
-      const isFull = chunk.width === region.width && region.left === x * chunkWidth && region.top === y * chunkHeight;
-      if (isFull && region.height <= chunkHeight) {
+      const isAligned = chunk.width === region.width && region.left === x * chunkWidth && region.top === y * chunkHeight;
+      if (isAligned && region.height <= chunkHeight) {
         return { ...chunk, height: region.height, data: chunk.data.subarray(0, region.width * region.height * chunk.bands) };
       }
       copyChunk(chunk, x * chunkWidth, y * chunkHeight, target());
@@ -174,7 +180,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     region,
   };
   const rowBytes = Math.ceil((width * (planes > 1 ? 1 : layout.samplesPerPixel) * layout.bits) / 8);
-  const { offsets, lengths } = await chunkTable(reader, layout);
+  const { offsets, lengths } = await cachedChunkTable(reader, layout);
   const end = Math.min(region.top + region.height, height);
   const parts: { top: number; rows: number; ranges: (ByteRange | null)[] }[] = [];
   for (let top = region.top; top < end; top += parts.at(-1)!.rows) {
@@ -206,7 +212,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     do {
       rows += present[to]!.rows;
       to += 1;
-    } while (areJoined && to < present.length && present[to]!.top === top + rows && isComplete(present[to - 1]!, rowBytes));
+    } while (areJoined && to < present.length && present[to]!.top === top + rows && hasAllRows(present[to - 1]!, rowBytes));
     const stored = Array.from({ length: planes }, (_, plane) =>
       Array.from({ length: to - from }, (_part, part) => bytes[(from + part) * planes + plane]!),
     );
@@ -216,7 +222,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
   return target.raster;
 }
 
-function isComplete({ rows, ranges }: { rows: number; ranges: readonly (ByteRange | null)[] }, rowBytes: number): boolean {
+function hasAllRows({ rows, ranges }: { rows: number; ranges: readonly (ByteRange | null)[] }, rowBytes: number): boolean {
   return ranges.every((range) => range?.length === rows * rowBytes);
 }
 
@@ -230,25 +236,25 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
   const first = Math.floor(region.top / chunkHeight);
   const last = Math.floor((region.top + region.height - 1) / chunkHeight);
   let runStart = first;
-  let run: Uint8Array[][] = Array.from({ length: planes }, () => []);
+  let runStrips: Uint8Array[][] = Array.from({ length: planes }, () => []);
   const flush = async (end: number): Promise<void> => {
     if (end > runStart) {
       const rows = Math.min(height, end * chunkHeight) - runStart * chunkHeight;
-      copyChunk(await decodeChunks(layout, run, rows, reader), 0, runStart * chunkHeight, target);
+      copyChunk(await decodeChunks(layout, runStrips, rows, reader), 0, runStart * chunkHeight, target);
     }
-    run = Array.from({ length: planes }, () => []);
+    runStrips = Array.from({ length: planes }, () => []);
   };
   const ranges = await Promise.all(
     Array.from({ length: (last - first + 1) * planes }, (_, index) =>
-      storedRange(reader, layout, (index % planes) * chunksDown + first + Math.floor(index / planes)),
+      findStoredRange(reader, layout, (index % planes) * chunksDown + first + Math.floor(index / planes)),
     ),
   );
-  const read = await readRanges(
+  const chunkBytes = await readRanges(
     reader,
     ranges.filter((range) => range !== null),
   );
   let readIndex = 0;
-  const chunks = ranges.map((range) => (range === null ? null : read[readIndex++]!));
+  const chunks = ranges.map((range) => (range === null ? null : chunkBytes[readIndex++]!));
   for (let strip = first; strip <= last; strip++) {
     const stored = chunks.slice((strip - first) * planes, (strip - first + 1) * planes);
     const present = stored.filter((bytes) => bytes !== null);
@@ -257,7 +263,7 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
       runStart = strip + 1;
       continue;
     }
-    for (const [plane, bytes] of present.entries()) run[plane]?.push(bytes);
+    for (const [plane, bytes] of present.entries()) runStrips[plane]?.push(bytes);
   }
   await flush(last + 1);
   return target.raster;
@@ -267,11 +273,11 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
  * Repeats the last column and row until the raster has the given size. Sizes of reduced levels are often rounded down, so that the pyramid has one
  * more column or row.
  */
-export function extend(raster: Raster, width: number, height: number): Raster {
+export function extendByEdges(raster: Raster, width: number, height: number): Raster {
   if (raster.width === width && raster.height === height) return raster;
   const { bands } = raster;
   const result = createRaster({ width, height, bands, dtype: raster.dtype });
-  copy(raster, { left: 0, top: 0, width: raster.width, height: raster.height }, result, 0, 0);
+  copyPixels(raster, { left: 0, top: 0, width: raster.width, height: raster.height }, result, 0, 0);
   const data = result.data as Uint8Array;
   for (let y = 0; y < raster.height; y++) {
     const row = y * width * bands;
@@ -291,14 +297,14 @@ export function extend(raster: Raster, width: number, height: number): Raster {
 export async function readRegion(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   reader.signal?.throwIfAborted();
   const columns = layout.tiled ? region.width : layout.width;
-  const samples = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
-  const plain = hasPlainRows(layout);
-  const bytes = columns * (region.height + (plain ? 0 : layout.chunkHeight)) * samples;
+  const pixelBytes = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
+  const isPlain = hasPlainRows(layout);
+  const bytes = columns * (region.height + (isPlain ? 0 : layout.chunkHeight)) * pixelBytes;
   if (bytes > 2 * maxDecodedBytes) {
     throw new TileSourceError(
       `Reading ${columns} by ${region.height} pixels would take ${bytes} bytes, more than ${2 * maxDecodedBytes}.`,
     );
   }
-  if (plain) return readPlainRows(reader, layout, region);
+  if (isPlain) return readPlainRows(reader, layout, region);
   return layout.tiled ? readTiles(reader, layout, region) : readStrips(reader, layout, region);
 }

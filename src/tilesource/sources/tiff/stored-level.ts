@@ -3,13 +3,13 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
 import { jpeg2000Coding } from '../../codecs/jpeg2000-coding.js';
 import type { LossyCodec, StoredColors, StoredLevel } from '../../tile-source.js';
-import { codeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
+import { readCodeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
 import { defaultYCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
 import type { ImageLayout } from './tiff-layout.js';
-import { chunkTable, storedChunk, type ChunkReader } from './region.js';
+import { cachedChunkTable, readStoredChunk, type ChunkReader } from './region.js';
 
-const jpeg2000: ReadonlySet<number> = new Set([
+const jpeg2000Compressions: ReadonlySet<number> = new Set([
   compressions.jpeg2000YCbCr,
   compressions.jpeg2000Lossy,
   compressions.jpeg2000Rgb,
@@ -17,44 +17,44 @@ const jpeg2000: ReadonlySet<number> = new Set([
 ]);
 
 /** Number of lengths that are processed between checks of the time. */
-const lengthsAtOnce = 65_536;
+const tilesPerTimeCheck = 65_536;
 
-/** Properties of all tiles of a level, from the first one. */
+/** How the tiles of a level are stored, according to the first one. */
 interface TileForm {
   encoding: StoredLevel['encoding'];
   colors: StoredColors;
   /** Bytes that replace the first `drop` bytes of each tile. */
   prefix: Uint8Array;
-  drop: number;
+  droppedBytes: number;
   /** Whether bytes are a complete tile of this form. */
   isIntact(bytes: Uint8Array): boolean;
 }
 
 /**
- * The tiles of a level as stored in the file, if all of them are JPEG or JPEG 2000. Tables that the tiles of a TIFF share are
- * inserted into each JPEG, and a marker if its components are red, green and blue. All other bytes stay unchanged.
+ * The tiles of a level as stored in the file, if all of them are JPEG or JPEG 2000; otherwise `null`. Each JPEG gets the tables that
+ * the tiles of a TIFF share, and a marker if its components are red, green and blue. All other bytes stay unchanged.
  */
 export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
   const isPlain = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
   if (!isPlain || layout.sampleFormat !== 1) return null;
-  const { offsets, lengths } = await chunkTable(reader, layout);
+  const { offsets, lengths } = await cachedChunkTable(reader, layout);
   const count = layout.chunksAcross * layout.chunksDown;
   if (offsets.length < count || lengths.length < count) return null;
   for (let tile = 0; tile < count; tile++) {
-    if (tile % lengthsAtOnce === 0 && isSliceOver()) await nextSlice(reader.signal);
+    if (tile % tilesPerTimeCheck === 0 && isSliceOver()) await nextSlice(reader.signal);
     if (offsets[tile] === 0 || lengths[tile] === 0) return null;
   }
-  const first = await storedChunk(reader, layout, 0);
-  const form = first && formOf(first, layout);
+  const first = await readStoredChunk(reader, layout, 0);
+  const form = first && tileFormOf(first, layout);
   if (form === null) return null;
-  const { prefix, drop } = form;
+  const { prefix, droppedBytes: drop } = form;
   return {
     encoding: form.encoding,
     colors: form.colors,
     lengthOf: (tile) => lengths[tile]! - drop + prefix.length,
     async read(tile, signal) {
       const { signal: _ignored, ...withoutSignal } = reader;
-      const stored = await storedChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
+      const stored = await readStoredChunk(signal === undefined ? withoutSignal : { ...withoutSignal, signal }, layout, tile);
       if (stored === null || !form.isIntact(stored))
         throw new TileSourceError(`Corrupt TIFF: tile ${tile} is not a valid ${form.encoding} tile.`);
       if (prefix.length === 0) return stored.subarray(drop);
@@ -66,7 +66,7 @@ export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Pro
   };
 }
 
-const lossyCodes: Readonly<Record<number, LossyCodec>> = {
+const lossyCodecByCompression: Readonly<Record<number, LossyCodec>> = {
   [compressions.oldJpeg]: 'jpeg',
   [compressions.jpeg]: 'jpeg',
   [compressions.webp]: 'webp',
@@ -78,14 +78,14 @@ const lossyCodes: Readonly<Record<number, LossyCodec>> = {
 
 /** The lossy codec of an image; `null` if it has none. JPEG 2000 is lossless if the code stream says so. */
 export async function lossyCodecOf(reader: ChunkReader, layout: ImageLayout): Promise<LossyCodec | null> {
-  if (!jpeg2000.has(layout.compression)) return lossyCodes[layout.compression] ?? null;
-  const first = await storedChunk(reader, layout, 0);
+  if (!jpeg2000Compressions.has(layout.compression)) return lossyCodecByCompression[layout.compression] ?? null;
+  const first = await readStoredChunk(reader, layout, 0);
   return first !== null && jpeg2000Coding(first)?.reversible === true ? null : 'jpeg2000';
 }
 
-function formOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
+function tileFormOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.compression === compressions.jpeg) return jpegForm(first, layout);
-  return jpeg2000.has(layout.compression) ? jpeg2000Form(first, layout) : null;
+  return jpeg2000Compressions.has(layout.compression) ? jpeg2000Form(first, layout) : null;
 }
 
 interface JpegHeader {
@@ -94,12 +94,12 @@ interface JpegHeader {
   sampling: readonly number[];
   /** Whether markers declare the components as RGB; `null` if no marker says what they are. */
   saysRgb: boolean | null;
-  fits: boolean;
+  fitsLayout: boolean;
 }
 
 function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   const segments = jpegSegments(bytes);
-  if (segments === null || segments.at(-1)?.marker !== markers.scan || !isEnded(bytes)) return null;
+  if (segments === null || segments.at(-1)?.marker !== markers.scan || !hasEndMarker(bytes)) return null;
   const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
   if (frame === undefined) return null;
   const { body } = frame;
@@ -116,12 +116,13 @@ function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
     components,
     sampling: Array.from({ length: components }, (_, i) => body[7 + i * 3] ?? 0),
     saysRgb: isJfif ? false : adobe === undefined ? null : adobe.body[11] === 0,
-    fits: body[0] === 8 && width === layout.chunkWidth && height === layout.chunkHeight && components === layout.samplesPerPixel,
+    fitsLayout:
+      body[0] === 8 && width === layout.chunkWidth && height === layout.chunkHeight && components === layout.samplesPerPixel,
   };
 }
 
 /** Whether a JPEG has its last marker; some writers add zeros after it. */
-function isEnded(bytes: Uint8Array): boolean {
+function hasEndMarker(bytes: Uint8Array): boolean {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;
   return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === markers.endOfImage;
@@ -131,28 +132,30 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bits !== 8) return null;
   const header = jpegHeader(first, layout);
   // The transfer syntax of DICOM is for baseline JPEG.
-  if (header === null || !header.fits || header.marker !== markers.baselineFrame) return null;
+  if (header === null || !header.fitsLayout || header.marker !== markers.baselineFrame) return null;
   const { photometric, samplesPerPixel } = layout;
   const isGray = samplesPerPixel === 1 && photometric === photometrics.blackIsZero;
   const isRgb = samplesPerPixel === 3 && photometric === photometrics.rgb;
-  const isUsual = layout.yCbCr.reference.every((value, index) => value === defaultYCbCr.reference[index]);
-  const isYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && isUsual;
-  if (!isGray && !isRgb && !isYCbCr) return null;
-  if ((isRgb && header.saysRgb === false) || (isYCbCr && header.saysRgb === true)) return null;
+  const hasDefaultReference = layout.yCbCr.reference.every((value, index) => value === defaultYCbCr.reference[index]);
+  const isStandardYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && hasDefaultReference;
+  if (!isGray && !isRgb && !isStandardYCbCr) return null;
+  if ((isRgb && header.saysRgb === false) || (isStandardYCbCr && header.saysRgb === true)) return null;
   if (isRgb && header.sampling.some((each) => each !== header.sampling[0])) return null;
   const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
   if (tables === null) return null;
   const marker = isRgb && header.saysRgb === null ? adobeRgb : new Uint8Array();
-  const isWhole = tables.length + marker.length === 0;
+  const isUnchanged = tables.length + marker.length === 0;
   return {
     encoding: 'jpeg',
     // DICOM has no other word for YCbCr in the JPEG of slides, whatever the sampling (PS3.3 C.8.12.4.1.5).
     colors: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : 'YBR_FULL_422',
-    prefix: isWhole ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
-    drop: isWhole ? 0 : 2,
+    prefix: isUnchanged ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
+    droppedBytes: isUnchanged ? 0 : 2,
     isIntact: (bytes) => {
       const ownHeader = jpegHeader(bytes, layout);
-      return ownHeader !== null && ownHeader.fits && ownHeader.marker === header.marker && ownHeader.saysRgb === header.saysRgb;
+      return (
+        ownHeader !== null && ownHeader.fitsLayout && ownHeader.marker === header.marker && ownHeader.saysRgb === header.saysRgb
+      );
     },
   };
 }
@@ -166,8 +169,8 @@ function sharedTables(jpeg: Uint8Array): Uint8Array | null {
 
 function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bits !== 8 && layout.bits !== 16) return null;
-  const isStream = (bytes: Uint8Array): boolean => {
-    const size = codeStreamSize(bytes);
+  const isIntactStream = (bytes: Uint8Array): boolean => {
+    const size = readCodeStreamSize(bytes);
     return (
       size !== null &&
       bytes[0] === 0xff &&
@@ -178,18 +181,18 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
       size.components.every(({ bits, dx, dy, signed }) => bits === layout.bits && dx === 1 && dy === 1 && !signed)
     );
   };
-  const size = codeStreamSize(first);
+  const size = readCodeStreamSize(first);
   const coding = jpeg2000Coding(first);
-  if (size === null || coding === null || !isStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
+  if (size === null || coding === null || !isIntactStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
   if (layout.bands === 3 && layout.bits !== 8) return null;
   // Slides in DICOM cannot have components that are YCbCr before the code stream mixes them (PS3.3 C.8.12.4.1.5), and most viewers would show them as RGB.
   if (layout.bands === 3 && isYCbCr(first, layout, size)) return null;
-  const mixed = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
+  const mixedColors = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
   return {
     encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
-    colors: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : 'RGB',
+    colors: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixedColors : 'RGB',
     prefix: new Uint8Array(),
-    drop: 0,
-    isIntact: isStream,
+    droppedBytes: 0,
+    isIntact: isIntactStream,
   };
 }

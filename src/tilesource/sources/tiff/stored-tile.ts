@@ -32,13 +32,13 @@ function definedTables(bytes: Uint8Array, segments: readonly JpegSegment[]): Set
   );
 }
 
-function isEnded(bytes: Uint8Array): boolean {
+function hasEndMarker(bytes: Uint8Array): boolean {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1; // some writers pad
   return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === 0xd9;
 }
 
-function join(parts: readonly Uint8Array[]): Uint8Array {
+function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -51,10 +51,10 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
 const isApplication = ({ marker }: JpegSegment): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === markers.comment;
 
 /**
- * Whether every decoder reads a JPEG as gray or YCbCr: it has no application or comment segments, or only that of JFIF without a thumbnail, and its
- * colors have the numbers 1, 2 and 3. Such bytes need not be copied.
+ * Whether every decoder reads a JPEG as gray or YCbCr, so that its bytes need not be changed: its components have the ids 1, 2 and 3, and it has
+ * no application or comment segments, or only a JFIF segment without a thumbnail.
  */
-function isReadAsItIs(segments: readonly JpegSegment[], header: Uint8Array): boolean {
+function isUnambiguous(segments: readonly JpegSegment[], header: Uint8Array): boolean {
   const [first, second] = segments.filter(isApplication);
   const isPlain =
     first === undefined || (second === undefined && Buffer.from(first.body.subarray(0, 5)).toString('latin1') === 'JFIF\0');
@@ -73,7 +73,7 @@ export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'c
 export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
   const segments = jpegSegments(stored);
   const scan = segments?.at(-1);
-  if (segments === null || scan?.marker !== markers.scan || !isEnded(stored)) return null;
+  if (segments === null || scan?.marker !== markers.scan || !hasEndMarker(stored)) return null;
   const frames = segments.filter(
     ({ marker }) => marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc,
   );
@@ -88,7 +88,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   // libtiff refuses subsampled RGB, so decoding reports the error.
   if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
 
-  if (layout.jpegTables === null && !isRgb && isReadAsItIs(segments, header)) return stored;
+  if (layout.jpegTables === null && !isRgb && isUnambiguous(segments, header)) return stored;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
   const ownTables = definedTables(stored, segments);
@@ -109,7 +109,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
     if (!isApplication(segment) && segment !== scan) parts.push(stored.subarray(segment.start, segment.end));
   }
   parts.push(stored.subarray(scan.start));
-  return join(parts);
+  return joinParts(parts);
 }
 
 /** Whether bytes are a still WebP picture of exactly this size, without profile and orientation. */

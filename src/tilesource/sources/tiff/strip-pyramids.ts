@@ -7,40 +7,40 @@ import { partOfTile, type CorruptTiles } from '../../render/corrupt-tiles.js';
 import type { TileAddress, TileOptions, TileSource } from '../../tile-source.js';
 import { runProcessing } from '../../process/processing.js';
 import { TiffContainer, tagOf } from '../../pyramid/container.js';
-import { RowPyramidWriter } from './strip-rows.js';
+import { RowPyramidWriter } from './row-pyramid-writer.js';
 import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js';
 import { sampleBytes, type Raster } from '../../raster.js';
 import { SharedWork } from '../../process/shared-work.js';
 import type { ImageLayout } from './tiff-layout.js';
 import { storedRegionOf } from './decoding/orientation.js';
-import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
+import { requireIntactPart, readIntactRegion, type CorruptChunk } from './intact-region.js';
 import type { ChunkReader } from './region.js';
 import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
 import { tags } from './file/tags.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
-/** Longest time in seconds for making the tiles of a frame. */
-const makingSeconds = 900;
-/** Largest size of the temporary files of an open image, in bytes of samples. If an image has hundreds of frames, only those used last are kept. */
-const keptBytes = 2 ** 33;
+/** Time limit in seconds for making the pyramid of a frame. */
+const maxMakingSeconds = 900;
+/** Largest size of the temporary files of an open image, in bytes of samples. If an image has hundreds of frames, only the pyramids that were used last are kept. */
+const maxPyramidBytes = 2 ** 33;
 /** Makes one pyramid at a time, because memory and processors are shared. */
 const makingQueue = new WorkQueue({ name: 'frames', running: 1 });
 
 const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
 
-/** A file of strips. */
+/** Access to a TIFF file with large images in strips. */
 export interface StripFile {
-  /** Layout of the full size of a frame. */
-  layout(frame: number): Promise<ImageLayout>;
-  chunks(signal: AbortSignal): ChunkReader;
-  levels: number;
+  /** Reads the layout of a frame at full size. */
+  readLayout(frame: number): Promise<ImageLayout>;
+  chunkReader(signal: AbortSignal): ChunkReader;
+  levelCount: number;
   /** The sample that means no value. */
   nodata: number | null;
   maxPixels: number;
   /** Folder for temporary files. */
-  directory: string;
+  temporaryDirectory: string;
   /** Opens a finished pyramid. */
-  open(path: string): Promise<TileSource>;
+  openPyramid(path: string): Promise<TileSource>;
   /** Adds the corrupt strips that a tile shows to the corrupt tiles of a picture. */
   addCorrupt(strips: readonly CorruptChunk[], layout: ImageLayout, address: TileAddress, corrupt: CorruptTiles): void;
 }
@@ -85,14 +85,14 @@ class TemporaryPyramid {
 export class StripPyramids {
   readonly #file: StripFile;
   readonly #pyramids = new LRUCache<number, TemporaryPyramid>({
-    maxSize: keptBytes,
+    maxSize: maxPyramidBytes,
     maxEntrySize: Number.MAX_SAFE_INTEGER,
-    sizeCalculation: ({ bytes }) => Math.max(1, Math.min(keptBytes, bytes)),
-    dispose: (pyramid) => void this.#track(pyramid.drop()),
+    sizeCalculation: ({ bytes }) => Math.max(1, Math.min(maxPyramidBytes, bytes)),
+    dispose: (pyramid) => void this.#trackUntilSettled(pyramid.drop()),
   });
-  readonly #waiting = new SharedWork<TemporaryPyramid>();
+  readonly #sharedMaking = new SharedWork<TemporaryPyramid>();
   readonly #closing = sharedAbortController();
-  /** Work that must end before the file can be closed. */
+  /** Work that must settle before the file can be closed. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(file: StripFile) {
@@ -102,16 +102,16 @@ export class StripPyramids {
   /** Reads a tile of any level. */
   async readTile(address: TileAddress, { corrupt, ...options }: TileOptions): Promise<Raster> {
     for (;;) {
-      const pyramid = this.#pyramids.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
+      const pyramid = this.#pyramids.get(address.frame) ?? (await this.#waitForPyramid(address.frame, options.signal));
       const raster = await pyramid.read({ ...address, frame: 0 }, options);
-      // Its file has been removed in the meantime, so it is made again.
+      // The pyramid has been closed in the meantime, so it is made again.
       if (raster === null) continue;
       this.#reportCorrupt(pyramid, address, corrupt);
       return raster;
     }
   }
 
-  /** @throws TileSourceError if a tile shows nothing but corrupt strips, or shows one and the caller does not collect them. */
+  /** @throws TileSourceError if a tile shows only corrupt strips, or shows a corrupt strip and the caller does not collect corrupt tiles. */
   #reportCorrupt(
     { layout, corrupt: strips, source }: TemporaryPyramid,
     address: TileAddress,
@@ -123,7 +123,7 @@ export class StripPyramids {
     const overlapping = strips.filter(
       ({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top,
     );
-    checkIntact(stored, overlapping);
+    requireIntactPart(stored, overlapping);
     if (overlapping.length === 0) return;
     if (corrupt === undefined) throw overlapping[0]!.error;
     this.#file.addCorrupt(overlapping, layout, address, corrupt);
@@ -138,16 +138,18 @@ export class StripPyramids {
   }
 
   /**
-   * A pyramid that nobody is waiting for is not started. One that has been started is completed, because it will probably be
-   * requested again.
+   * Waits for the pyramid of a frame. If all requests are aborted before it is started, it is not made. Once started, it is completed,
+   * because it will probably be requested again.
    */
-  #wait(frame: number, signal: AbortSignal | undefined): Promise<TemporaryPyramid> {
+  #waitForPyramid(frame: number, signal: AbortSignal | undefined): Promise<TemporaryPyramid> {
     const work = (sharedSignal: AbortSignal): Promise<TemporaryPyramid> =>
-      makingQueue.run(async () => this.#pyramids.get(frame) ?? this.#track(this.#make(frame)), { signal: sharedSignal });
-    return this.#waiting.join(String(frame), work, signal);
+      makingQueue.run(async () => this.#pyramids.get(frame) ?? this.#trackUntilSettled(this.#makePyramid(frame)), {
+        signal: sharedSignal,
+      });
+    return this.#sharedMaking.join(String(frame), work, signal);
   }
 
-  #track<R>(work: Promise<R>): Promise<R> {
+  #trackUntilSettled<R>(work: Promise<R>): Promise<R> {
     const settled: Promise<unknown> = work.then(
       () => this.#underWay.delete(settled),
       () => this.#underWay.delete(settled),
@@ -156,14 +158,14 @@ export class StripPyramids {
     return work;
   }
 
-  async #make(frame: number): Promise<TemporaryPyramid> {
+  async #makePyramid(frame: number): Promise<TemporaryPyramid> {
     this.#closing.signal.throwIfAborted();
-    const path = temporaryPath(this.#file.directory, '.tiff');
+    const path = temporaryPath(this.#file.temporaryDirectory, '.tiff');
     try {
-      const layout = await this.#file.layout(frame);
+      const layout = await this.#file.readLayout(frame);
       checkStrips(layout, this.#file.maxPixels);
-      const { bytes, corrupt } = await this.#write(path, layout);
-      const source = await this.#file.open(path);
+      const { bytes, corrupt } = await this.#writePyramid(path, layout);
+      const source = await this.#file.openPyramid(path);
       const remove = await unlinkOpenFile(path);
       const pyramid = new TemporaryPyramid(source, bytes, layout, corrupt, async () => {
         await source.close();
@@ -182,35 +184,35 @@ export class StripPyramids {
    *
    * @returns the size of its finest level in bytes of samples, and the strips that are left empty.
    */
-  async #write(path: string, layout: ImageLayout): Promise<{ bytes: number; corrupt: CorruptChunk[] }> {
+  async #writePyramid(path: string, layout: ImageLayout): Promise<{ bytes: number; corrupt: CorruptChunk[] }> {
     const { signal } = this.#closing;
-    const deadline = Date.now() + makingSeconds * 1000;
+    const deadline = Date.now() + maxMakingSeconds * 1000;
     const { width, height, bands, dtype, orientation } = layout;
-    const chunks = this.#file.chunks(signal);
+    const chunks = this.#file.chunkReader(signal);
     const corrupt: CorruptChunk[] = [];
     const file = await open(path, 'wx+', 0o600);
     try {
       const container = new TiffContainer(file);
       const writer = new RowPyramidWriter(
         container,
-        { width, height, bands, dtype, levels: this.#file.levels, nodata: this.#file.nodata },
+        { width, height, bands, dtype, levels: this.#file.levelCount, nodata: this.#file.nodata },
         { tileSide: stripTileSide, encode: (tile) => runProcessing(() => packTile(tile, packing), signal) },
       );
       try {
-        const step = rowsAtOnce(layout);
-        for (let top = 0; top < height; top += step) {
+        const rowsPerStep = rowsAtOnce(layout);
+        for (let top = 0; top < height; top += rowsPerStep) {
           signal.throwIfAborted();
           if (Date.now() > deadline)
-            throw new TileSourceError(`Making tiles from this TIFF takes longer than ${makingSeconds} s.`);
-          const rows = { left: 0, top, width, height: Math.min(step, height - top) };
-          const read = await readIntactRegion(chunks, layout, rows);
-          for (const chunk of read.corrupt) corrupt.push(chunk);
-          await writer.add(read.raster);
+            throw new TileSourceError(`Making tiles from this TIFF takes longer than ${maxMakingSeconds} s.`);
+          const rows = { left: 0, top, width, height: Math.min(rowsPerStep, height - top) };
+          const readRows = await readIntactRegion(chunks, layout, rows);
+          for (const chunk of readRows.corrupt) corrupt.push(chunk);
+          await writer.addRows(readRows.raster);
         }
-        const described = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
+        const levelTags = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
         const levels = await writer.finish();
         await container.finish(
-          levels.map((plan) => ({ ...plan, tags: [...plan.tags, ...described] })),
+          levels.map((plan) => ({ ...plan, tags: [...plan.tags, ...levelTags] })),
           { big: true },
         );
       } finally {

@@ -10,11 +10,11 @@ export const stripTileSide = 256;
 const maxStripBytes = 2 ** 27;
 /** Largest size of a row of tiles in bytes. Two rows are in memory at a time. */
 const maxTileRowBytes = 2 ** 27;
-/** Maximum number of decoded bytes of the strips of a tile that are decoded again for each tile. */
+/** Maximum number of bytes that are decoded for a tile if it is read directly: its strips are decoded again for each tile next to it. */
 const maxBytesPerTile = 2 ** 22;
 /** Low strips are read together: this number of rows, or fewer if they would have more than this number of bytes. */
-const runRows = 256;
-const runBytes = 2 ** 22;
+const maxRunRows = 256;
+const maxRunBytes = 2 ** 22;
 
 function rowBytes(layout: ImageLayout): number {
   const stored = layout.samplesPerPixel * Math.max(1, layout.bits / 8);
@@ -28,7 +28,7 @@ export function canReadTiles(layout: ImageLayout): boolean {
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
 export function rowsAtOnce(layout: ImageLayout): number {
-  const rowCount = Math.max(1, Math.min(runRows, Math.floor(runBytes / rowBytes(layout))));
+  const rowCount = Math.max(1, Math.min(maxRunRows, Math.floor(maxRunBytes / rowBytes(layout))));
   if (hasPlainRows(layout)) return rowCount;
   return Math.max(1, Math.floor(rowCount / layout.chunkHeight)) * layout.chunkHeight;
 }
@@ -41,14 +41,14 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
       `This TIFF is not stored in tiles, and with ${width} by ${height} pixels it is too large to be tiled on opening (at most ${maxPixels} pixels).`,
     );
   }
-  const strip = rowBytes(layout) * chunkHeight;
-  if (!hasPlainRows(layout) && strip > maxStripBytes) {
+  const stripBytes = rowBytes(layout) * chunkHeight;
+  if (!hasPlainRows(layout) && stripBytes > maxStripBytes) {
     throw new TileSourceError(
-      `This TIFF has compressed strips of ${chunkHeight} rows, which take ${strip} bytes each; at most ${maxStripBytes} are supported.`,
+      `This TIFF has compressed strips of ${chunkHeight} rows, which take ${stripBytes} bytes each; at most ${maxStripBytes} are supported.`,
     );
   }
-  const tileRow = rowBytes(layout) * stripTileSide;
-  if (tileRow > maxTileRowBytes) {
+  const tileRowBytes = rowBytes(layout) * stripTileSide;
+  if (tileRowBytes > maxTileRowBytes) {
     throw new TileSourceError(
       `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxTileRowBytes / stripTileSide} are converted to tiles.`,
     );

@@ -18,7 +18,7 @@ const maxChunks = 8 * 1024 * 1024;
 
 /** How stored bytes are decoded to samples. */
 type Decoding =
-  /** libtiff decompresses the bytes, and the samples are interpreted here, so that any depth stays unchanged. */
+  /** The bytes are only decompressed, and the samples are interpreted here, so that any depth stays unchanged. */
   | 'bytes'
   /** libvips decodes to 8-bit pictures. */
   | 'picture'
@@ -56,7 +56,7 @@ export interface ImageLayout {
   /** Type and number of samples after decoding and color interpretation. */
   dtype: SampleType;
   bands: number;
-  /** Red, green, blue in thirds, 16 bits each. */
+  /** All reds, then all greens, then all blues, of 16 bits each. */
   colorMap: TagNumbers | null;
   jpegTables: Uint8Array | null;
   /** Position of the complete picture of old-style JPEG. */
@@ -65,6 +65,7 @@ export interface ImageLayout {
   lercPacking: 'none' | 'deflate' | 'zstd';
   subsampling: readonly [number, number];
   yCbCr: YCbCr;
+  /** The tag T4Options, or T6Options with compression `ccittFax4`. */
   t4Options: number;
   inkSet: number;
   icc: Uint8Array | null;
@@ -79,7 +80,7 @@ const byteCompressions: ReadonlySet<number> = new Set([
   compressions.zstd,
   compressions.lerc,
 ]);
-const predictedCompressions: ReadonlySet<number> = new Set([
+const compressionsWithPredictor: ReadonlySet<number> = new Set([
   compressions.lzw,
   compressions.deflate,
   compressions.deflateOld,
@@ -118,7 +119,7 @@ function sampleType(format: number, bits: number): SampleType {
   );
 }
 
-async function sameForAll(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
+async function readCommonValue(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
   const values = await directory.numbers(tag);
   if (values === null || values.length === 0) return fallback;
   const first = values[0] ?? fallback;
@@ -153,18 +154,18 @@ function decodingOf(compression: number, isSubsampled: boolean): Decoding {
   );
 }
 
-type Shape = Pick<
+type SampleShape = Pick<
   ImageLayout,
   'decoding' | 'photometric' | 'samplesPerPixel' | 'bits' | 'sampleFormat' | 'compression' | 'planes'
 >;
 
 /** Whether the samples are unsigned and have 8 bits. */
-function isByte({ bits, sampleFormat }: Shape): boolean {
+function isByte({ bits, sampleFormat }: SampleShape): boolean {
   return bits === 8 && sampleFormat === 1;
 }
 
-/** {@link outputOf} for strips and tiles that libvips decodes as pictures: CCITT, JPEG and YCbCr. */
-function pictureOutput(shape: Shape): { bands: number; dtype: SampleType } {
+/** {@link outputFormatOf} for strips and tiles that libvips decodes as pictures: CCITT, JPEG and YCbCr. */
+function pictureOutput(shape: SampleShape): { bands: number; dtype: SampleType } {
   const { photometric, samplesPerPixel: samples, bits, compression, planes } = shape;
   if (faxCompressions.has(compression)) {
     if (bits !== 1 || samples !== 1) refuse(`CCITT compression requires 1-bit samples, not ${samples} of ${bits} bits`);
@@ -182,7 +183,7 @@ function pictureOutput(shape: Shape): { bands: number; dtype: SampleType } {
 }
 
 /** Bands and type after color interpretation. Color spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
-function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
+function outputFormatOf(shape: SampleShape): { bands: number; dtype: SampleType } {
   const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
   if (decoding === 'picture') return pictureOutput(shape);
   if (decoding === 'interchange') {
@@ -238,8 +239,8 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
 }
 
 /** The predictor, which only these compressions use. With others the tag has no meaning. */
-async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: Shape): Promise<number> {
-  const predictor = predictedCompressions.has(compression) ? await directory.number(tags.predictor, 1) : 1;
+async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: SampleShape): Promise<number> {
+  const predictor = compressionsWithPredictor.has(compression) ? await directory.number(tags.predictor, 1) : 1;
   const isKnown =
     predictor === 1 || (predictor === 2 && [8, 16, 32, 64].includes(bits)) || (predictor === 3 && sampleFormat === 3);
   if (!isKnown) refuse(`predictor ${predictor} does not support ${bits}-bit samples of format ${sampleFormat}`);
@@ -266,14 +267,14 @@ function checkTileSize({ tiled, chunkWidth, chunkHeight, bits, samplesPerPixel, 
  * @throws TileSourceError if tags contradict each other, demand absurd sizes, or use unsupported features.
  */
 export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
-  const chunks = await readChunks(directory);
+  const chunks = await readChunkShape(directory);
   const shape = await readShape(directory, inherited);
   const { photometric, compression } = shape;
   const orientation = await directory.number(tags.orientation, 1);
   const isYCbCr = photometric === photometrics.yCbCr;
   const layout: ImageLayout = {
     ...shape,
-    ...outputOf(shape),
+    ...outputFormatOf(shape),
     directory,
     ...chunks,
     predictor: await readPredictor(directory, shape),
@@ -292,12 +293,12 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
   };
   checkPalette(layout);
   checkTileSize(layout);
-  checkCounts(layout);
+  checkChunkCounts(layout);
   return layout;
 }
 
 /** Reads the size of the picture and of its tiles or strips. A complete picture of old-style JPEG counts as one strip. */
-async function readChunks(
+async function readChunkShape(
   directory: Directory,
 ): Promise<
   Pick<ImageLayout, 'width' | 'height' | 'tiled' | 'chunkWidth' | 'chunkHeight' | 'chunksAcross' | 'chunksDown' | 'interchange'>
@@ -316,9 +317,9 @@ async function readChunks(
 }
 
 /** Reads the type, number, compression and interpretation of the samples. */
-async function readShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<Shape> {
+async function readShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<SampleShape> {
   const compression = await directory.number(tags.compression, compressions.none);
-  const bits = await sameForAll(directory, tags.bitsPerSample, 1, 'depth');
+  const bits = await readCommonValue(directory, tags.bitsPerSample, 1, 'depth');
   const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
   if (samplesPerPixel < 1 || samplesPerPixel > 1024) refuse(`it has ${samplesPerPixel} samples per pixel`);
   const photometric = await directory.number(
@@ -334,7 +335,9 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
   if (decoder !== null && !isInstalled(decoder)) refuse(notInstalled(decoder));
   // Pictures have only unsigned samples, so the tag has no meaning there.
   const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
-  const format = isPicture ? 1 : await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
+  const format = isPicture
+    ? 1
+    : await readCommonValue(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
   return {
     decoding,
     photometric,
@@ -371,7 +374,7 @@ async function readInterchange(directory: Directory): Promise<ImageLayout['inter
   return refuse('old-style JPEG (compression 6) without a whole picture (tags 513 and 514) is not supported');
 }
 
-function checkCounts(layout: ImageLayout): void {
+function checkChunkCounts(layout: ImageLayout): void {
   const { directory, tiled } = layout;
   if (layout.interchange !== null) return;
   const needed = layout.chunksAcross * layout.chunksDown * layout.planes;

@@ -1,7 +1,7 @@
 import type { ImageMetadata } from '../../tile-source.js';
 import { sampleBytes, whiteOfBits } from '../../raster.js';
 import { aperioVersion, vendorProperties } from './descriptions.js';
-import { groundSize, type GeoTiff } from './geo-keys.js';
+import { groundPixelSize, type GeoTiff } from './geo-keys.js';
 import type { ImageLayout } from './tiff-layout.js';
 import { swapsSides } from './decoding/orientation.js';
 import { stripTileSide } from './strips.js';
@@ -9,8 +9,8 @@ import type { TiffStructure } from './file/structure.js';
 import { photometrics, textTags } from './file/tags.js';
 
 /** Maximum number of directories, and largest length of texts, in internal metadata. */
-const shownDirectories = 50;
-const shownTextLength = 64 * 1024;
+const maxShownDirectories = 50;
+const maxShownTextLength = 64 * 1024;
 /** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
 const minFrameTileHeight = 256;
 
@@ -19,14 +19,14 @@ function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; til
   return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
 }
 
-function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
-  if (largeStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
+function storedTile({ baseLayout: base, isLargeInStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+  if (isLargeInStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
   return base.tiled
     ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
     : { tileWidth: base.width, tileHeight: base.height };
 }
 
-/** The member `white` of samples of some depth. Those of fewer than 8 bits are spread over 8 when they are decoded. */
+/** The member `white` of the metadata. Samples of fewer than 8 bits are scaled to 8 when they are decoded. */
 export function whiteOfLayout({ dtype, bits }: ImageLayout, significantBits: number | null = null): { white?: number } {
   return whiteOfBits(dtype, bits <= 8 ? 8 * sampleBytes(dtype) : Math.min(bits, significantBits ?? bits));
 }
@@ -36,10 +36,10 @@ export function describeTiff(
   structure: TiffStructure,
   { geo, nodata }: { geo: GeoTiff | null; nodata: number | null },
 ): ImageMetadata {
-  const { base, frames, described, largeStrips, significantBits } = structure;
-  const ground = geo && groundSize(geo);
+  const { baseLayout: base, frames, described, isLargeInStrips, significantBits } = structure;
+  const ground = geo && groundPixelSize(geo);
   const swap = swapsSides(base.orientation);
-  const isStack = frames.length > 1 && !base.tiled && !largeStrips;
+  const isStack = frames.length > 1 && !base.tiled && !isLargeInStrips;
   const stored = storedTile(structure);
   const size = {
     sizeX: swap ? base.height : base.width,
@@ -68,18 +68,18 @@ export function describeTiff(
   };
 }
 
-/** More metadata from the tags of the file. @param levelCount number of levels that are stored. */
-export async function internalMetadata(
-  { main, description, described, ome, notes, associated }: TiffStructure,
+/** More metadata from the tags of the file. @param storedLevelCount number of levels that are stored. */
+export async function readInternalMetadata(
+  { mainDirectories: main, description, described, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,
-  levelCount: number,
+  storedLevelCount: number,
 ): Promise<Record<string, unknown>> {
   const tiff: Record<string, string> = {};
-  for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
+  for (const [index, directory] of main.slice(0, maxShownDirectories).entries()) {
     for (const [name, tag] of Object.entries(textTags)) {
       // The OME document is shown parsed.
       const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);
-      if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
+      if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, maxShownTextLength);
     }
   }
   const version = aperioVersion(description);
@@ -90,7 +90,7 @@ export async function internalMetadata(
     ...(notes.length === 0 ? {} : { notes }),
     ...(version === null ? {} : { aperio_version: version }),
     ...(Object.keys(properties).length > 0
-      ? { openslide: { ...properties, 'openslide.level-count': String(levelCount), ...sizesAsProperties(associated) } }
+      ? { openslide: { ...properties, 'openslide.level-count': String(storedLevelCount), ...sizesAsProperties(associated) } }
       : {}),
     ...(geo === null ? {} : { GeoTransform: geo.transform, Projection: geo.proj4, geokeys: geo.keys }),
   };

@@ -27,14 +27,14 @@ import { readLayout, type ImageLayout } from './tiff-layout.js';
 import { requireWholePicture } from './decoding/old-jpeg.js';
 import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import type { ChunkTable } from './chunk-table.js';
-import { extend, readRegion, storedChunk, type ChunkReader } from './region.js';
+import { extendByEdges, readRegion, readStoredChunk, type ChunkReader } from './region.js';
 import { tileGrid } from '../../geometry.js';
 import { lossyCodecOf, storedLevel } from './stored-level.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import type { CorruptTiles } from '../../render/corrupt-tiles.js';
-import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
+import { requireIntactPart, readIntactRegion, type CorruptChunk } from './intact-region.js';
 import { StripPyramids } from './strip-pyramids.js';
-import { describeTiff, internalMetadata, whiteOfLayout } from './tiff-metadata.js';
+import { describeTiff, readInternalMetadata, whiteOfLayout } from './tiff-metadata.js';
 import { readStructure, type TiffStructure } from './file/structure.js';
 import { TiffBytes } from './file/tiff-bytes.js';
 import { findTruncation } from './file/truncation.js';
@@ -42,9 +42,9 @@ import { findTruncation } from './file/truncation.js';
 /** Default for the longest side in pixels of an untiled image that is served as one tile. */
 const defaultMaxSmallImageSize = 4096;
 /** Largest size of cached tile offsets and lengths of an open file, in bytes. */
-const tableBytes = 64 * 1024 * 1024;
+const maxTableBytes = 64 * 1024 * 1024;
 /** Maximum number of cached layouts of an open file, which has one for each level of each frame. */
-const keptLayouts = 1024;
+const maxCachedLayouts = 1024;
 /** Measured memory of a directory in bytes. */
 const bytesPerDirectory = 600;
 
@@ -68,14 +68,14 @@ class TiffTileSource implements TileSource {
   readonly #geo: GeoTiff | null;
   readonly #pyramids: StripPyramids | null;
   readonly #tables = new LRUCache<Directory, ChunkTable>({
-    maxSize: tableBytes,
+    maxSize: maxTableBytes,
     // A table that is larger than the limit is cached alone, because otherwise it would be read again for every tile.
     maxEntrySize: Number.MAX_SAFE_INTEGER,
-    sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
+    sizeCalculation: ({ offsets, lengths }) => Math.min(maxTableBytes, offsets.byteLength + lengths.byteLength + 64),
   });
   /** The result of {@link findTruncation}. */
   #truncation: Promise<string | null> | undefined;
-  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>(atMost(keptLayouts));
+  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>(atMost(maxCachedLayouts));
 
   constructor(parts: TiffParts) {
     this.#reader = parts.reader;
@@ -84,61 +84,61 @@ class TiffTileSource implements TileSource {
     this.#geo = parts.geo;
     this.metadata = describeTiff(parts.structure, parts);
     const finest = this.metadata.levels - 1;
-    const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
-    const { largeStrips } = parts.structure;
-    const levels = largeStrips ? Array.from({ length: finest }, (_, level) => level) : stored;
+    const stored = [...parts.structure.reductionsByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const { isLargeInStrips } = parts.structure;
+    const levels = isLargeInStrips ? Array.from({ length: finest }, (_, level) => level) : stored;
     this.populatedLevels = [...levels, finest].toSorted((a, b) => a - b);
-    this.#pyramids = largeStrips ? this.#stripPyramids(parts) : null;
+    this.#pyramids = isLargeInStrips ? this.#stripPyramids(parts) : null;
     this.associatedImages = [...parts.structure.associated.keys()].toSorted();
   }
 
   get retainedBytes(): number {
-    const directories = this.#structure.main.length * bytesPerDirectory + this.#file.retainedBytes;
+    const directories = this.#structure.mainDirectories.length * bytesPerDirectory + this.#file.retainedBytes;
     return directories + this.#tables.calculatedSize + this.#structure.description.length * 4;
   }
 
   #stripPyramids({ options }: TiffParts): StripPyramids {
     return new StripPyramids({
-      layout: async (frame) => {
-        const layout = await this.#layout(this.metadata.levels - 1, frame);
+      readLayout: async (frame) => {
+        const layout = await this.#layoutOf(this.metadata.levels - 1, frame);
         if (layout === null) throw new TileSourceError(`The file holds no plane for frame ${frame}.`);
         return layout;
       },
-      chunks: (signal) => this.#chunks(signal),
-      levels: this.metadata.levels,
+      chunkReader: (signal) => this.#chunkReader(signal),
+      levelCount: this.metadata.levels,
       nodata: this.metadata.nodata ?? null,
       maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
-      directory: options.temporaryDirectory ?? tmpdir(),
-      open: (path) => tiffSource.open(fileInput(path)),
+      temporaryDirectory: options.temporaryDirectory ?? tmpdir(),
+      openPyramid: (path) => tiffSource.open(fileInput(path)),
       addCorrupt: (strips, layout, address, corrupt) => this.#addCorrupt(strips, layout, address, { corrupt, scale: 1 }),
     });
   }
 
   /** The temporary pyramids if the tile is read from them; `null` if it is read from the file. */
   #pyramidsFor({ level, frame }: TileAddress): StripPyramids | null {
-    const { reductions, frames } = this.#structure;
+    const { reductionsByPower: reductions, frames } = this.#structure;
     if (frames[frame]?.directory === null) return null;
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
   /**
-   * Checks more than the tags. If tiles are made only when they are requested, the first row is decoded as a test, and the last one if
-   * that fails.
+   * Checks more than the tags. Of a large image in strips, whose tiles are made only when they are requested, it decodes the first row,
+   * and if that fails, the last row.
    *
    * @throws TileSourceError if the file has no whole picture, or its first and last strips are corrupt.
    */
-  async check(signal: AbortSignal | undefined): Promise<void> {
-    const { base, largeStrips } = this.#structure;
+  async checkPixels(signal: AbortSignal | undefined): Promise<void> {
+    const { baseLayout: base, isLargeInStrips } = this.#structure;
     if (base.interchange !== null) await requireWholePicture(this.#file, base.interchange);
-    if (!largeStrips) return;
-    const chunks = this.#chunks(signal);
+    if (!isLargeInStrips) return;
+    const chunks = this.#chunkReader(signal);
     const row = { left: 0, top: 0, width: base.width, height: 1 };
     const { corrupt } = await readIntactRegion(chunks, base, row);
     if (corrupt.length === 0) return;
-    await readRegion(chunks, base, { ...row, top: base.height - 1 }).catch(() => checkIntact(row, corrupt));
+    await readRegion(chunks, base, { ...row, top: base.height - 1 }).catch(() => requireIntactPart(row, corrupt));
   }
 
-  #chunks(signal: AbortSignal | undefined): ChunkReader {
+  #chunkReader(signal: AbortSignal | undefined): ChunkReader {
     return {
       file: this.#file,
       tables: this.#tables,
@@ -149,7 +149,7 @@ class TiffTileSource implements TileSource {
   }
 
   /** Layout of a frame at a level; `null` for a plane that is not in the file. */
-  #layout(level: number, frame: number): Promise<ImageLayout | null> {
+  #layoutOf(level: number, frame: number): Promise<ImageLayout | null> {
     const power = this.metadata.levels - 1 - level;
     const key = `${frame}/${power}`;
     const cached = this.#layouts.get(key);
@@ -161,16 +161,18 @@ class TiffTileSource implements TileSource {
   }
 
   async #readLayout(power: number, frame: number): Promise<ImageLayout | null> {
-    const { base, frames, reductions } = this.#structure;
-    const full = frames[frame];
-    if (full === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
-    if (full.directory === null) return null;
-    let { directory }: { directory: Directory | undefined } = { directory: full.directory };
+    const { baseLayout: base, frames, reductionsByPower: reductions } = this.#structure;
+    const fullFrame = frames[frame];
+    if (fullFrame === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
+    if (fullFrame.directory === null) return null;
+    let { directory }: { directory: Directory | undefined } = { directory: fullFrame.directory };
     if (power > 0) {
       const reduction = reductions.get(power);
       if (reduction === undefined) throw new TileOutsideError(`This TIFF does not contain the level reduced by ${2 ** power}.`);
       directory =
-        reduction.kind === 'main' ? reduction.directories[frame] : (await this.#file.subDirectories(directory))[reduction.index];
+        reduction.kind === 'main'
+          ? reduction.directories[frame]
+          : (await this.#file.readSubDirectories(directory))[reduction.index];
       if (directory === undefined)
         throw new TileSourceError(`Frame ${frame} of this TIFF lacks the level reduced by ${2 ** power}.`);
     }
@@ -186,7 +188,7 @@ class TiffTileSource implements TileSource {
   }
 
   /** Position and size in pixels of a tile within its level. */
-  #region(address: TileAddress): { left: number; top: number; width: number; height: number } {
+  #tileRegion(address: TileAddress): { left: number; top: number; width: number; height: number } {
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = this.metadata;
     const scale = 2 ** (levels - 1 - address.level);
     const left = address.x * tileWidth;
@@ -200,10 +202,10 @@ class TiffTileSource implements TileSource {
   }
 
   async readTile(address: TileAddress, options: TileOptions = {}): Promise<Raster> {
-    const region = this.#region(address);
+    const region = this.#tileRegion(address);
     const pyramids = this.#pyramidsFor(address);
     if (pyramids !== null) return pyramids.readTile(address, options);
-    const layout = await this.#layout(address.level, address.frame);
+    const layout = await this.#layoutOf(address.level, address.frame);
     const { bandCount: bands, dtype } = this.metadata;
     if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
     const swap = swapsSides(layout.orientation);
@@ -217,16 +219,16 @@ class TiffTileSource implements TileSource {
       height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
     };
     const stored = storedRegionOf(shown, layout.orientation, layout);
-    const chunks = this.#chunks(options.signal);
+    const chunks = this.#chunkReader(options.signal);
     const { raster, corrupt } = options.corrupt
       ? await readIntactRegion(chunks, layout, stored)
       : { raster: await readRegion(chunks, layout, stored), corrupt: [] };
-    checkIntact(stored, corrupt);
+    requireIntactPart(stored, corrupt);
     if (options.corrupt) {
       const scale = 2 ** (this.metadata.levels - 1 - address.level);
       this.#addCorrupt(corrupt, layout, address, { corrupt: options.corrupt, scale });
     }
-    return extend(orient(raster, layout.orientation), region.width, region.height);
+    return extendByEdges(orient(raster, layout.orientation), region.width, region.height);
   }
 
   /**
@@ -244,8 +246,8 @@ class TiffTileSource implements TileSource {
     for (const { region, error } of chunks) {
       const { left, top, width, height } = shownRegionOf(region, layout.orientation, layout);
       const box = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
-      const place = `${Math.floor(region.left / layout.chunkWidth)}/${Math.floor(region.top / layout.chunkHeight)}`;
-      corrupt.add(new CorruptTileError(address, error), { box }, `${address.frame}/chunk/${layout.width}/${place}`);
+      const chunkPosition = `${Math.floor(region.left / layout.chunkWidth)}/${Math.floor(region.top / layout.chunkHeight)}`;
+      corrupt.add(new CorruptTileError(address, error), { box }, `${address.frame}/chunk/${layout.width}/${chunkPosition}`);
     }
   }
 
@@ -254,17 +256,17 @@ class TiffTileSource implements TileSource {
     options: { signal?: AbortSignal; partial?: boolean } = {},
   ): Promise<EncodedImage | null> {
     const { tileWidth, tileHeight } = this.metadata;
-    const { left, top, width, height } = this.#region(address);
+    const { left, top, width, height } = this.#tileRegion(address);
     const isPartial = width !== tileWidth || height !== tileHeight;
     if ((isPartial && options.partial !== true) || this.#pyramidsFor(address) !== null) return null;
-    const layout = await this.#layout(address.level, address.frame);
+    const layout = await this.#layoutOf(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
     // Sizes of reduced levels may be rounded down, so that the pyramid has one more column or row.
     const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
     const isShort = content.width < width || content.height < height;
     if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;
-    const bytes = await storedChunk(this.#chunks(options.signal), layout, address.y * layout.chunksAcross + address.x);
+    const bytes = await readStoredChunk(this.#chunkReader(options.signal), layout, address.y * layout.chunksAcross + address.x);
     const picture = bytes && storedPicture(bytes, layout);
     return picture && isShort ? { ...picture, content } : picture;
   }
@@ -274,41 +276,41 @@ class TiffTileSource implements TileSource {
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<StoredLevel | null> {
     if (this.#pyramidsFor({ level, frame, x: 0, y: 0 }) !== null) return null;
-    const layout = await this.#layout(level, frame);
+    const layout = await this.#layoutOf(level, frame);
     const { columns, rows } = tileGrid(this.metadata, level);
     const { tileWidth, tileHeight } = this.metadata;
     if (layout === null || layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
     if (layout.chunksAcross !== columns || layout.chunksDown !== rows) return null;
-    return storedLevel(this.#chunks(signal), layout);
+    return storedLevel(this.#chunkReader(signal), layout);
   }
 
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const layout = this.#structure.associated.get(name);
     if (layout === undefined) return null;
     const full = { left: 0, top: 0, width: layout.width, height: layout.height };
-    const raster = await readRegion(this.#chunks(options.signal), layout, full);
-    const lossyCodec = await lossyCodecOf(this.#chunks(options.signal), layout);
+    const raster = await readRegion(this.#chunkReader(options.signal), layout, full);
+    const lossyCodec = await lossyCodecOf(this.#chunkReader(options.signal), layout);
     return { raster: orient(raster, layout.orientation), format: 'tiff', lossyCodec, ...whiteOfLayout(layout) };
   }
 
   lossyCodec(signal?: AbortSignal): Promise<LossyCodec | null> {
-    return lossyCodecOf(this.#chunks(signal), this.#structure.base);
+    return lossyCodecOf(this.#chunkReader(signal), this.#structure.baseLayout);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    this.#truncation ??= findTruncation(this.#file, this.#structure.main).catch((error: unknown) => {
+    this.#truncation ??= findTruncation(this.#file, this.#structure.mainDirectories).catch((error: unknown) => {
       this.#truncation = undefined;
       throw error;
     });
     const truncated = await this.#truncation;
     return {
       ...(truncated === null ? {} : { truncated }),
-      ...(await internalMetadata(this.#structure, this.#geo, this.populatedLevels.length)),
+      ...(await readInternalMetadata(this.#structure, this.#geo, this.populatedLevels.length)),
     };
   }
 
   iccProfile(): Uint8Array | null {
-    const { icc, photometric } = this.#structure.base;
+    const { icc, photometric } = this.#structure.baseLayout;
     // CMYK and L*a*b* (5 and above, except YCbCr) are already converted to sRGB.
     return photometric === 5 || photometric > 6 ? null : icc;
   }
@@ -356,12 +358,12 @@ export const tiffSource: TileSourceDefinition = {
         maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const { base } = structure;
+      const { baseLayout: base } = structure;
       // The tags describe the positions of stored pixels, before rotation.
       const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
       const nodata = await readNodata(base.directory);
       const source = new TiffTileSource({ reader, file, structure, geo, nodata, options });
-      await source.check(options.signal);
+      await source.checkPixels(options.signal);
       return source;
     } catch (error) {
       await reader.close();

@@ -16,19 +16,19 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** The member of that name if it is an object; otherwise an empty object. */
-export function member(value: unknown, name: string): JsonObject {
+export function objectMember(value: unknown, name: string): JsonObject {
   const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return isObject(memberValue) ? memberValue : {};
 }
 
 /** The member of that name if it is a list; otherwise an empty list. */
-export function list(value: unknown, name: string): readonly unknown[] {
+export function listMember(value: unknown, name: string): readonly unknown[] {
   const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return Array.isArray(memberValue) ? (memberValue as unknown[]) : [];
 }
 
-/** The member of that name if it is a text. */
-export function textOf(value: unknown, name: string): string | null {
+/** The member of that name if it is a text; otherwise `null`. */
+export function textMember(value: unknown, name: string): string | null {
   const memberValue = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return typeof memberValue === 'string' ? memberValue : null;
 }

@@ -1,11 +1,11 @@
 import { TileSourceError } from '../../../errors.js';
-import { isObject, list, member, textOf, type JsonObject } from './json.js';
+import { isObject, listMember, objectMember, textMember, type JsonObject } from './json.js';
 
-/** Maximum number of levels and of channels of an image. */
+/** Maximum number of levels of an image. Further ones are ignored. */
 const maxDatasets = 64;
 
 /** Units of length in millimeters. */
-const millimeters: Readonly<Record<string, number>> = {
+const mmByUnit: Readonly<Record<string, number>> = {
   angstrom: 1e-7,
   nanometer: 1e-6,
   micrometer: 1e-3,
@@ -40,15 +40,15 @@ export interface OmeImage {
 }
 
 function scaleOf(value: unknown, axes: number): readonly number[] | null {
-  const transformation = list(value, 'coordinateTransformations').find((each) => textOf(each, 'type') === 'scale');
-  const scale = list(transformation, 'scale').map(Number);
+  const transformation = listMember(value, 'coordinateTransformations').find((each) => textMember(each, 'type') === 'scale');
+  const scale = listMember(transformation, 'scale').map(Number);
   return scale.length === axes && scale.every((step) => Number.isFinite(step) && step > 0) ? scale : null;
 }
 
 function readAxes(multiscale: JsonObject): Axis[] {
-  const axes = list(multiscale, 'axes').map((axis): Axis => {
+  const axes = listMember(multiscale, 'axes').map((axis): Axis => {
     if (typeof axis === 'string') return { name: axis.toLowerCase(), unit: null };
-    return { name: (textOf(axis, 'name') ?? '').toLowerCase(), unit: textOf(axis, 'unit') };
+    return { name: (textMember(axis, 'name') ?? '').toLowerCase(), unit: textMember(axis, 'unit') };
   });
   // Versions before 0.3 do not list the axes. They always have these five.
   return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
@@ -59,38 +59,38 @@ function readAxes(multiscale: JsonObject): Axis[] {
  */
 export function readOme(attributes: JsonObject): OmeImage | null {
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;
-  const [multiscale] = list(ome, 'multiscales');
+  const [multiscale] = listMember(ome, 'multiscales');
   if (!isObject(multiscale)) return null;
   const axes = readAxes(multiscale);
-  const names = axes.map(({ name }) => name);
-  if (!names.includes('x') || !names.includes('y') || new Set(names).size < names.length) {
-    throw new TileSourceError(`The OME-Zarr has the axes ${names.join(', ')}; x and y must be among them, each once.`);
+  const axisNames = axes.map(({ name }) => name);
+  if (!axisNames.includes('x') || !axisNames.includes('y') || new Set(axisNames).size < axisNames.length) {
+    throw new TileSourceError(`The OME-Zarr has the axes ${axisNames.join(', ')}; x and y must be among them, each once.`);
   }
   const commonScale = scaleOf(multiscale, axes.length);
-  const datasets = list(multiscale, 'datasets')
+  const datasets = listMember(multiscale, 'datasets')
     .slice(0, maxDatasets)
     .flatMap((dataset) => {
-      const parts = textOf(dataset, 'path')?.split('/') ?? [];
+      const parts = textMember(dataset, 'path')?.split('/') ?? [];
       const path = parts.filter((part) => part !== '').join('/');
       if (path === '' || parts.includes('..')) return [];
       const datasetScale = scaleOf(dataset, axes.length);
       return [{ path, scale: datasetScale?.map((step, axis) => step * (commonScale?.[axis] ?? 1)) ?? commonScale }];
     });
   if (datasets.length === 0) throw new TileSourceError('The OME-Zarr names no arrays.');
-  const channels = list(member(ome, 'omero'), 'channels').map((channel): OmeChannel => {
-    const digits = /^#?([\da-f]{6})$/i.exec(textOf(channel, 'color') ?? '')?.[1];
-    const name = textOf(channel, 'label');
+  const channels = listMember(objectMember(ome, 'omero'), 'channels').map((channel): OmeChannel => {
+    const digits = /^#?([\da-f]{6})$/i.exec(textMember(channel, 'color') ?? '')?.[1];
+    const name = textMember(channel, 'label');
     return { name: name === '' ? null : name, color: digits === undefined ? null : `#${digits.toLowerCase()}` };
   });
-  return { name: textOf(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
+  return { name: textMember(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
 }
 
 /** Millimeters per pixel along an axis; `null` if the file does not declare it. */
 export function millimetersAlong({ axes, datasets }: OmeImage, name: string): number | null {
-  return stepAlong({ axes, datasets }, name, millimeters);
+  return stepAlong({ axes, datasets }, name, mmByUnit);
 }
 
-const seconds: Readonly<Record<string, number>> = {
+const secondsByUnit: Readonly<Record<string, number>> = {
   nanosecond: 1e-9,
   microsecond: 1e-6,
   millisecond: 1e-3,
@@ -102,7 +102,7 @@ const seconds: Readonly<Record<string, number>> = {
 
 /** Seconds from one position on an axis to the next; `null` if the file does not declare it. */
 export function secondsAlong(image: OmeImage, name: string): number | null {
-  return stepAlong(image, name, seconds);
+  return stepAlong(image, name, secondsByUnit);
 }
 
 function stepAlong(

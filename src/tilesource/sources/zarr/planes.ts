@@ -13,7 +13,7 @@ const maxChunks = 4096;
 /** A part of an array: a rectangle of x and y at a position on all other axes. */
 export interface PlanePart {
   box: Box;
-  /** The position on every axis. Those on x and y are ignored. */
+  /** The position on every axis. Positions on x and y are ignored. */
   position: readonly number[];
   xAxis: number;
   yAxis: number;
@@ -24,16 +24,16 @@ export interface PlanePart {
 
 /** Reads the samples of a part of a plane. */
 export async function readPlane(array: ZarrArray, part: PlanePart, signal?: AbortSignal): Promise<Raster> {
-  const { chunk, type, fill } = array.metadata;
+  const { chunkShape: chunk, type, fillValue: fill } = array.metadata;
   const { box, xAxis, yAxis, bandAxis, bands } = part;
-  const cells: number[][] = [];
-  const range = (axis: number, start: number, length: number): number[] => {
+  const chunkPositions: number[][] = [];
+  const chunkRange = (axis: number, start: number, length: number): number[] => {
     const [first, last] = [Math.floor(start / chunk[axis]!), Math.floor((start + length - 1) / chunk[axis]!)];
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   };
-  const columns = range(xAxis, box.left, box.width);
-  const rows = range(yAxis, box.top, box.height);
-  const layers = bandAxis === null ? [0] : range(bandAxis, 0, bands);
+  const columns = chunkRange(xAxis, box.left, box.width);
+  const rows = chunkRange(yAxis, box.top, box.height);
+  const layers = bandAxis === null ? [0] : chunkRange(bandAxis, 0, bands);
   if (columns.length * rows.length * layers.length > maxChunks) {
     throw new TileSourceError(
       `A tile of the Zarr would need ${columns.length * rows.length * layers.length} chunks; at most ${maxChunks}.`,
@@ -42,22 +42,22 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
   for (const layer of layers) {
     for (const row of rows) {
       for (const column of columns) {
-        const cell = part.position.map((value, axis) => Math.floor(value / chunk[axis]!));
-        [cell[xAxis], cell[yAxis]] = [column, row];
-        if (bandAxis !== null) cell[bandAxis] = layer;
-        cells.push(cell);
+        const chunkPosition = part.position.map((value, axis) => Math.floor(value / chunk[axis]!));
+        [chunkPosition[xAxis], chunkPosition[yAxis]] = [column, row];
+        if (bandAxis !== null) chunkPosition[bandAxis] = layer;
+        chunkPositions.push(chunkPosition);
       }
     }
   }
-  if (cells.length === 1 && isWholeChunk(chunk, part)) {
-    const samples = await array.uncachedChunk(cells[0]!, signal);
+  if (chunkPositions.length === 1 && isWholeChunk(chunk, part)) {
+    const samples = await array.readUncachedChunk(chunkPositions[0]!, signal);
     if (samples !== null) return { ...samples, width: box.width, height: box.height };
   }
   const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
   if (fill !== 0) target.data.fill(fill);
-  await mapConcurrently(cells, concurrency, async (cell) => {
-    const samples = await array.chunk(cell, signal);
-    if (samples !== null) copyChunk(target, samples, chunk, cell, part);
+  await mapConcurrently(chunkPositions, concurrency, async (chunkPosition) => {
+    const samples = await array.readChunk(chunkPosition, signal);
+    if (samples !== null) copyChunk(target, samples, chunk, chunkPosition, part);
   });
   return target;
 }
@@ -71,30 +71,36 @@ function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, b
 }
 
 /** Copies the samples of a chunk that belong to the part. */
-function copyChunk(target: Raster, samples: Raster, chunk: readonly number[], cell: readonly number[], part: PlanePart): void {
+function copyChunk(
+  target: Raster,
+  samples: Raster,
+  chunk: readonly number[],
+  chunkPosition: readonly number[],
+  part: PlanePart,
+): void {
   const { box, xAxis, yAxis, bandAxis, bands } = part;
-  const steps = chunk.map((_, axis) => chunk.slice(axis + 1).reduce((product, size) => product * size, 1));
-  let base = 0;
+  const strides = chunk.map((_, axis) => chunk.slice(axis + 1).reduce((product, size) => product * size, 1));
+  let planeOffset = 0;
   for (const [axis, value] of part.position.entries()) {
-    if (axis !== xAxis && axis !== yAxis && axis !== bandAxis) base += (value % chunk[axis]!) * steps[axis]!;
+    if (axis !== xAxis && axis !== yAxis && axis !== bandAxis) planeOffset += (value % chunk[axis]!) * strides[axis]!;
   }
-  const [chunkLeft, chunkTop] = [cell[xAxis]! * chunk[xAxis]!, cell[yAxis]! * chunk[yAxis]!];
+  const [chunkLeft, chunkTop] = [chunkPosition[xAxis]! * chunk[xAxis]!, chunkPosition[yAxis]! * chunk[yAxis]!];
   const left = Math.max(box.left, chunkLeft);
   const right = Math.min(box.left + box.width, chunkLeft + chunk[xAxis]!);
   const top = Math.max(box.top, chunkTop);
   const bottom = Math.min(box.top + box.height, chunkTop + chunk[yAxis]!);
-  const firstBand = bandAxis === null ? 0 : cell[bandAxis]! * chunk[bandAxis]!;
+  const firstBand = bandAxis === null ? 0 : chunkPosition[bandAxis]! * chunk[bandAxis]!;
   const endBand = bandAxis === null ? 1 : Math.min(bands, firstBand + chunk[bandAxis]!);
   for (let band = firstBand; band < endBand; band++) {
-    const bandBase = base + (bandAxis === null ? 0 : (band - firstBand) * steps[bandAxis]!);
+    const bandOffset = planeOffset + (bandAxis === null ? 0 : (band - firstBand) * strides[bandAxis]!);
     for (let y = top; y < bottom; y++) {
-      const from = bandBase + (y - chunkTop) * steps[yAxis]! + (left - chunkLeft) * steps[xAxis]!;
+      const from = bandOffset + (y - chunkTop) * strides[yAxis]! + (left - chunkLeft) * strides[xAxis]!;
       const to = ((y - box.top) * target.width + left - box.left) * bands + band;
-      if (bands === 1 && steps[xAxis] === 1) {
+      if (bands === 1 && strides[xAxis] === 1) {
         target.data.set(samples.data.subarray(from, from + right - left), to);
         continue;
       }
-      for (let i = 0; i < right - left; i++) target.data[to + i * bands] = samples.data[from + i * steps[xAxis]!]!;
+      for (let i = 0; i < right - left; i++) target.data[to + i * bands] = samples.data[from + i * strides[xAxis]!]!;
     }
   }
 }

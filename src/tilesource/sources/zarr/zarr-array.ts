@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree, ReadOptions } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { zarrInflation } from './zarr-chunk.js';
+import { createZarrInflater } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { runProcessing } from '../../process/processing.js';
 import { withReadMemory } from '../../process/read-memory.js';
@@ -9,9 +9,9 @@ import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
 /** The entry in the index of a shard for a chunk that does not exist. */
-const noChunk = 2n ** 64n - 1n;
+const noChunkOffset = 2n ** 64n - 1n;
 /** Maximum number of indexes of shards that are cached for an array. */
-const keptIndexes = 64;
+const maxCachedIndexes = 64;
 
 /** An array of samples in chunks. */
 export class ZarrArray {
@@ -28,39 +28,39 @@ export class ZarrArray {
    * All samples of a chunk, in the order of the axes, as a raster of one row. `null` if the chunk is not stored, which means that
    * all its samples have the fill value. The raster is shared and must not be changed.
    */
-  async chunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
+  async readChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const name = `${this.path}:${position.join('/')}`;
     const block = await this.blocks.read(name, (sharedSignal) => this.#decode(position, sharedSignal), signal);
     return block.width === 0 ? null : block;
   }
 
-  /** Like {@link ZarrArray.chunk}, for a chunk that is exactly one tile. It is not cached, and the caller can change it. */
-  async uncachedChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
-    const found = await this.#decode(position, signal);
-    return found.width === 0 ? null : found;
+  /** Like {@link ZarrArray.readChunk}, for a chunk that is exactly one tile. The raster is not cached, and the caller may change it. */
+  async readUncachedChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
+    const raster = await this.#decode(position, signal);
+    return raster.width === 0 ? null : raster;
   }
 
   async #decode(position: readonly number[], signal?: AbortSignal): Promise<Raster> {
     const dtype = sampleTypeOf(this.metadata.type);
     const empty = createRaster({ width: 0, height: 1, bands: 1, dtype });
-    const samples = await this.#samples(position, signal);
+    const samples = await this.#readSamples(position, signal);
     if (samples === null) return empty;
     const constructor = empty.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
     const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / empty.data.BYTES_PER_ELEMENT);
     return { ...empty, data, width: data.length };
   }
 
-  async #samples(position: readonly number[], signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
-    const { type, chunk, codecs, bigEndian, order } = this.metadata;
-    const form = { type, bigEndian, shape: chunk, codecs, order };
+  async #readSamples(position: readonly number[], signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
+    const { type, chunkShape: chunk, codecs, bigEndian, order } = this.metadata;
+    const encoding = { type, bigEndian, shape: chunk, codecs, order };
     const what = `a chunk of the Zarr array ${this.path}`;
-    const inflate = zarrInflation(form);
+    const inflate = createZarrInflater(encoding);
     if (inflate === null) {
-      const bytes = await this.#packed(position, signal);
-      return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...form }, what, signal);
+      const bytes = await this.#readPacked(position, signal);
+      return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...encoding }, what, signal);
     }
     return withReadMemory(async (into) => {
-      const packed = await this.#packed(position, signal, into);
+      const packed = await this.#readPacked(position, signal, into);
       if (packed === null) return null;
       try {
         return await runProcessing(() => inflate(packed), signal);
@@ -72,12 +72,12 @@ export class ZarrArray {
     });
   }
 
-  async #packed(position: readonly number[], signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array | null> {
-    const { shard, chunk, fileOf } = this.metadata;
+  async #readPacked(position: readonly number[], signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array | null> {
+    const { shard, chunkShape: chunk, pathOf: fileOf } = this.metadata;
     if (shard === null) return this.#readObject(`${this.path}${fileOf(position)}`, { signal, into });
     const perShard = shard.shape.map((size, axis) => size / chunk[axis]!);
     const path = `${this.path}${fileOf(position.map((value, axis) => Math.floor(value / perShard[axis]!)))}`;
-    const index = await this.#index(
+    const index = await this.#cachedIndex(
       path,
       perShard.reduce((product, count) => product * count, 1),
       signal,
@@ -85,7 +85,7 @@ export class ZarrArray {
     if (index === null) return null;
     const at = position.reduce((sum, value, axis) => sum * perShard[axis]! + (value % perShard[axis]!), 0) * 16;
     const [offset, length] = [index.getBigUint64(at, true), index.getBigUint64(at + 8, true)];
-    if (offset === noChunk) return null;
+    if (offset === noChunkOffset) return null;
     const file = await this.tree.file(path);
     if (file === null || offset + length > BigInt(file.size)) {
       throw new TileSourceError(`Truncated or corrupt Zarr: a chunk of ${path} extends past its end.`);
@@ -101,24 +101,24 @@ export class ZarrArray {
   }
 
   /** The index of a shard; `null` if the shard is not stored. */
-  #index(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
+  #cachedIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
     const cached = this.#indexes.get(path);
     if (cached !== undefined) return cached;
-    const reading = this.#readIndex(path, chunks, signal);
+    const reading = this.#readIndex(path, chunkCount, signal);
     this.#indexes.set(path, reading);
     reading.catch(() => this.#indexes.delete(path));
-    if (this.#indexes.size > keptIndexes) this.#indexes.delete(this.#indexes.keys().next().value!);
+    if (this.#indexes.size > maxCachedIndexes) this.#indexes.delete(this.#indexes.keys().next().value!);
     return reading;
   }
 
-  async #readIndex(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
+  async #readIndex(path: string, chunkCount: number, signal?: AbortSignal): Promise<DataView | null> {
     const { indexAtEnd, hasChecksum } = this.metadata.shard!;
     const file = await this.tree.file(path);
     if (file === null) return null;
-    const length = chunks * 16;
+    const length = chunkCount * 16;
     const start = indexAtEnd ? file.size - length - (hasChecksum ? 4 : 0) : 0;
     if (start < 0 || start + length > file.size) {
-      throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunks} chunks.`);
+      throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunkCount} chunks.`);
     }
     const bytes = await file.read(start, length, signal && { signal });
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -60,8 +60,8 @@ export interface ZarrLibraries {
   zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
 }
 
-/** Reads a size from a header. @throws Error if it is larger than `max`, or if the header is cut off. */
-function requireDeclaredSize(bytes: Uint8Array, at: number, max: number): void {
+/** Checks the size in bytes that the header declares at `at`. @throws Error if it is larger than `max`, or if the header is cut off. */
+function checkDeclaredSize(bytes: Uint8Array, at: number, max: number): void {
   if (bytes.length < at + 4) throw new Error('the header of the chunk is incomplete');
   const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
   if (size > max) throw new Error(tooLargeText(size, max));
@@ -69,7 +69,12 @@ function requireDeclaredSize(bytes: Uint8Array, at: number, max: number): void {
 
 const tooLargeText = (size: number, max: number) => `${size} bytes are declared where at most ${max} are expected`;
 
-async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, libraries: ZarrLibraries): Promise<Uint8Array> {
+async function undoCodec(
+  bytes: Uint8Array,
+  { name }: ByteCodec,
+  maxBytes: number,
+  libraries: ZarrLibraries,
+): Promise<Uint8Array> {
   switch (name) {
     case 'crc32c':
       return bytes.subarray(0, Math.max(0, bytes.length - 4));
@@ -78,12 +83,12 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, 
     case 'zlib':
       return inflateSync(bytes, { maxOutputLength: maxBytes });
     case 'blosc':
-      requireDeclaredSize(bytes, 4, maxBytes);
+      checkDeclaredSize(bytes, 4, maxBytes);
       // The header contains the length of the encoded bytes.
-      requireDeclaredSize(bytes, 12, bytes.length);
+      checkDeclaredSize(bytes, 12, bytes.length);
       return libraries.blosc(bytes);
     case 'lz4':
-      requireDeclaredSize(bytes, 0, maxBytes);
+      checkDeclaredSize(bytes, 0, maxBytes);
       return decodeLz4(bytes);
     case 'zstd': {
       const size = zstdContentSize(bytes);
@@ -93,7 +98,7 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, maxBytes: number, 
   }
 }
 
-function swap(bytes: Uint8Array, size: number): void {
+function swapBytes(bytes: Uint8Array, size: number): void {
   const buffer = bufferOf(bytes);
   if (size === 2) buffer.swap16();
   else if (size === 4) buffer.swap32();
@@ -101,7 +106,7 @@ function swap(bytes: Uint8Array, size: number): void {
 }
 
 /** Converts samples to types of rasters: 64-bit integers become doubles, and half floats become single floats. */
-function widened(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<ArrayBuffer> {
+function widenSamples(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<ArrayBuffer> {
   if (type === 'float16') return new Uint8Array(Float32Array.from(new Uint16Array(bytes.buffer), halfToFloat).buffer);
   if (type === 'int64') return new Uint8Array(Float64Array.from(new BigInt64Array(bytes.buffer), Number).buffer);
   if (type === 'uint64') return new Uint8Array(Float64Array.from(new BigUint64Array(bytes.buffer), Number).buffer);
@@ -109,17 +114,17 @@ function widened(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<Arr
 }
 
 /** Reorders samples so that the axes are in order. */
-function transposed(
+function transposeSamples(
   bytes: Uint8Array<ArrayBuffer>,
   { type, shape }: ZarrChunk,
   order: readonly number[],
 ): Uint8Array<ArrayBuffer> {
   const size = zarrTypeBytes[type];
-  const steps = Array.from({ length: shape.length }, () => 0);
-  let step = size;
+  const strides = Array.from({ length: shape.length }, () => 0);
+  let stride = size;
   for (const axis of order.toReversed()) {
-    steps[axis] = step;
-    step *= shape[axis]!;
+    strides[axis] = stride;
+    stride *= shape[axis]!;
   }
   const out = new Uint8Array(bytes.length);
   const position = shape.map(() => 0);
@@ -127,9 +132,9 @@ function transposed(
   for (let to = 0; to < out.length; to += size) {
     for (let i = 0; i < size; i++) out[to + i] = bytes[from + i]!;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      from += steps[axis]!;
+      from += strides[axis]!;
       if (++position[axis]! < shape[axis]!) break;
-      from -= steps[axis]! * shape[axis]!;
+      from -= strides[axis]! * shape[axis]!;
       position[axis] = 0;
     }
   }
@@ -137,7 +142,7 @@ function transposed(
 }
 
 /** Size in bytes of all stored samples of a chunk. */
-function storedBytes({ shape, type }: Pick<ZarrChunk, 'shape' | 'type'>): number {
+function storedLength({ shape, type }: Pick<ZarrChunk, 'shape' | 'type'>): number {
   return shape.reduce((product, size) => product * size, zarrTypeBytes[type]);
 }
 
@@ -159,13 +164,15 @@ function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>
 }
 
 /**
- * A function that decodes chunks like {@link decodeZarrChunk}, for chunks that are only deflated; `null` for others. Node inflates off the event
+ * Returns a function that decodes chunks like {@link decodeZarrChunk} if they are only deflated; `null` for others. Node inflates off the event
  * loop itself, so nothing has to be copied to a thread and back.
  */
-export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
+export function createZarrInflater(
+  form: Omit<ZarrChunk, 'bytes'>,
+): ((packed: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
   const inflater = inflaterOf(form);
   if (inflater === null) return null;
-  const length = storedBytes(form);
+  const length = storedLength(form);
   const maxBytes = length + spareBytes;
   return async (packed) => {
     const bytes = await inflater(packed, { maxOutputLength: maxBytes, chunkSize: Math.max(maxBytes, 64) });
@@ -179,12 +186,12 @@ export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Ar
  * declared.
  */
 export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
-  const length = storedBytes(chunk);
+  const length = storedLength(chunk);
   let { bytes } = chunk;
-  for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + spareBytes, libraries);
+  for (const codec of chunk.codecs.toReversed()) bytes = await undoCodec(bytes, codec, length + spareBytes, libraries);
   requireLength(bytes, length);
   // The bytes are copied to a new buffer, in which typed arrays are aligned.
-  const own = new Uint8Array(bytes);
-  if (chunk.bigEndian) swap(own, zarrTypeBytes[chunk.type]);
-  return widened(chunk.order === null ? own : transposed(own, chunk, chunk.order), chunk.type);
+  const copy = new Uint8Array(bytes);
+  if (chunk.bigEndian) swapBytes(copy, zarrTypeBytes[chunk.type]);
+  return widenSamples(chunk.order === null ? copy : transposeSamples(copy, chunk, chunk.order), chunk.type);
 }

@@ -8,7 +8,7 @@ import { readOme, type OmeImage } from './ome.js';
 import { ZarrArray } from './zarr-array.js';
 
 /** Names of the metadata files of a group, in both versions. */
-const groupFiles = ['zarr.json', '.zattrs', '.zgroup'];
+const groupFileNames = ['zarr.json', '.zattrs', '.zgroup'];
 
 /** An image of a group: its description, and its arrays, the finest first. */
 export interface ZarrImage {
@@ -19,11 +19,11 @@ export interface ZarrImage {
 }
 
 /** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError if there is none. */
-export function rootOf(tree: ArchiveTree): string {
+export function findOutermostGroup(tree: ArchiveTree): string {
   let best: string | null = null;
   for (const path of tree.paths()) {
     const name = path.slice(path.lastIndexOf('/') + 1);
-    if (!groupFiles.includes(name)) continue;
+    if (!groupFileNames.includes(name)) continue;
     const folder = path.slice(0, path.length - name.length);
     if (best === null || folder.split('/').length < best.split('/').length) best = folder;
   }
@@ -32,7 +32,7 @@ export function rootOf(tree: ArchiveTree): string {
 }
 
 /** The attributes of a group, which are empty if it has none. */
-async function attributesOf(tree: FileTree, group: string, signal?: AbortSignal): Promise<JsonObject> {
+async function readAttributes(tree: FileTree, group: string, signal?: AbortSignal): Promise<JsonObject> {
   const json = await readJson(tree, `${group}zarr.json`, signal);
   if (json !== null) return isObject(json.attributes) ? json.attributes : {};
   return (await readJson(tree, `${group}.zattrs`, signal)) ?? {};
@@ -42,11 +42,11 @@ async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signa
   const json = await readJson(tree, `${path}zarr.json`, signal);
   if (json !== null) return new ZarrArray(tree, path, readArrayV3(json), blocks);
   const older = await readJson(tree, `${path}.zarray`, signal);
-  if (older === null) throw await missingArray(tree, path);
+  if (older === null) throw await missingArrayError(tree, path);
   return new ZarrArray(tree, path, readArrayV2(older), blocks);
 }
 
-async function missingArray(tree: FileTree, path: string): Promise<TileSourceError> {
+async function missingArrayError(tree: FileTree, path: string): Promise<TileSourceError> {
   const group = path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
   const isVersion3 = (await tree.file(`${group}zarr.json`)) !== null;
   const message = `The OME-Zarr has no array ${path}.`;
@@ -62,7 +62,7 @@ async function missingArray(tree: FileTree, path: string): Promise<TileSourceErr
  * @throws TileSourceError if there is none.
  */
 export async function openZarrImage(tree: FileTree, root: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
-  const attributes = await attributesOf(tree, root, signal);
+  const attributes = await readAttributes(tree, root, signal);
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;
   if (isObject(ome.plate) || isObject(ome.well))
     throw new TileSourceError('The OME-Zarr holds wells of a plate, which is not supported.');
@@ -70,7 +70,7 @@ export async function openZarrImage(tree: FileTree, root: string, blocks: FileBl
   let image = readOme(attributes);
   if (image === null) {
     path = `${root}0/`;
-    image = readOme(await attributesOf(tree, path, signal));
+    image = readOme(await readAttributes(tree, path, signal));
   }
   if (image === null) throw new TileSourceError('The Zarr contains no image with OME metadata (multiscales).');
   const arrays: ZarrArray[] = [];

@@ -14,34 +14,34 @@ import { openInZip } from '../../archive/zip-tree.js';
 import { isReducedBy, levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import type { Raster } from '../../raster.js';
-import { extend } from '../tiff/region.js';
+import { extendByEdges } from '../tiff/region.js';
 import { sampleTypeOf } from './array-metadata.js';
 import { millimetersAlong, secondsAlong } from './ome.js';
 import { readPlane } from './planes.js';
 import type { ZarrArray } from './zarr-array.js';
-import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
+import { openZarrImage, findOutermostGroup, type ZarrImage } from './zarr-group.js';
 
 /** Maximum number of bytes of decoded chunks that are cached, for all open files together. */
-const keptBytes = 2 ** 27;
-const defaultTile = 512;
-/** Maximum number of bytes of the description of a group. */
+const maxCachedBytes = 2 ** 27;
+const defaultTileSide = 512;
+/** Maximum number of bytes of the metadata file of a group. */
 const maxGroupBytes = 2 ** 22;
 /** Maximum number of frames of an image. */
 const maxFrames = 100_000;
 /** The colors of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';
 
-/** The assignment of the axes of an image to frames and bands. */
-interface Planes {
+/** Which axes of an image are x and y, which one counts bands, and which ones count frames. */
+interface AxisRoles {
   xAxis: number;
   yAxis: number;
   bandAxis: number | null;
   bands: number;
   /** The axes along which the frames are numbered, by index and by name. The last one varies fastest. */
-  counted: readonly { axis: number; name: string; length: number }[];
+  frameAxes: readonly { axis: number; name: string; length: number }[];
 }
 
-function planesOf({ ome, arrays }: ZarrImage): Planes {
+function assignAxes({ ome, arrays }: ZarrImage): AxisRoles {
   const { shape, type } = arrays[0]!.metadata;
   const names = ome.axes.map(({ name }) => name);
   const channelAxis = names.indexOf('c');
@@ -51,23 +51,23 @@ function planesOf({ ome, arrays }: ZarrImage): Planes {
   // Channels vary fastest, as in other formats, whatever the position of their axis.
   const order = ['c', 'z', 't'];
   const rank = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
-  const counted = names
+  const frameAxes = names
     .map((name, axis) => ({ axis, name, length: shape[axis]! }))
     .filter(({ name, axis }) => name !== 'x' && name !== 'y' && axis !== bandAxis)
     .toSorted((a, b) => rank(b.name) - rank(a.name));
-  return { xAxis: names.indexOf('x'), yAxis: names.indexOf('y'), bandAxis, bands: isPicture ? 3 : 1, counted };
+  return { xAxis: names.indexOf('x'), yAxis: names.indexOf('y'), bandAxis, bands: isPicture ? 3 : 1, frameAxes };
 }
 
-function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
-  const count = counted.reduce((product, { length }) => product * length, 1);
+function framesOf({ frameAxes }: AxisRoles, { ome }: ZarrImage): FrameMetadata[] {
+  const count = frameAxes.reduce((product, { length }) => product * length, 1);
   if (count > maxFrames) throw new TileSourceError(`The OME-Zarr has ${count} planes; at most ${maxFrames} are supported.`);
-  const fastestFirst = counted.toReversed().map(({ name, length }) => ({ axis: name.toUpperCase(), length }));
+  const fastestFirst = frameAxes.toReversed().map(({ name, length }) => ({ axis: name.toUpperCase(), length }));
   return Array.from({ length: count }, (_, frame): FrameMetadata => {
     const axes: Record<string, number> = {};
-    let rest = frame;
+    let remainder = frame;
     for (const { axis, length } of fastestFirst) {
-      if (length > 1) axes[axis] = rest % length;
-      rest = Math.floor(rest / length);
+      if (length > 1) axes[axis] = remainder % length;
+      remainder = Math.floor(remainder / length);
     }
     const channel = ome.channels[axes.C ?? 0];
     return {
@@ -78,17 +78,18 @@ function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
   });
 }
 
-function describe(image: ZarrImage, planes: Planes): ImageMetadata {
-  const { shape, chunk, type } = image.arrays[0]!.metadata;
+function describeZarr(image: ZarrImage, axisRoles: AxisRoles): ImageMetadata {
+  const { shape, chunkShape: chunk, type } = image.arrays[0]!.metadata;
   // Chunks of a usual size become tiles; others are split or combined into tiles of the default size.
-  const tileSideOf = (size: number): number => (size >= defaultTile / 4 && size <= defaultTile * 2 ? size : defaultTile);
+  const tileSideOf = (size: number): number =>
+    size >= defaultTileSide / 4 && size <= defaultTileSide * 2 ? size : defaultTileSide;
   const extent = {
-    sizeX: shape[planes.xAxis]!,
-    sizeY: shape[planes.yAxis]!,
-    tileWidth: tileSideOf(chunk[planes.xAxis]!),
-    tileHeight: tileSideOf(chunk[planes.yAxis]!),
+    sizeX: shape[axisRoles.xAxis]!,
+    sizeY: shape[axisRoles.yAxis]!,
+    tileWidth: tileSideOf(chunk[axisRoles.xAxis]!),
+    tileHeight: tileSideOf(chunk[axisRoles.yAxis]!),
   };
-  const frames = framesOf(planes, image);
+  const frames = framesOf(axisRoles, image);
   const [mmZ, secondsT] = [millimetersAlong(image.ome, 'z'), secondsAlong(image.ome, 't')];
   const names = image.ome.channels.map(({ name }) => name);
   return {
@@ -100,26 +101,26 @@ function describe(image: ZarrImage, planes: Planes): ImageMetadata {
     ...(mmZ === null ? {} : { mmZ }),
     ...(secondsT === null ? {} : { secondsT }),
     dtype: sampleTypeOf(type),
-    bandCount: planes.bands,
+    bandCount: axisRoles.bands,
     ...(frames.length > 1 ? { frames } : {}),
-    ...(planes.bandAxis === null && names.length > 0 && names.every((name) => name !== null) ? { channels: names } : {}),
+    ...(axisRoles.bandAxis === null && names.length > 0 && names.every((name) => name !== null) ? { channels: names } : {}),
   };
 }
 
-/** The arrays by the power of two by which they are reduced. */
-function levelsOf({ arrays }: ZarrImage, { xAxis, yAxis }: Planes): Map<number, ZarrArray> {
-  const [base] = arrays;
-  const levels = new Map<number, ZarrArray>();
+/** The arrays by their reduction: the key n means that sides are 2^n times shorter. */
+function findArraysByPower({ arrays }: ZarrImage, { xAxis, yAxis }: AxisRoles): Map<number, ZarrArray> {
+  const [finestArray] = arrays;
+  const arraysByPower = new Map<number, ZarrArray>();
   for (const array of arrays) {
     const powers = [xAxis, yAxis].map((axis) => {
-      const [full, size] = [base!.metadata.shape[axis]!, array.metadata.shape[axis]!];
+      const [full, size] = [finestArray!.metadata.shape[axis]!, array.metadata.shape[axis]!];
       const power = Math.round(Math.log2(full / size));
       return power >= 0 && isReducedBy(power, full, size) ? power : null;
     });
     const [power] = powers;
-    if (power != null && powers[1] === power && !levels.has(power)) levels.set(power, array);
+    if (power != null && powers[1] === power && !arraysByPower.has(power)) arraysByPower.set(power, array);
   }
-  return levels;
+  return arraysByPower;
 }
 
 class ZarrTileSource implements TileSource {
@@ -127,19 +128,19 @@ class ZarrTileSource implements TileSource {
   readonly populatedLevels: readonly number[];
   readonly #tree: FileTree;
   readonly #image: ZarrImage;
-  readonly #planes: Planes;
-  readonly #levels: ReadonlyMap<number, ZarrArray>;
+  readonly #axisRoles: AxisRoles;
+  readonly #arraysByPower: ReadonlyMap<number, ZarrArray>;
   readonly #blocks: FileBlocks;
 
   constructor(tree: FileTree, image: ZarrImage, blocks: FileBlocks) {
     this.#tree = tree;
     this.#image = image;
     this.#blocks = blocks;
-    this.#planes = planesOf(image);
-    this.metadata = describe(image, this.#planes);
-    this.#levels = levelsOf(image, this.#planes);
+    this.#axisRoles = assignAxes(image);
+    this.metadata = describeZarr(image, this.#axisRoles);
+    this.#arraysByPower = findArraysByPower(image, this.#axisRoles);
     const finest = this.metadata.levels - 1;
-    const stored = [...this.#levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const stored = [...this.#arraysByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
     this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
@@ -149,8 +150,8 @@ class ZarrTileSource implements TileSource {
 
   get partsPerTile(): number {
     const { tileWidth, tileHeight } = this.metadata;
-    const { xAxis, yAxis, bandAxis, bands } = this.#planes;
-    const parts = [...this.#levels.values()].map(({ metadata: { chunk } }) => {
+    const { xAxis, yAxis, bandAxis, bands } = this.#axisRoles;
+    const parts = [...this.#arraysByPower.values()].map(({ metadata: { chunkShape: chunk } }) => {
       const layers = bandAxis === null ? 1 : Math.ceil(bands / chunk[bandAxis]!);
       return Math.ceil(tileWidth / chunk[xAxis]!) * Math.ceil(tileHeight / chunk[yAxis]!) * layers;
     });
@@ -160,25 +161,25 @@ class ZarrTileSource implements TileSource {
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { tileWidth, tileHeight, levels } = this.metadata;
     const { width, height } = tileContent(this.metadata, address);
-    const array = this.#levels.get(levels - 1 - address.level);
+    const array = this.#arraysByPower.get(levels - 1 - address.level);
     if (array === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
-    const { xAxis, yAxis, bandAxis, bands, counted } = this.#planes;
+    const { xAxis, yAxis, bandAxis, bands, frameAxes } = this.#axisRoles;
     const { shape } = array.metadata;
-    const full = this.#image.arrays[0]!.metadata.shape;
+    const fullShape = this.#image.arrays[0]!.metadata.shape;
     const position = shape.map(() => 0);
-    let rest = address.frame;
-    for (const { axis, length } of counted.toReversed()) {
+    let remainder = address.frame;
+    for (const { axis, length } of frameAxes.toReversed()) {
       // A level may have fewer planes than the full size.
-      position[axis] = Math.min(shape[axis]! - 1, Math.floor(((rest % length) * shape[axis]!) / full[axis]!));
-      rest = Math.floor(rest / length);
+      position[axis] = Math.min(shape[axis]! - 1, Math.floor(((remainder % length) * shape[axis]!) / fullShape[axis]!));
+      remainder = Math.floor(remainder / length);
     }
     // A reduced level of the file may be a pixel smaller than that level of our pyramid.
     const left = Math.min(address.x * tileWidth, shape[xAxis]! - 1);
     const top = Math.min(address.y * tileHeight, shape[yAxis]! - 1);
     const box = { left, top, width: Math.min(width, shape[xAxis]! - left), height: Math.min(height, shape[yAxis]! - top) };
-    return extend(await readPlane(array, { box, position, xAxis, yAxis, bandAxis, bands }, signal), width, height);
+    return extendByEdges(await readPlane(array, { box, position, xAxis, yAxis, bandAxis, bands }, signal), width, height);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
@@ -188,7 +189,7 @@ class ZarrTileSource implements TileSource {
         path,
         name: ome.name,
         multiscales: ome.multiscales,
-        arrays: arrays.map(({ metadata: { shape, chunk, shard, type } }) => ({
+        arrays: arrays.map(({ metadata: { shape, chunkShape: chunk, shard, type } }) => ({
           shape,
           chunk,
           shard: shard?.shape ?? null,
@@ -206,14 +207,14 @@ class ZarrTileSource implements TileSource {
 }
 
 /** Names of files that represent the folder that contains them. */
-const groupNames = ['zarr.json', '.zattrs'];
+const folderFileNames = ['zarr.json', '.zattrs'];
 
 function isGroup({ name }: SourceInput): boolean {
-  return groupNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
+  return folderFileNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
 }
 
 /** The files of the folder of a group. */
-async function folderOf(input: SourceInput): Promise<FileTree> {
+async function openFolder(input: SourceInput): Promise<FileTree> {
   const tree = await input.folder?.().tree('');
   if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
   return withInputFile(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
@@ -244,21 +245,21 @@ function withInputFile(tree: FileTree, name: string, input: SourceInput): FileTr
 }
 
 function createZarrSource(): TileSourceDefinition {
-  const decoded = new DecodedBlocks(keptBytes);
+  const decodedBlocks = new DecodedBlocks(maxCachedBytes);
   return {
     name: 'zarr',
     extensions: { default: priorities.manual, zarr: priorities.preferred, ozx: priorities.preferred, zip: priorities.lower },
     mimeTypes: { default: priorities.manual, 'application/zip': priorities.lower },
-    fileNames: Object.fromEntries(groupNames.map((name) => [name, priorities.named])),
+    fileNames: Object.fromEntries(folderFileNames.map((name) => [name, priorities.named])),
     readsFolder: 'files',
     mayHold: (name) => !/\.(?:zip|ozx)$/i.test(name),
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
       const openIn = async (tree: FileTree, root: string): Promise<TileSource> => {
-        const blocks = decoded.ofFile();
+        const blocks = decodedBlocks.ofFile();
         return new ZarrTileSource(tree, await openZarrImage(tree, root, blocks, signal), blocks);
       };
-      if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, rootOf(tree)));
-      const tree = await folderOf(input);
+      if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, findOutermostGroup(tree)));
+      const tree = await openFolder(input);
       try {
         return await openIn(tree, '');
       } catch (error) {
@@ -269,5 +270,5 @@ function createZarrSource(): TileSourceDefinition {
   };
 }
 
-/** Reads OME-Zarr 0.1 to 0.5, in folders and ZIP files: chunks and shards by range, frames along all axes. */
+/** Reads OME-Zarr 0.1 to 0.5 in folders and ZIP files. Shards are read by byte ranges, and frames are counted along all axes but x and y. */
 export const zarrSource: TileSourceDefinition = createZarrSource();

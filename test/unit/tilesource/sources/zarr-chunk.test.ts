@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { decodeZarrChunk, zarrInflation, type ZarrChunk } from '../../../../src/tilesource/sources/zarr/zarr-chunk.js';
+import { decodeZarrChunk, createZarrInflater, type ZarrChunk } from '../../../../src/tilesource/sources/zarr/zarr-chunk.js';
 
 const samples = Uint16Array.from({ length: 35 }, (_, at) => at * 1000);
 const bytes = new Uint8Array(samples.buffer);
@@ -12,16 +12,16 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
   const chunk: ZarrChunk = { ...plain, bytes: packed[name], codecs: [{ name }] };
 
   it('are inflated to the same bytes as in a thread', async () => {
-    const inflated = await zarrInflation(chunk)!(chunk.bytes);
+    const inflated = await createZarrInflater(chunk)!(chunk.bytes);
     expect(inflated).toEqual(bytes);
     expect(inflated!.byteOffset % 2).toBe(0);
     expect(await decodeZarrChunk(chunk, noLibraries)).toEqual(inflated);
   });
 
   it('are refused when they are damaged, too short or too long', async () => {
-    await expect(zarrInflation(chunk)!(packed[name].subarray(0, 20))).rejects.toThrow('unexpected end');
-    await expect(zarrInflation({ ...chunk, shape: [5, 8] })!(chunk.bytes)).rejects.toThrow('70 bytes where 80 are expected');
-    await expect(zarrInflation({ ...chunk, shape: [1, 1] })!(chunk.bytes)).rejects.toThrow();
+    await expect(createZarrInflater(chunk)!(packed[name].subarray(0, 20))).rejects.toThrow('unexpected end');
+    await expect(createZarrInflater({ ...chunk, shape: [5, 8] })!(chunk.bytes)).rejects.toThrow('70 bytes where 80 are expected');
+    await expect(createZarrInflater({ ...chunk, shape: [1, 1] })!(chunk.bytes)).rejects.toThrow();
   });
 
   it.each([
@@ -30,6 +30,6 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
     ['a type that is widened', { type: 'float16' }],
     ['a further codec', { codecs: [{ name }, { name: 'crc32c' }] }],
   ] satisfies [string, Partial<ZarrChunk>][])('are left to threads with %s', async (_what, change) => {
-    expect(zarrInflation({ ...chunk, ...change })).toBeNull();
+    expect(createZarrInflater({ ...chunk, ...change })).toBeNull();
   });
 });

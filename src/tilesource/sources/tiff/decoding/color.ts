@@ -9,12 +9,12 @@ function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   // Colors are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
   const shift = map.some((value) => value > 255) ? 8 : 0;
   const bands = 2 + indexes.bands;
-  const opacity = 255 / (2 ** layout.bits - 1);
+  const opacityFactor = 255 / (2 ** layout.bits - 1);
   const data = new Uint8Array(indexes.width * indexes.height * bands);
   for (let i = 0, out = 0; i < indexes.data.length; i += indexes.bands, out += bands) {
     const index = indexes.data[i] ?? 0;
     for (let c = 0; c < 3; c++) data[out + c] = (map[index + c * colorCount] ?? 0) >> shift;
-    if (bands === 4) data[out + 3] = Math.round((indexes.data[i + 1] ?? 0) * opacity);
+    if (bands === 4) data[out + 3] = Math.round((indexes.data[i + 1] ?? 0) * opacityFactor);
   }
   return { data, width: indexes.width, height: indexes.height, bands, dtype: 'uint8' };
 }
@@ -26,11 +26,11 @@ function invert(data: Samples, full: number, bands: number, colorBands: number):
 }
 
 /** Divides colors by alpha; colors of transparent pixels become 0. Rounds down as libvips does. */
-function unpremultiply(data: Samples, full: number, bands: number, alpha: number): void {
+function unpremultiply(data: Samples, full: number, bands: number, alphaBand: number): void {
   const isInteger = full !== 1;
   for (let i = 0; i < data.length; i += bands) {
-    const opacity = data[i + alpha] ?? 0;
-    for (let c = 0; c < alpha; c++) {
+    const opacity = data[i + alphaBand] ?? 0;
+    for (let c = 0; c < alphaBand; c++) {
       const value = opacity === 0 ? 0 : ((data[i + c] ?? 0) * full) / opacity;
       data[i + c] = isInteger ? Math.min(full, Math.floor(value)) : value;
     }

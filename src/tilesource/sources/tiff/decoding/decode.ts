@@ -12,26 +12,27 @@ import { decompressLerc } from './lerc.js';
 import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../tiff-layout.js';
 import { interleave, interpretSamples, joinStrips } from './samples.js';
 import { completeJpeg, storedEncoding } from '../stored-tile.js';
-import { compressions, photometrics, tags, types } from '../file/tags.js';
-import { long, rational, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
+import { compressions, photometrics, tags, fieldTypes } from '../file/tags.js';
+import { longTag, rationalTag, shortTag, wrapStrips, type WrappedTag } from '../file/wrap-strips.js';
 
+/** Decodes a picture with libvips to gray, CMYK or sRGB. `what` names it in messages. */
 async function decodePicture(
   bytes: Uint8Array,
   {
     what,
-    gray,
-    inks = false,
-    pixels,
+    isGray,
+    isCmyk = false,
+    pixelCount,
     signal,
-  }: { what: string; gray: boolean; inks?: boolean; pixels?: number; signal: AbortSignal | undefined },
+  }: { what: string; isGray: boolean; isCmyk?: boolean; pixelCount?: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
     // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings do not fail, because libtiff also warns of
     // harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
-    if (inks) picture.pipelineColourspace('cmyk');
-    const raw = picture.toColourspace(inks ? 'cmyk' : gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, pixels);
+    if (isCmyk) picture.pipelineColourspace('cmyk');
+    const raw = picture.toColourspace(isCmyk ? 'cmyk' : isGray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
+    const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal, pixelCount);
     return {
       data: new Uint8Array(data.buffer, data.byteOffset, data.length),
       width: info.width,
@@ -49,7 +50,7 @@ function compressionName({ compression }: ImageLayout): string {
   return Object.entries(compressions).find(([, number]) => number === compression)?.[0] ?? `compression ${compression}`;
 }
 
-/** Decompresses zstd and PackBits, which the libtiff of sharp does not: it is built without zstd, and cuts off runs of PackBits at the end of a row. */
+/** Decompresses zstd and PackBits. The libtiff of sharp cannot: it is built without zstd, and cuts off runs of PackBits at the end of a row. */
 async function decompressInThreads(
   codec: 'zstd' | 'packbits',
   layout: ImageLayout,
@@ -67,14 +68,17 @@ async function decompressInThreads(
   return joinStrips(parts);
 }
 
-/** Decompresses consecutive strips of `rows` rows: they are passed to libtiff as a TIFF of 8-bit grayscale pixels. */
+/**
+ * Decompresses consecutive strips, which have `rows` rows in total. libtiff decompresses most of them, and gets them as a TIFF of 8-bit
+ * gray pixels that is `rowBytes` wide.
+ */
 async function decompress(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
   { rows, rowBytes }: { rows: number; rowBytes: number },
   context: DecodeContext,
 ): Promise<Uint8Array> {
-  const needed = rowBytes * rows;
+  const neededBytes = rowBytes * rows;
   if (layout.compression === compressions.zstd) return decompressInThreads('zstd', layout, strips, { rows, rowBytes }, context);
   if (layout.compression === compressions.packbits && layout.fillOrder !== 2) {
     return decompressInThreads('packbits', layout, strips, { rows, rowBytes }, context);
@@ -83,30 +87,31 @@ async function decompress(
   if (jpegXrCompressions.has(layout.compression)) return decompressJpegXr(layout, strips, rows, context);
   if (layout.compression === compressions.none && layout.fillOrder !== 2) {
     const bytes = joinStrips(strips);
-    if (bytes.length < needed) {
-      throw new TileSourceError(`Corrupt TIFF: ${needed} bytes of samples are needed, but ${bytes.length} are stored.`);
+    if (bytes.length < neededBytes) {
+      throw new TileSourceError(`Corrupt TIFF: ${neededBytes} bytes of samples are needed, but ${bytes.length} are stored.`);
     }
-    return bytes.subarray(0, needed);
+    return bytes.subarray(0, neededBytes);
   }
   const wrapped = wrapStrips(
     [
-      long(tags.imageWidth, rowBytes),
-      long(tags.imageLength, rows),
-      short(tags.bitsPerSample, 8),
-      short(tags.compression, layout.compression),
-      short(tags.photometric, photometrics.blackIsZero),
-      short(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
-      short(tags.samplesPerPixel, 1),
-      long(tags.rowsPerStrip, layout.chunkHeight),
+      longTag(tags.imageWidth, rowBytes),
+      longTag(tags.imageLength, rows),
+      shortTag(tags.bitsPerSample, 8),
+      shortTag(tags.compression, layout.compression),
+      shortTag(tags.photometric, photometrics.blackIsZero),
+      shortTag(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
+      shortTag(tags.samplesPerPixel, 1),
+      longTag(tags.rowsPerStrip, layout.chunkHeight),
     ],
     strips,
   );
   const { data } = await decodePicture(wrapped, {
     what: `a tile or strip of ${compressionName(layout)}`,
-    gray: true,
+    isGray: true,
     signal: context.signal,
   });
-  if (data.length !== needed) throw new TileSourceError(`Corrupt TIFF: ${data.length} decoded bytes where ${needed} are needed.`);
+  if (data.length !== neededBytes)
+    throw new TileSourceError(`Corrupt TIFF: ${data.length} decoded bytes where ${neededBytes} are needed.`);
   return data;
 }
 
@@ -124,8 +129,8 @@ async function decodeStoredJpeg(
   const jpeg = completeJpeg(strip, layout);
   if (jpeg === null) return null;
   try {
-    const pixels = layout.chunkWidth * layout.chunkHeight;
-    return await decodePicture(jpeg, { what: 'a tile', gray: layout.samplesPerPixel === 1, pixels, signal });
+    const pixelCount = layout.chunkWidth * layout.chunkHeight;
+    return await decodePicture(jpeg, { what: 'a tile', isGray: layout.samplesPerPixel === 1, pixelCount, signal });
   } catch {
     signal?.throwIfAborted();
     return null;
@@ -142,49 +147,49 @@ async function decodeWrapped(
   const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const photometric = layout.planes > 1 ? photometrics.blackIsZero : layout.photometric;
   const wrapped: WrappedTag[] = [
-    long(tags.imageWidth, layout.chunkWidth),
-    long(tags.imageLength, rows),
-    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
-    short(tags.compression, layout.compression),
-    short(tags.photometric, photometric),
-    short(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
-    short(tags.samplesPerPixel, samples),
-    long(tags.rowsPerStrip, layout.chunkHeight),
-    short(tags.planarConfiguration, 1),
+    longTag(tags.imageWidth, layout.chunkWidth),
+    longTag(tags.imageLength, rows),
+    shortTag(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
+    shortTag(tags.compression, layout.compression),
+    shortTag(tags.photometric, photometric),
+    shortTag(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
+    shortTag(tags.samplesPerPixel, samples),
+    longTag(tags.rowsPerStrip, layout.chunkHeight),
+    shortTag(tags.planarConfiguration, 1),
   ];
-  if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: types.undefined, values: layout.jpegTables });
+  if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: fieldTypes.undefined, values: layout.jpegTables });
   if (photometric === photometrics.yCbCr) {
-    wrapped.push(short(tags.yCbCrSubSampling, ...layout.subsampling));
+    wrapped.push(shortTag(tags.yCbCrSubSampling, ...layout.subsampling));
     // libjpeg converts the colors of JPEG.
     if (layout.compression !== compressions.jpeg) {
       const { coefficients, reference } = layout.yCbCr;
-      wrapped.push(rational(tags.yCbCrCoefficients, coefficients), rational(tags.referenceBlackWhite, reference));
+      wrapped.push(rationalTag(tags.yCbCrCoefficients, coefficients), rationalTag(tags.referenceBlackWhite, reference));
     }
   }
-  if (photometric === photometrics.separated) wrapped.push(short(tags.inkSet, layout.inkSet), ...iccTag(layout));
+  if (photometric === photometrics.separated) wrapped.push(shortTag(tags.inkSet, layout.inkSet), ...iccTag(layout));
   const colorBands = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
   if (samples > colorBands) {
     const extras = Array.from({ length: samples - colorBands }, (_, i) => layout.extraSamples[i] ?? 0);
-    wrapped.push(short(tags.extraSamples, ...extras));
+    wrapped.push(shortTag(tags.extraSamples, ...extras));
   }
-  if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
-  if (layout.compression === compressions.ccittFax4) wrapped.push(long(tags.t6Options, layout.t4Options));
-  const gray = photometric <= photometrics.blackIsZero && samples === 1;
-  const inks = photometric === photometrics.separated && samples === 4;
+  if (layout.compression === compressions.ccittFax3) wrapped.push(longTag(tags.t4Options, layout.t4Options));
+  if (layout.compression === compressions.ccittFax4) wrapped.push(longTag(tags.t6Options, layout.t4Options));
+  const isGray = photometric <= photometrics.blackIsZero && samples === 1;
+  const isCmyk = photometric === photometrics.separated && samples === 4;
   const what = `a tile or strip of ${compressionName(layout)}`;
-  const picture = await decodePicture(wrapStrips(wrapped, strips), { what, gray, inks, signal });
-  return inks && picture.channels === 4 ? inksToRgb(picture, layout) : picture;
+  const picture = await decodePicture(wrapStrips(wrapped, strips), { what, isGray, isCmyk, signal });
+  return isCmyk && picture.channels === 4 ? inksToRgb(picture, layout) : picture;
 }
 
 function inksToRgb(inks: Pixels, layout: ImageLayout): Promise<Pixels> {
   // Several tiles may wait for the same grid of colors, so the abort of one request must not stop this.
   const convert = (data: Uint8Array, width: number, height: number) =>
-    byProfile({ data, width, height, bands: 4, dtype: 'uint8' }, { layout, bits: 8, signal: undefined });
+    convertWithVips({ data, width, height, bands: 4, dtype: 'uint8' }, { layout, bits: 8, signal: undefined });
   return cmykToRgb(inks, layout.icc, convert);
 }
 
 function iccTag(layout: ImageLayout): WrappedTag[] {
-  return layout.icc === null ? [] : [{ tag: tags.iccProfile, type: types.undefined, values: layout.icc }];
+  return layout.icc === null ? [] : [{ tag: tags.iccProfile, type: fieldTypes.undefined, values: layout.icc }];
 }
 
 /** Converts CMYK and L*a*b* samples to sRGB, by the file's ICC profile if it has one. */
@@ -197,34 +202,34 @@ async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeCont
     return inksToRgb({ ...stored, data: inks, channels: 4 }, layout);
   }
   // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read. Depths below 8 are scaled already.
-  const isWidened = layout.bits === 8 ? isLab : layout.bits > 8 && layout.bits < 16;
+  const mustWiden = layout.bits === 8 ? isLab : layout.bits > 8 && layout.bits < 16;
   const widen = isLab
     ? widenLab
     : (data: Samples) => Uint16Array.from(data, (value) => value * (65_535 / (2 ** layout.bits - 1)));
-  const data = isWidened ? widen(stored.data) : stored.data;
-  const bits = isWidened ? 16 : Math.max(8, layout.bits);
-  return byProfile({ ...stored, data }, { layout, bits, signal });
+  const data = mustWiden ? widen(stored.data) : stored.data;
+  const bits = mustWiden ? 16 : Math.max(8, layout.bits);
+  return convertWithVips({ ...stored, data }, { layout, bits, signal });
 }
 
-/** Converts samples to sRGB with libvips. */
-async function byProfile(
+/** Converts CMYK or L*a*b* samples to sRGB with libvips. */
+async function convertWithVips(
   { data, width, height, bands: samples }: Raster,
   { layout, bits, signal }: { layout: ImageLayout; bits: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   const wrapped = [
-    long(tags.imageWidth, width),
-    long(tags.imageLength, height),
-    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => bits)),
-    short(tags.compression, compressions.none),
-    short(tags.photometric, layout.photometric),
-    short(tags.samplesPerPixel, samples),
-    short(tags.sampleFormat, ...Array.from({ length: samples }, () => layout.sampleFormat)),
-    long(tags.rowsPerStrip, height),
-    short(tags.planarConfiguration, 1),
-    ...(layout.photometric === photometrics.separated ? [short(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
+    longTag(tags.imageWidth, width),
+    longTag(tags.imageLength, height),
+    shortTag(tags.bitsPerSample, ...Array.from({ length: samples }, () => bits)),
+    shortTag(tags.compression, compressions.none),
+    shortTag(tags.photometric, layout.photometric),
+    shortTag(tags.samplesPerPixel, samples),
+    shortTag(tags.sampleFormat, ...Array.from({ length: samples }, () => layout.sampleFormat)),
+    longTag(tags.rowsPerStrip, height),
+    shortTag(tags.planarConfiguration, 1),
+    ...(layout.photometric === photometrics.separated ? [shortTag(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
   ];
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  return decodePicture(wrapStrips(wrapped, [bytes]), { what: 'a tile or strip', gray: false, signal });
+  return decodePicture(wrapStrips(wrapped, [bytes]), { what: 'a tile or strip', isGray: false, signal });
 }
 
 /** Converts 8-bit L*a*b* to 16 bits (TIFF 6.0, section 23): L* uses the full range, a* and b* are signed. */
@@ -232,6 +237,7 @@ function widenLab(data: Samples): Int16Array {
   return Int16Array.from(data, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));
 }
 
+/** Checks the size of decoded pixels, and drops bands that the layout does not declare. */
 function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: number): Raster {
   const { width, height, channels } = pixels;
   if (width !== layout.chunkWidth || height !== rows) {
@@ -260,7 +266,7 @@ function withOpaqueAlpha(pixels: Pixels, bands: number): Pixels {
   return { ...pixels, data, channels: 4 };
 }
 
-async function storedSamples(
+async function decodeStoredSamples(
   layout: ImageLayout,
   planes: readonly Uint8Array[][],
   rows: number,
@@ -299,7 +305,7 @@ export async function decodeChunks(
   context: DecodeContext,
 ): Promise<Raster> {
   if (layout.decoding === 'bytes') {
-    const stored = await storedSamples(layout, planes, rows, context);
+    const stored = await decodeStoredSamples(layout, planes, rows, context);
     if (layout.photometric === photometrics.separated || layout.photometric === photometrics.cieLab) {
       return asRaster(await toRgb(layout, stored, context), layout, layout.bands, rows);
     }
@@ -320,10 +326,10 @@ export async function decodeChunks(
   for (const [index, strip] of (planes[0] ?? []).entries()) {
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     if (layout.decoding === 'webp') {
-      const picture = await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal });
+      const picture = await decodePicture(strip, { what: 'a WebP tile', isGray: false, signal: context.signal });
       parts.push(asRaster(withOpaqueAlpha(picture, layout.bands), layout, layout.bands, partRows));
     } else if (layout.decoding === 'interchange') {
-      const options = { what: 'the picture of old-style JPEG', gray: layout.bands === 1, signal: context.signal };
+      const options = { what: 'the picture of old-style JPEG', isGray: layout.bands === 1, signal: context.signal };
       parts.push(asRaster(await decodePicture(strip, options), layout, layout.bands, partRows));
     } else if (layout.decoding === 'jpegxl') {
       parts.push(await decodeJpegXl(context.threads, { bytes: strip, layout, rows: partRows, signal: context.signal }));
@@ -331,10 +337,10 @@ export async function decodeChunks(
       parts.push(await decodeJpeg2000(context.threads, { bytes: strip, layout, rows: partRows, signal: context.signal }));
     }
   }
-  return stack(parts, layout, rows);
+  return stackStrips(parts, layout, rows);
 }
 
-function stack(parts: readonly Raster[], layout: ImageLayout, rows: number): Raster {
+function stackStrips(parts: readonly Raster[], layout: ImageLayout, rows: number): Raster {
   const [first] = parts;
   if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
   if (parts.length === 1) return first;

@@ -14,7 +14,7 @@ interface CodeStreamSize {
 }
 
 /** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
-export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
+export function readCodeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = bufferOf(bytes);
   // SOC directly followed by SIZ, as the standard requires.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
@@ -41,12 +41,13 @@ export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 /** Whether decoded samples of a tile are YCbCr. */
 export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
-  // The library converts subsampled colors to RGB itself. Without subsampling it does not know the color space.
+  // The decoder converts subsampled colors to RGB itself. Without subsampling it does not know the color space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;
   if (layout.compression === compressions.jpeg2000YCbCr) return true;
   if (layout.compression === compressions.jpeg2000Rgb) return false;
   return (
-    layout.photometric === photometrics.yCbCr || (layout.compression === compressions.jpeg2000Lossy && isByVips(bytes, layout))
+    layout.photometric === photometrics.yCbCr ||
+    (layout.compression === compressions.jpeg2000Lossy && isWrittenByVips(bytes, layout))
   );
 }
 
@@ -54,7 +55,7 @@ export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStream
  * Whether libvips has written a tile with compression 33004. It stores YCbCr then, although it tags the image RGB, while Bio-Formats and tifffile store
  * RGB. libvips writes no Software tag, and the wavelets are 9-7 with six decompositions, or 5-3 with five when the tile is lossless.
  */
-function isByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
+function isWrittenByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
   if (directory.has(tags.software)) return false;
   const at = bufferOf(bytes).indexOf(Buffer.from([0xff, 0x52, 0]));
   // The segment COD contains, after its length of 2 bytes, style, progression, layers (2 bytes), component transform,
@@ -83,7 +84,7 @@ export interface EncodedTile {
  * @throws TileSourceError if the code stream is corrupt or has a different shape, or decoding takes longer than 30 s.
  */
 export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: EncodedTile): Promise<Raster> {
-  const size = codeStreamSize(bytes);
+  const size = readCodeStreamSize(bytes);
   if (size === null) throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile has no code stream header.');
   const { width, height, components } = size;
   if (width !== layout.chunkWidth || height !== rows || components.length !== layout.bands) {
@@ -100,19 +101,19 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
   }
   const { info, data } = await threads.picture({ codec: 'jpeg2000', bytes }, 'a tile', signal);
   const samples = width * rows * layout.bands;
-  const wide = info.bitsPerSample > 8;
+  const isWide = info.bitsPerSample > 8;
   if (
     info.width !== width ||
     info.height !== rows ||
     info.componentCount !== layout.bands ||
-    data.length < samples * (wide ? 2 : 1)
+    data.length < samples * (isWide ? 2 : 1)
   ) {
     throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile cannot be decoded to its declared size.');
   }
-  if (isYCbCr(bytes, layout, size)) yCbCrToRgb(wide ? new Uint16Array(data.buffer, 0, samples) : data, info.bitsPerSample);
+  if (isYCbCr(bytes, layout, size)) yCbCrToRgb(isWide ? new Uint16Array(data.buffer, 0, samples) : data, info.bitsPerSample);
   const shape = { width, height: rows, bands: layout.bands, dtype: layout.dtype };
-  if (wide === layout.bits > 8) {
-    if (!wide)
+  if (isWide === layout.bits > 8) {
+    if (!isWide)
       return { ...shape, data: layout.dtype === 'int8' ? new Int8Array(data.buffer, 0, samples) : data.subarray(0, samples) };
     return {
       ...shape,

@@ -18,14 +18,14 @@ export async function decompressLerc(
   for (const [index, strip] of strips.entries()) {
     const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     const shape = { width: layout.chunkWidth, height, samples, sampleBytes: layout.bits / 8, isFloat: layout.sampleFormat === 3 };
-    const bytes = await unpack(layout, strip, { threads, signal });
+    const bytes = await undoLercPacking(layout, strip, { threads, signal });
     parts.push(await threads.call('lerc', { bytes, ...shape }, 'a tile or strip (LERC)', signal));
   }
   return joinStrips(parts);
 }
 
-/** Undoes the additional compression. LERC data is hardly longer than the samples, which limits the result. */
-async function unpack(
+/** Undoes the additional compression. LERC data is hardly longer than its samples, so the size of the result can be limited. */
+async function undoLercPacking(
   { lercPacking, chunkWidth, chunkHeight, samplesPerPixel, bits }: ImageLayout,
   bytes: Uint8Array,
   { threads, signal }: Pick<DecodeContext, 'threads'> & { signal: AbortSignal | undefined },

@@ -1,12 +1,13 @@
 import { TileSourceError } from '../../../../errors.js';
 import type { TiffBytes } from '../file/tiff-bytes.js';
 
-/** Headers of pictures are shorter, unless they have large comments or profiles. */
-const longestHeader = 65_536;
+/** Number of bytes in which the header of a picture is read. Only headers with large comments or profiles are longer. */
+const maxHeaderBytes = 65_536;
 const startOfScan = 0xda;
 
 /**
- * Checks that old-style JPEG is a whole picture. Wang Imaging, for example, wrote only its header there, and its pixels into the strips.
+ * Checks that old-style JPEG is a whole picture. Wang Imaging, for example, wrote only the header of the picture as JPEG, and its pixels
+ * into the strips.
  *
  * @throws TileSourceError if there are no pixels
  */
@@ -14,9 +15,9 @@ export async function requireWholePicture(
   file: TiffBytes,
   { offset, length }: { offset: number; length: number },
 ): Promise<void> {
-  const end = Math.min(length, file.size - offset);
-  if (end < 4) return;
-  const bytes = await file.exactly(offset, Math.min(end, longestHeader), 'the picture of old-style JPEG');
+  const pictureBytes = Math.min(length, file.size - offset);
+  if (pictureBytes < 4) return;
+  const bytes = await file.readExactly(offset, Math.min(pictureBytes, maxHeaderBytes), 'the picture of old-style JPEG');
   for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff;) {
     // Markers can follow fill bytes.
     if (bytes[at + 1] === 0xff) {
@@ -25,11 +26,11 @@ export async function requireWholePicture(
     }
     const next = at + 2 + bytes[at + 2]! * 256 + bytes[at + 3]!;
     if (bytes[at + 1] === startOfScan) {
-      if (next + 2 < end) return;
+      if (next + 2 < pictureBytes) return;
       break;
     }
     at = next;
-    if (at > bytes.length && bytes.length < end) return;
+    if (at > bytes.length && bytes.length < pictureBytes) return;
   }
   if (bytes[0] !== 0xff) return;
   throw new TileSourceError(

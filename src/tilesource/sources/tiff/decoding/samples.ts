@@ -2,17 +2,17 @@ import { bufferOf } from '../../../../core/buffer-of.js';
 import { halfToFloat, bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../tiff-layout.js';
 
-/** Decompressed but otherwise unchanged bytes of `rows` rows of a plane, and their layout. */
+/** Decompressed but otherwise unchanged bytes of consecutive rows of a plane, and their layout. */
 export interface StoredRows {
   bytes: Uint8Array;
   width: number;
   rows: number;
-  /** Number of interleaved samples: all of a pixel, or 1 if planes are stored separately. */
+  /** Number of interleaved samples per pixel: all its samples, or 1 if planes are stored separately. */
   samples: number;
   littleEndian: boolean;
 }
 
-type Interpretation = Pick<ImageLayout, 'bits' | 'sampleFormat' | 'predictor' | 'dtype' | 'photometric'>;
+type SampleLayout = Pick<ImageLayout, 'bits' | 'sampleFormat' | 'predictor' | 'dtype' | 'photometric'>;
 
 function swapBytes(bytes: Uint8Array, size: number): void {
   const buffer = bufferOf(bytes);
@@ -22,81 +22,81 @@ function swapBytes(bytes: Uint8Array, size: number): void {
 }
 
 /** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples because of the array's type. */
-function undoDifferences(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, row: number, stride: number): void {
+function undoDifferences(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, rowLength: number, stride: number): void {
   if (data instanceof BigUint64Array) {
-    for (let start = 0; start < data.length; start += row) {
-      for (let i = start + stride; i < start + row; i++) data[i] = (data[i] ?? 0n) + (data[i - stride] ?? 0n);
+    for (let start = 0; start < data.length; start += rowLength) {
+      for (let i = start + stride; i < start + rowLength; i++) data[i] = (data[i] ?? 0n) + (data[i - stride] ?? 0n);
     }
     return;
   }
-  for (let start = 0; start < data.length; start += row) {
-    for (let i = start + stride; i < start + row; i++) data[i] = (data[i] ?? 0) + (data[i - stride] ?? 0);
+  for (let start = 0; start < data.length; start += rowLength) {
+    for (let i = start + stride; i < start + rowLength; i++) data[i] = (data[i] ?? 0) + (data[i - stride] ?? 0);
   }
 }
 
 /** Undoes the floating-point predictor: bytes are differences, and each row has all highest bytes first, then the next ones. */
 function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
   const { bytes, rows, samples } = stored;
-  const values = stored.width * samples;
-  const row = values * size;
-  undoDifferences(bytes, row, samples);
+  const valuesPerRow = stored.width * samples;
+  const rowLength = valuesPerRow * size;
+  undoDifferences(bytes, rowLength, samples);
   const result = new Uint8Array(bytes.length);
   for (let y = 0; y < rows; y++) {
-    const start = y * row;
+    const start = y * rowLength;
     for (let plane = 0; plane < size; plane++) {
-      const from = start + plane * values;
+      const from = start + plane * valuesPerRow;
       // The first plane is the most significant byte, which is the last one of a little-endian number.
       const to = start + size - 1 - plane;
-      for (let i = 0; i < values; i++) result[to + i * size] = bytes[from + i] ?? 0;
+      for (let i = 0; i < valuesPerRow; i++) result[to + i * size] = bytes[from + i] ?? 0;
     }
   }
   return result;
 }
 
 /**
- * Samples of other depths than 8, 16, 32 and 64 bits, which follow each other without a gap, highest bit first. Byte order has a
- * meaning only for samples of 24 bits.
+ * Unpacks samples of depths other than 8, 16, 32 and 64 bits. They follow each other without gaps, highest bit first. Byte order
+ * matters only for samples of 24 bits.
  */
 function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array | Uint32Array {
   if (bits > 16) return unpackWide(stored, bits);
   const { bytes, rows } = stored;
-  const values = stored.width * stored.samples;
-  const rowBytes = Math.ceil((values * bits) / 8);
-  const data = bits > 8 ? new Uint16Array(values * rows) : new Uint8Array(values * rows);
+  const valuesPerRow = stored.width * stored.samples;
+  const rowBytes = Math.ceil((valuesPerRow * bits) / 8);
+  const data = bits > 8 ? new Uint16Array(valuesPerRow * rows) : new Uint8Array(valuesPerRow * rows);
   const mask = 2 ** bits - 1;
   for (let y = 0, out = 0; y < rows; y++) {
     const start = y * rowBytes;
-    for (let x = 0; x < values; x++) {
+    for (let x = 0; x < valuesPerRow; x++) {
       const bit = x * bits;
       const at = start + (bit >> 3);
       // Any sample of up to 16 bits is contained in three bytes.
-      const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
-      data[out++] = (three >> (24 - bits - (bit & 7))) & mask;
+      const threeBytes = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+      data[out++] = (threeBytes >> (24 - bits - (bit & 7))) & mask;
     }
   }
   return data;
 }
 
-/** Samples of 17 to 31 bits. */
+/** Unpacks samples of 17 to 31 bits. */
 function unpackWide({ bytes, rows, width, samples, littleEndian }: StoredRows, bits: number): Uint32Array {
-  const values = width * samples;
-  const rowBytes = Math.ceil((values * bits) / 8);
-  const data = new Uint32Array(values * rows);
+  const valuesPerRow = width * samples;
+  const rowBytes = Math.ceil((valuesPerRow * bits) / 8);
+  const data = new Uint32Array(valuesPerRow * rows);
   const isReversed = bits === 24 && littleEndian;
   for (let y = 0, out = 0; y < rows; y++) {
-    for (let x = 0; x < values; x++) {
+    for (let x = 0; x < valuesPerRow; x++) {
       const bit = x * bits;
       const at = y * rowBytes + (bit >> 3);
-      let five = 0;
-      for (let i = 0; i < 5; i++) five = five * 256 + (bytes[isReversed && i < 3 ? at + 2 - i : at + i] ?? 0);
-      data[out++] = Math.floor(five / 2 ** (40 - bits - (bit & 7))) % 2 ** bits;
+      let fiveBytes = 0;
+      for (let i = 0; i < 5; i++) fiveBytes = fiveBytes * 256 + (bytes[isReversed && i < 3 ? at + 2 - i : at + i] ?? 0);
+      data[out++] = Math.floor(fiveBytes / 2 ** (40 - bits - (bit & 7))) % 2 ** bits;
     }
   }
   return data;
 }
 
-/** Unpacked bits as signed numbers. Samples of less than 8 bits are scaled to the range of a byte. */
-function withSign(data: ArrayLike<number>, bits: number): Samples {
+/** Converts unpacked bits to signed numbers, and scales samples of fewer than 8 bits to the range of a byte. */
+function toSigned(data: ArrayLike<number>, bits: number): Samples {
   const shift = 32 - bits;
   const factor = 127 / Math.max(1, 2 ** (bits - 1) - 1);
   const signed = (value: number): number => (value << shift) >> shift;
@@ -104,7 +104,8 @@ function withSign(data: ArrayLike<number>, bits: number): Samples {
   return bits < 16 ? Int16Array.from(data, signed) : Int32Array.from(data, signed);
 }
 
-function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
+/** The samples in little-endian bytes, for depths of 8, 16, 32 and 64 bits. */
+function viewSamples(bytes: Uint8Array, layout: SampleLayout): Samples {
   const { sampleFormat, bits } = layout;
   const length = bytes.byteLength / (bits / 8);
   if (bits === 64) {
@@ -128,11 +129,11 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
  * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 8 bits, except palette
  * indexes. Machines are assumed to be little-endian, like every platform of Node for which libvips is built.
  */
-export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
+export function interpretSamples(stored: StoredRows, layout: SampleLayout): Samples {
   const { bits, predictor } = layout;
   if (![8, 16, 32, 64].includes(bits)) {
     const data = unpackBits(stored, bits);
-    if (layout.sampleFormat === 2) return withSign(data, bits);
+    if (layout.sampleFormat === 2) return toSigned(data, bits);
     // Photometric 3 is a palette, whose indexes are not intensities.
     if (bits < 8 && layout.photometric !== 3) {
       const factor = 255 / (2 ** bits - 1);
@@ -141,19 +142,19 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
     return data;
   }
   const size = bits / 8;
-  const row = stored.width * stored.samples;
+  const rowLength = stored.width * stored.samples;
   // The bytes are copied to a new buffer, because typed arrays need alignment and predictors work in place.
   const bytes = new Uint8Array(stored.bytes);
-  if (predictor === 3) return wideSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
+  if (predictor === 3) return viewSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
   if (!stored.littleEndian) swapBytes(bytes, size);
   if (predictor === 2) {
     const length = bytes.length / size;
-    if (size === 1) undoDifferences(bytes, row, stored.samples);
-    else if (size === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), row, stored.samples);
-    else if (size === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), row, stored.samples);
-    else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), row, stored.samples);
+    if (size === 1) undoDifferences(bytes, rowLength, stored.samples);
+    else if (size === 2) undoDifferences(new Uint16Array(bytes.buffer, 0, length), rowLength, stored.samples);
+    else if (size === 4) undoDifferences(new Uint32Array(bytes.buffer, 0, length), rowLength, stored.samples);
+    else undoDifferences(new BigUint64Array(bytes.buffer, 0, length), rowLength, stored.samples);
   }
-  return wideSamples(bytes, layout);
+  return viewSamples(bytes, layout);
 }
 
 /** Interleaves separately stored planes of equal size. */

@@ -30,13 +30,13 @@ export async function readYCbCr(directory: Directory): Promise<YCbCr> {
 export function yCbCrToRgb({ data, bands }: Raster, { coefficients, reference }: YCbCr): void {
   const [red, green, blue] = coefficients as [number, number, number];
   const [black, white, zeroBlue, oneBlue, zeroRed, oneRed] = reference as [number, number, number, number, number, number];
-  const lightness = 255 / (white - black);
-  const [blueness, redness] = [127 / (oneBlue - zeroBlue), 127 / (oneRed - zeroRed)];
+  const lumaFactor = 255 / (white - black);
+  const [blueFactor, redFactor] = [127 / (oneBlue - zeroBlue), 127 / (oneRed - zeroRed)];
   const clamp = (value: number): number => Math.max(0, Math.min(255, Math.round(value)));
   for (let i = 0; i + 2 < data.length; i += bands) {
-    const y = (data[i]! - black) * lightness;
-    const b = y + (data[i + 1]! - zeroBlue) * blueness * (2 - 2 * blue);
-    const r = y + (data[i + 2]! - zeroRed) * redness * (2 - 2 * red);
+    const y = (data[i]! - black) * lumaFactor;
+    const b = y + (data[i + 1]! - zeroBlue) * blueFactor * (2 - 2 * blue);
+    const r = y + (data[i + 2]! - zeroRed) * redFactor * (2 - 2 * red);
     data[i] = clamp(r);
     data[i + 1] = clamp((y - blue * b - red * r) / green);
     data[i + 2] = clamp(b);

@@ -1,8 +1,8 @@
 import { TileSourceError } from '../../../../errors.js';
 import type { TiffBytes } from './tiff-bytes.js';
-import { tags, types, typeSizes } from './tags.js';
+import { tags, fieldTypes, fieldTypeSizes } from './tags.js';
 
-/** Numbers of a tag. Float64Array represents 64-bit offsets exactly, because those beyond 2^53 are refused. */
+/** Numbers of a tag. Float64Array represents 64-bit offsets exactly, because offsets beyond 2^53 are refused. */
 export type TagNumbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 /** Longest text or opaque value that is read, in bytes. OME-XML with tens of thousands of planes has some tens of megabytes. */
@@ -11,12 +11,12 @@ const maxTextBytes = 32 * 1024 * 1024;
 interface Entry {
   type: number;
   count: number;
-  /** Bytes of all values. */
-  bytes: number;
+  /** Length of all values together, in bytes. */
+  byteLength: number;
   /** Position of the values in the file. */
   position: number;
-  /** Position of the values within the raw entries if they fit into their entry, otherwise -1. */
-  inline: number;
+  /** Offset of the values in the raw entries if the entry itself holds them, otherwise -1. */
+  inlineOffset: number;
 }
 
 /**
@@ -36,43 +36,45 @@ export class Directory {
     this.#entries = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
   }
 
-  #find(tag: number): Entry | null {
+  #findEntry(tag: number): Entry | null {
     const { littleEndian: little, big } = this.#file;
     const size = big ? 20 : 12;
     const view = this.#entries;
     for (let at = 0; at + size <= view.byteLength; at += size) {
       if (view.getUint16(at, little) !== tag) continue;
       const type = view.getUint16(at + 2, little);
-      const valueSize = typeSizes[type];
+      const valueSize = fieldTypeSizes[type];
       if (valueSize === undefined) throw new TileSourceError(`TIFF tag ${tag} has the unknown field type ${type}.`);
       const count = big ? this.#file.uint64(view, at + 4, `the count of tag ${tag}`) : view.getUint32(at + 4, little);
       const bytes = count * valueSize;
       const inline = at + (big ? 12 : 8);
-      if (bytes <= (big ? 8 : 4)) return { type, count, bytes, position: this.#entriesOffset + inline, inline };
+      if (bytes <= (big ? 8 : 4))
+        return { type, count, byteLength: bytes, position: this.#entriesOffset + inline, inlineOffset: inline };
       const position = big ? this.#file.uint64(view, inline, `the offset of tag ${tag}`) : view.getUint32(inline, little);
       if (position + bytes > this.#file.size) {
         throw new TileSourceError(
           `TIFF tag ${tag} claims ${count} values at byte ${position}, past the end of the file (${this.#file.size} bytes).`,
         );
       }
-      return { type, count, bytes, position, inline: -1 };
+      return { type, count, byteLength: bytes, position, inlineOffset: -1 };
     }
     return null;
   }
 
   /** Whether the directory has the tag at all. */
   has(tag: number): boolean {
-    return this.#find(tag) !== null;
+    return this.#findEntry(tag) !== null;
   }
 
   /** Number of values of a tag; 0 if it is absent. */
   count(tag: number): number {
-    return this.#find(tag)?.count ?? 0;
+    return this.#findEntry(tag)?.count ?? 0;
   }
 
-  async #view(entry: Entry): Promise<DataView> {
-    if (entry.inline >= 0) return new DataView(this.#entries.buffer, this.#entries.byteOffset + entry.inline, entry.bytes);
-    const bytes = await this.#file.exactly(entry.position, entry.bytes, 'the values of a tag');
+  async #readView(entry: Entry): Promise<DataView> {
+    if (entry.inlineOffset >= 0)
+      return new DataView(this.#entries.buffer, this.#entries.byteOffset + entry.inlineOffset, entry.byteLength);
+    const bytes = await this.#file.readExactly(entry.position, entry.byteLength, 'the values of a tag');
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -82,49 +84,53 @@ export class Directory {
    * @throws TileSourceError for other types, more than `limit` values, or values beyond 2^53.
    */
   async numbers(tag: number, limit = 65_536): Promise<TagNumbers | null> {
-    const entry = this.#find(tag);
+    const entry = this.#findEntry(tag);
     if (entry === null) return null;
     if (entry.count > limit) {
       throw new TileSourceError(`TIFF tag ${tag} has ${entry.count} values; at most ${limit} are valid.`);
     }
-    return this.#values(tag, entry, await this.#view(entry));
+    return this.#decodeNumbers(tag, entry, await this.#readView(entry));
   }
 
   /**
-   * A range of the values of an integer tag that may have many. It is shorter, or empty, where the values end.
+   * At most `maxCount` values of an integer tag, from the value with the index `first` on. There are fewer, or none, if the tag has no more.
    *
    * @throws TileSourceError like {@link numbers}.
    */
-  async part(tag: number, first: number, maxCount: number): Promise<TagNumbers> {
-    const entry = this.#find(tag);
+  async numberRange(tag: number, first: number, maxCount: number): Promise<TagNumbers> {
+    const entry = this.#findEntry(tag);
     const count = Math.max(0, Math.min(maxCount, (entry?.count ?? 0) - first));
     if (entry === null || count === 0) return new Uint8Array(0);
-    const size = entry.bytes / entry.count;
+    const size = entry.byteLength / entry.count;
     const skipped = first * size;
-    const part = { ...entry, count, bytes: count * size, position: entry.position + skipped };
-    return this.#values(tag, part, await this.#view({ ...part, inline: entry.inline < 0 ? -1 : entry.inline + skipped }));
+    const rangeEntry = { ...entry, count, bytes: count * size, position: entry.position + skipped };
+    return this.#decodeNumbers(
+      tag,
+      rangeEntry,
+      await this.#readView({ ...rangeEntry, inlineOffset: entry.inlineOffset < 0 ? -1 : entry.inlineOffset + skipped }),
+    );
   }
 
-  #values(tag: number, { type, count }: Entry, view: DataView): TagNumbers {
+  #decodeNumbers(tag: number, { type, count }: Entry, view: DataView): TagNumbers {
     const little = this.#file.littleEndian;
     switch (type) {
-      case types.byte:
-      case types.undefined: {
+      case fieldTypes.byte:
+      case fieldTypes.undefined: {
         return new Uint8Array(view.buffer, view.byteOffset, count).slice();
       }
-      case types.short: {
+      case fieldTypes.short: {
         const values = new Uint16Array(count);
         for (let i = 0; i < count; i++) values[i] = view.getUint16(i * 2, little);
         return values;
       }
-      case types.long:
-      case types.ifd: {
+      case fieldTypes.long:
+      case fieldTypes.ifd: {
         const values = new Uint32Array(count);
         for (let i = 0; i < count; i++) values[i] = view.getUint32(i * 4, little);
         return values;
       }
-      case types.long8:
-      case types.ifd8: {
+      case fieldTypes.long8:
+      case fieldTypes.ifd8: {
         const values = new Float64Array(count);
         for (let i = 0; i < count; i++) values[i] = this.#file.uint64(view, i * 8, `a value of tag ${tag}`);
         return values;
@@ -141,32 +147,33 @@ export class Directory {
   }
 
   /**
-   * The values of a RATIONAL tag as quotients; `null` if it is absent or of a different type. A zero denominator gives NaN or Infinity.
+   * The values of a RATIONAL tag as quotients; `null` if it is absent, of a different type, or has more than 64 values. A zero denominator
+   * gives NaN or Infinity.
    */
   async rationals(tag: number): Promise<number[] | null> {
-    const entry = this.#find(tag);
-    if (entry === null || entry.type !== types.rational || entry.count > 64) return null;
-    const view = await this.#view(entry);
+    const entry = this.#findEntry(tag);
+    if (entry === null || entry.type !== fieldTypes.rational || entry.count > 64) return null;
+    const view = await this.#readView(entry);
     const little = this.#file.littleEndian;
     return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
   }
 
   /** The values of a DOUBLE tag, at most `limit`; `null` if it is absent, of a different type, or longer. */
   async doubles(tag: number, limit: number): Promise<number[] | null> {
-    const entry = this.#find(tag);
-    if (entry === null || entry.type !== types.double || entry.count > limit) return null;
-    const view = await this.#view(entry);
+    const entry = this.#findEntry(tag);
+    if (entry === null || entry.type !== fieldTypes.double || entry.count > limit) return null;
+    const view = await this.#readView(entry);
     return Array.from({ length: entry.count }, (_, i) => view.getFloat64(i * 8, this.#file.littleEndian));
   }
 
   /** The bytes of a tag of any type, or `null` if it is absent. @throws TileSourceError beyond 32 MiB. */
   async bytes(tag: number): Promise<Uint8Array | null> {
-    const entry = this.#find(tag);
+    const entry = this.#findEntry(tag);
     if (entry === null) return null;
-    if (entry.bytes > maxTextBytes) {
-      throw new TileSourceError(`TIFF tag ${tag} has ${entry.bytes} bytes; at most ${maxTextBytes} are supported.`);
+    if (entry.byteLength > maxTextBytes) {
+      throw new TileSourceError(`TIFF tag ${tag} has ${entry.byteLength} bytes; at most ${maxTextBytes} are supported.`);
     }
-    const view = await this.#view(entry);
+    const view = await this.#readView(entry);
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
   }
 
@@ -175,11 +182,11 @@ export class Directory {
     const bytes = await this.bytes(tag);
     if (bytes === null) return null;
     const end = bytes.indexOf(0);
-    const text = end < 0 ? bytes : bytes.subarray(0, end);
+    const textBytes = end < 0 ? bytes : bytes.subarray(0, end);
     try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(text);
+      return new TextDecoder('utf-8', { fatal: true }).decode(textBytes);
     } catch {
-      return new TextDecoder('latin1').decode(text);
+      return new TextDecoder('latin1').decode(textBytes);
     }
   }
 
@@ -197,8 +204,13 @@ export class Directory {
 
   /** The tags that list the tiles or strips. */
   get chunkTags(): { offsets: number; lengths: number } {
-    const { isTiled } = this;
-    const either = (tile: number, strip: number): number => (this.has(isTiled ? tile : strip) === isTiled ? tile : strip);
-    return { offsets: either(tags.tileOffsets, tags.stripOffsets), lengths: either(tags.tileByteCounts, tags.stripByteCounts) };
+    const presentTag = (tile: number, strip: number): number => {
+      if (this.isTiled) return this.has(tile) ? tile : strip;
+      return this.has(strip) ? strip : tile;
+    };
+    return {
+      offsets: presentTag(tags.tileOffsets, tags.stripOffsets),
+      lengths: presentTag(tags.tileByteCounts, tags.stripByteCounts),
+    };
   }
 }

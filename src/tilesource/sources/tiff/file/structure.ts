@@ -3,11 +3,11 @@ import { isReducedBy } from '../../../geometry.js';
 import type { FrameMetadata } from '../../../tile-source.js';
 import {
   associatedName,
-  converterFrame,
+  readConverterFrame,
   imageJFrames,
-  perkinElmer,
+  parsePerkinElmer,
   readDescription,
-  resolutionOf,
+  readPixelSize,
   type DescribedImage,
 } from '../descriptions.js';
 import type { Directory } from './directory.js';
@@ -27,23 +27,23 @@ interface Frame {
   metadata: FrameMetadata;
 }
 
-/** The directories of the reduced images of a level: main directories, one for each frame, or the SubIFD of this index in the directory of each frame. */
+/** The reduced images of a level: main directories, one for each frame; or, in the directory of each frame, the SubIFD number `index`. */
 type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
 
 /** The image that the directories of a file form. */
 export interface TiffStructure {
-  main: readonly Directory[];
-  base: ImageLayout;
+  mainDirectories: readonly Directory[];
+  baseLayout: ImageLayout;
   frames: readonly Frame[];
-  /** The reduced levels by the power of two by which they are smaller. */
-  reductions: ReadonlyMap<number, Reduction>;
+  /** The reduced levels. The key n means that sides are 2^n times shorter. */
+  reductionsByPower: ReadonlyMap<number, Reduction>;
   /** Whether the frames are in strips and too large to be served as one tile each. */
-  largeStrips: boolean;
+  isLargeInStrips: boolean;
   associated: ReadonlyMap<string, ImageLayout>;
   described: DescribedImage;
   description: string;
   ome: Record<string, unknown> | null;
-  /** Number of bits of the samples that are used, if OME-XML says so. */
+  /** Number of bits that the samples really use, if OME-XML says so. */
   significantBits: number | null;
   /** Contents described by OME-XML that are missing in the file. */
   notes: readonly string[];
@@ -58,7 +58,7 @@ interface StructureLimits {
 }
 
 /** The values of a directory that determine its role. They are read without its arrays. */
-interface Summary {
+interface DirectorySummary {
   directory: Directory;
   width: number;
   height: number;
@@ -73,9 +73,9 @@ const maxAssociatedSide = 16_384;
 /**
  * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few, at the end.
  */
-const maxDescribed = 2048;
+const maxDescribedDirectories = 2048;
 
-async function summarize(directory: Directory): Promise<Summary | null> {
+async function summarize(directory: Directory): Promise<DirectorySummary | null> {
   try {
     const { width, height } = await directory.size();
     return {
@@ -94,8 +94,8 @@ async function summarize(directory: Directory): Promise<Summary | null> {
   }
 }
 
-/** The power of two by which `reduced` is smaller than `base`, or `null` if the ratio is not one (or 1). */
-function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
+/** The power of two by which `reduced` is smaller than `base`, or `null` if they have the same size or the ratio is no power of two. */
+function reductionPower(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
   if (power < 1) return null;
@@ -103,38 +103,38 @@ function reductionOf(base: { width: number; height: number }, reduced: { width: 
   return isReduction ? power : null;
 }
 
-function sameKind(a: Summary, b: Summary): boolean {
+function haveSameSamples(a: DirectorySummary, b: DirectorySummary): boolean {
   return a.samples === b.samples && a.bits === b.bits;
 }
 
-function largest(summaries: readonly Summary[]): Summary | undefined {
-  let best: Summary | undefined;
+function largestSummary(summaries: readonly DirectorySummary[]): DirectorySummary | undefined {
+  let best: DirectorySummary | undefined;
   for (const each of summaries) if (best === undefined || each.width * each.height > best.width * best.height) best = each;
   return best;
 }
 
 /** Groups reduced images by level. A level counts if it has one image for each frame. */
-function mainReductions(base: Summary, frames: number, others: readonly Summary[]): Map<number, Reduction> {
+function mainReductions(base: DirectorySummary, frameCount: number, others: readonly DirectorySummary[]): Map<number, Reduction> {
   const byPower = new Map<number, Directory[]>();
   for (const other of others) {
-    const power = sameKind(base, other) ? reductionOf(base, other) : null;
+    const power = haveSameSamples(base, other) ? reductionPower(base, other) : null;
     // Images without tiles are levels only if the file marks them as reduced images. Others are thumbnails.
     if (power === null || (!other.tiled && (other.subfileType & 1) === 0)) continue;
     byPower.set(power, [...(byPower.get(power) ?? []), other.directory]);
   }
   const reductions = new Map<number, Reduction>();
   for (const [power, directories] of byPower) {
-    if (directories.length === frames || frames === 1) reductions.set(power, { kind: 'main', directories });
+    if (directories.length === frameCount || frameCount === 1) reductions.set(power, { kind: 'main', directories });
   }
   return reductions;
 }
 
-async function subReductions(file: TiffBytes, base: Summary): Promise<Map<number, Reduction>> {
+async function subReductions(file: TiffBytes, base: DirectorySummary): Promise<Map<number, Reduction>> {
   const reductions = new Map<number, Reduction>();
   if (!base.directory.has(tags.subIfds)) return reductions;
-  for (const [index, directory] of (await file.subDirectories(base.directory)).entries()) {
+  for (const [index, directory] of (await file.readSubDirectories(base.directory)).entries()) {
     const summary = await summarize(directory);
-    const power = summary !== null && sameKind(base, summary) ? reductionOf(base, summary) : null;
+    const power = summary !== null && haveSameSamples(base, summary) ? reductionPower(base, summary) : null;
     if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', index });
   }
   return reductions;
@@ -150,10 +150,13 @@ async function readAssociated(directory: Directory): Promise<ImageLayout | null>
   }
 }
 
-async function findAssociated(main: readonly Directory[], candidates: readonly Summary[]): Promise<Map<string, ImageLayout>> {
+async function findAssociated(
+  main: readonly Directory[],
+  candidates: readonly DirectorySummary[],
+): Promise<Map<string, ImageLayout>> {
   const layouts = new Map<string, ImageLayout>();
-  for (const { directory } of candidates.slice(0, maxDescribed)) {
-    const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
+  for (const { directory } of candidates.slice(0, maxDescribedDirectories)) {
+    const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, maxDescriptionLength);
     const name = associatedName(description, main[1] === directory);
     if (name === null || layouts.has(name)) continue;
     const layout = await readAssociated(directory);
@@ -162,19 +165,19 @@ async function findAssociated(main: readonly Directory[], candidates: readonly S
   return layouts;
 }
 
-async function describeFrames(directories: readonly Directory[], description: string): Promise<FrameMetadata[]> {
+async function readFrameMetadata(directories: readonly Directory[], description: string): Promise<FrameMetadata[]> {
   const imageJ = imageJFrames(description, directories.length);
   if (imageJ !== null) return imageJ;
-  const isPerkinElmer = perkinElmer(description) !== null;
-  const isConverted = converterFrame(description) !== null;
-  if (!isPerkinElmer && !isConverted) return directories.map(() => ({ axes: {} }));
+  const isPerkinElmer = parsePerkinElmer(description) !== null;
+  const isFromConverter = readConverterFrame(description) !== null;
+  if (!isPerkinElmer && !isFromConverter) return directories.map(() => ({ axes: {} }));
   const frames: FrameMetadata[] = [];
   for (const [index, directory] of directories.entries()) {
-    const text = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
-    if (isConverted) {
-      frames.push(converterFrame(text) ?? { axes: {} });
+    const text = ((await directory.text(tags.imageDescription)) ?? '').slice(0, maxDescriptionLength);
+    if (isFromConverter) {
+      frames.push(readConverterFrame(text) ?? { axes: {} });
     } else {
-      const element = index < maxDescribed ? perkinElmer(text) : null;
+      const element = index < maxDescribedDirectories ? parsePerkinElmer(text) : null;
       const channel = element === null ? undefined : childText(element, 'Name');
       frames.push({ axes: { C: index }, ...(channel === undefined ? {} : { channel }) });
     }
@@ -186,21 +189,21 @@ async function describeFrames(directories: readonly Directory[], description: st
 /**
  * Whether an image is in strips and too large for a single tile. @throws TileSourceError if it is too large to make tiles from it.
  */
-function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
+function isTooLargeForOneTile(layout: ImageLayout, limits: StructureLimits): boolean {
   if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
   checkStrips(layout, limits.maxPixels);
   return true;
 }
 
-/** Levels of large images in strips that are served directly. */
-async function directReductions(
+/** Selects the reduced levels whose tiles can be read directly from the file. */
+async function selectReadableReductions(
   file: TiffBytes,
   base: ImageLayout,
   reductions: ReadonlyMap<number, Reduction>,
 ): Promise<Map<number, Reduction>> {
   const direct = new Map<number, Reduction>();
   for (const [power, reduction] of reductions) {
-    const directories = reduction.kind === 'main' ? reduction.directories : await file.subDirectories(base.directory);
+    const directories = reduction.kind === 'main' ? reduction.directories : await file.readSubDirectories(base.directory);
     const directory = directories[reduction.kind === 'main' ? 0 : reduction.index];
     if (directory !== undefined && canReadTiles(await readLayout(directory, base))) direct.set(power, reduction);
   }
@@ -208,12 +211,12 @@ async function directReductions(
 }
 
 /**
- * The directory of the main image. It is the largest image in tiles, or the first one if that is larger and the images in tiles are
- * reduced versions of it.
+ * The directory of the main image: the largest image in tiles. It is the first image instead if that is in strips, larger, and neither
+ * marked as reduced nor named as an associated image.
  */
-function mainSummary(summaries: readonly Summary[], description: string): Summary | undefined {
+function mainSummary(summaries: readonly DirectorySummary[], description: string): DirectorySummary | undefined {
   const [leading] = summaries;
-  const tiled = largest(summaries.filter((each) => each.tiled));
+  const tiled = largestSummary(summaries.filter((each) => each.tiled));
   if (leading === undefined || tiled === undefined) return leading;
   const isPicture = !leading.tiled && (leading.subfileType & 1) === 0 && associatedName(description, false) === null;
   return isPicture && leading.width * leading.height > tiled.width * tiled.height ? leading : tiled;
@@ -225,7 +228,7 @@ async function genericStructure(
   description: string,
   limits: StructureLimits,
 ): Promise<TiffStructure> {
-  const summaries: Summary[] = [];
+  const summaries: DirectorySummary[] = [];
   for (const directory of main) {
     const summary = await summarize(directory);
     // Bit 2 marks a transparency mask.
@@ -240,37 +243,37 @@ async function genericStructure(
     throw new TileSourceError('No directory of this TIFF holds a picture.');
   }
   const layout = await readLayout(base.directory);
-  const largeStrips = isLargeStrips(layout, limits);
-  const isFrame = (each: Summary): boolean =>
-    each.width === base.width && each.height === base.height && each.tiled === base.tiled && sameKind(base, each);
+  const isLargeInStrips = isTooLargeForOneTile(layout, limits);
+  const isFrame = (each: DirectorySummary): boolean =>
+    each.width === base.width && each.height === base.height && each.tiled === base.tiled && haveSameSamples(base, each);
   const frames = summaries.filter(isFrame);
   const others = summaries.filter((each) => !isFrame(each));
   const associated = await findAssociated(
     main,
     others.filter(({ tiled }) => !tiled),
   );
-  const named = new Set([...associated.values()].map(({ directory }) => directory));
-  const sub = await subReductions(file, base);
+  const associatedDirectories = new Set([...associated.values()].map(({ directory }) => directory));
+  const subLevels = await subReductions(file, base);
   const reductions =
-    sub.size > 0
-      ? sub
+    subLevels.size > 0
+      ? subLevels
       : mainReductions(
           base,
           frames.length,
-          others.filter((each) => !named.has(each.directory)),
+          others.filter((each) => !associatedDirectories.has(each.directory)),
         );
   const directories = frames.map(({ directory }) => directory);
-  const metadata = await describeFrames(directories, description);
+  const frameMetadata = await readFrameMetadata(directories, description);
   const described = readDescription(description);
-  const resolution = await resolutionOf(base.directory);
-  const channelNames = metadata.map(({ channel }) => channel);
-  const namesFromFrames = perkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
+  const resolution = await readPixelSize(base.directory);
+  const channelNames = frameMetadata.map(({ channel }) => channel);
+  const namesFromFrames = parsePerkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
   return {
-    main,
-    base: layout,
-    frames: directories.map((directory, index) => ({ directory, metadata: metadata[index] ?? { axes: {} } })),
-    reductions: largeStrips ? await directReductions(file, layout, reductions) : reductions,
-    largeStrips,
+    mainDirectories: main,
+    baseLayout: layout,
+    frames: directories.map((directory, index) => ({ directory, metadata: frameMetadata[index] ?? { axes: {} } })),
+    reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
+    isLargeInStrips,
     associated,
     described: {
       ...described,
@@ -292,13 +295,13 @@ async function omeStructure(
   text: string,
   limits: StructureLimits,
 ): Promise<TiffStructure> {
-  const used = new Set<number>();
+  const usedDirectories = new Set<number>();
   const frames: Frame[] = [];
-  let missing = 0;
-  for (const { directory, metadata } of ome.planes) {
-    const planeDirectory = directory === null ? null : main[directory];
-    if (directory !== null) used.add(directory);
-    if (planeDirectory === undefined) missing += 1;
+  let missingPlanes = 0;
+  for (const { directoryIndex, metadata } of ome.planes) {
+    const planeDirectory = directoryIndex === null ? null : main[directoryIndex];
+    if (directoryIndex !== null) usedDirectories.add(directoryIndex);
+    if (planeDirectory === undefined) missingPlanes += 1;
     else frames.push({ directory: planeDirectory, metadata });
     if (isSliceOver()) await nextSlice();
   }
@@ -311,33 +314,33 @@ async function omeStructure(
     );
   }
   const layout = await readLayout(base.directory);
-  const largeStrips = isLargeStrips(layout, limits);
+  const isLargeInStrips = isTooLargeForOneTile(layout, limits);
   const associated = new Map<string, ImageLayout>();
   for (const [name, number] of ome.associated) {
     const directory = main[number];
     const associatedLayout = directory === undefined ? null : await readAssociated(directory);
-    if (associatedLayout !== null && !used.has(number)) {
-      used.add(number);
+    if (associatedLayout !== null && !usedDirectories.has(number)) {
+      usedDirectories.add(number);
       associated.set(name, associatedLayout);
     }
   }
   let reductions = await subReductions(file, base);
   if (reductions.size === 0) {
-    const others: Summary[] = [];
+    const others: DirectorySummary[] = [];
     for (const [number, directory] of main.entries()) {
-      const summary = used.has(number) ? null : await summarize(directory);
+      const summary = usedDirectories.has(number) ? null : await summarize(directory);
       if (summary !== null) others.push(summary);
       if (isSliceOver()) await nextSlice();
     }
     reductions = mainReductions(base, frames.length, others);
   }
-  const resolution = await resolutionOf(base.directory);
+  const resolution = await readPixelSize(base.directory);
   return {
-    main,
-    base: layout,
+    mainDirectories: main,
+    baseLayout: layout,
     frames,
-    reductions: largeStrips ? await directReductions(file, layout, reductions) : reductions,
-    largeStrips,
+    reductionsByPower: isLargeInStrips ? await selectReadableReductions(file, layout, reductions) : reductions,
+    isLargeInStrips,
     associated,
     described: {
       magnification: ome.magnification,
@@ -351,9 +354,12 @@ async function omeStructure(
     ome: ome.info,
     significantBits: ome.significantBits,
     notes:
-      missing === 0
+      missingPlanes === 0
         ? ome.notes
-        : [...ome.notes, `The OME-XML describes ${missing} planes that are not among the ${main.length} pages of the file.`],
+        : [
+            ...ome.notes,
+            `The OME-XML describes ${missingPlanes} planes that are not among the ${main.length} pages of the file.`,
+          ],
   };
 }
 
@@ -366,11 +372,11 @@ export async function readStructure(
   file: TiffBytes,
   options: StructureLimits & { signal?: AbortSignal },
 ): Promise<TiffStructure> {
-  const main = await file.directories(options.signal);
+  const main = await file.readDirectories(options.signal);
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
-  if (!isOme(description)) return genericStructure(file, main, description.slice(0, longestText), options);
+  if (!isOme(description)) return genericStructure(file, main, description.slice(0, maxDescriptionLength), options);
   try {
-    const isShort = description.length <= shortText && maxPlaneCount(description) <= fewPlanes;
+    const isShort = description.length <= maxMainThreadLength && maxPlaneCount(description) <= maxMainThreadPlanes;
     const ome = isShort ? readOme(description) : await readLongOme(description, options.signal);
     return await omeStructure(file, main, ome, description, options);
   } catch (error) {
@@ -380,11 +386,11 @@ export async function readStructure(
   }
 }
 
-/** OME-XML up to this number of characters, and of planes, is parsed on the main thread. */
-const shortText = 32 * 1024;
-const fewPlanes = 4096;
-/** Maximum length of other descriptions; those of slides have a few kilobytes. */
-const longestText = 256 * 1024;
+/** OME-XML with at most this number of characters and of planes is parsed on the main thread. */
+const maxMainThreadLength = 32 * 1024;
+const maxMainThreadPlanes = 4096;
+/** Maximum length of other descriptions in characters. Slides have descriptions of a few kilobytes. */
+const maxDescriptionLength = 256 * 1024;
 
 /** Reads OME-XML in a thread. @throws TileSourceError like {@link readOme} */
 async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {

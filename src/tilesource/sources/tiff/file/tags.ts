@@ -57,7 +57,7 @@ export const tags = {
 } as const;
 
 /** Bytes of one value of each TIFF field type. */
-export const typeSizes: Readonly<Record<number, number>> = {
+export const fieldTypeSizes: Readonly<Record<number, number>> = {
   1: 1,
   2: 1,
   3: 2,
@@ -77,7 +77,7 @@ export const typeSizes: Readonly<Record<number, number>> = {
 };
 
 /** Field types by name. */
-export const types = {
+export const fieldTypes = {
   byte: 1,
   ascii: 2,
   short: 3,

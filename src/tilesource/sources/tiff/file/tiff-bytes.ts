@@ -9,15 +9,15 @@ const maxDirectories = 100_000;
 /** Maximum number of entries of a directory, more than there are tags. */
 const maxEntries = 4096;
 /**
- * Number of bytes that are read at once. Directories and their arrays are next to each other, so one read usually contains several
- * of them.
+ * Number of bytes that are read at once, as one window. Directories and their arrays are next to each other, so a window usually
+ * contains several.
  */
 const windowBytes = 32 * 1024;
 /**
- * Number of such parts that are cached. The values of tags are read after all directories have been found, and then often from the
- * same parts.
+ * Maximum number of cached windows. The values of tags are read after all directories have been found, and then often from the same
+ * windows.
  */
-const keptWindows = 8;
+const maxCachedWindows = 8;
 
 /**
  * The bytes of a TIFF or BigTIFF file and their byte order.
@@ -31,8 +31,8 @@ export class TiffBytes {
   readonly big: boolean;
   readonly size: number;
   readonly #reader: ByteReader;
-  readonly #first: number;
-  /** The cached parts of the file, the newest first. */
+  readonly #firstDirectoryOffset: number;
+  /** The cached windows of the file, the newest first. */
   #windows: readonly { offset: number; bytes: Uint8Array }[] = [];
 
   private constructor(reader: ByteReader, header: DataView) {
@@ -40,7 +40,9 @@ export class TiffBytes {
     this.size = reader.size;
     this.littleEndian = header.getUint16(0) === 0x49_49;
     this.big = header.getUint16(2, this.littleEndian) === 43;
-    this.#first = this.big ? this.uint64(header, 8, 'the offset of the first directory') : header.getUint32(4, this.littleEndian);
+    this.#firstDirectoryOffset = this.big
+      ? this.uint64(header, 8, 'the offset of the first directory')
+      : header.getUint32(4, this.littleEndian);
   }
 
   /** @throws TileSourceError if the first bytes are not those of a TIFF file. */
@@ -66,7 +68,7 @@ export class TiffBytes {
   }
 
   /** Exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
-  async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
+  async readExactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
     if (offset + length > this.size) {
       throw new TileSourceError(
         `Truncated or corrupt TIFF: ${what} should be at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
@@ -83,30 +85,30 @@ export class TiffBytes {
     return this.#windows.find((each) => offset >= each.offset && offset + length <= each.offset + each.bytes.length);
   }
 
-  /** Memory of the cached parts in bytes. */
+  /** Memory of the cached windows in bytes. */
   get retainedBytes(): number {
     return this.#windows.reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
-  async #directoryBytes(offset: number, length: number): Promise<Uint8Array> {
+  async #readDirectoryBytes(offset: number, length: number): Promise<Uint8Array> {
     if (this.#windowWith(offset, length) === undefined && offset + length <= this.size) {
       const byteCount = Math.min(Math.max(windowBytes, length), this.size - offset);
       const window = { offset, bytes: await this.#reader.read(offset, byteCount) };
-      this.#windows = [window, ...this.#windows].slice(0, keptWindows);
+      this.#windows = [window, ...this.#windows].slice(0, maxCachedWindows);
     }
-    return this.exactly(offset, length, 'a directory');
+    return this.readExactly(offset, length, 'a directory');
   }
 
-  async #directory(offset: number): Promise<{ directory: Directory; next: number }> {
+  async #readDirectory(offset: number): Promise<{ directory: Directory; next: number }> {
     const countBytes = this.big ? 8 : 2;
-    const head = await this.#directoryBytes(offset, countBytes);
+    const head = await this.#readDirectoryBytes(offset, countBytes);
     const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
     const count = this.big ? this.uint64(view, 0, 'a directory size') : view.getUint16(0, this.littleEndian);
     if (count === 0 || count > maxEntries) {
       throw new TileSourceError(`Corrupt TIFF: the directory at byte ${offset} claims ${count} entries.`);
     }
     const entryBytes = count * (this.big ? 20 : 12);
-    const body = await this.#directoryBytes(offset + countBytes, entryBytes + (this.big ? 8 : 4));
+    const body = await this.#readDirectoryBytes(offset + countBytes, entryBytes + (this.big ? 8 : 4));
     const entriesView = new DataView(body.buffer, body.byteOffset, body.byteLength);
     const next = this.big
       ? this.uint64(entriesView, entryBytes, 'a directory offset')
@@ -115,20 +117,20 @@ export class TiffBytes {
   }
 
   /** The first main directory. @throws TileSourceError if it cannot be read. */
-  async firstDirectory(): Promise<Directory> {
-    if (this.#first === 0) throw new TileSourceError('The TIFF file holds no directory.');
-    return (await this.#directory(this.#first)).directory;
+  async readFirstDirectory(): Promise<Directory> {
+    if (this.#firstDirectoryOffset === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    return (await this.#readDirectory(this.#firstDirectoryOffset)).directory;
   }
 
   /**
    * The chain of main directories, in file order.
    *
-   * @throws TileSourceError for a loop, a directory outside the file, or more than 100,000 of them.
+   * @throws TileSourceError for a loop, a directory outside the file, or more than 100,000 directories.
    */
-  async directories(signal?: AbortSignal): Promise<Directory[]> {
+  async readDirectories(signal?: AbortSignal): Promise<Directory[]> {
     const chain: Directory[] = [];
     const seen = new Set<number>();
-    for (let offset = this.#first; offset !== 0;) {
+    for (let offset = this.#firstDirectoryOffset; offset !== 0;) {
       signal?.throwIfAborted();
       if (seen.has(offset)) {
         throw new TileSourceError(
@@ -137,7 +139,7 @@ export class TiffBytes {
       }
       if (chain.length >= maxDirectories) throw new TileSourceError(`The TIFF has more than ${maxDirectories} directories.`);
       seen.add(offset);
-      const { directory, next } = await this.#directory(offset);
+      const { directory, next } = await this.#readDirectory(offset);
       chain.push(directory);
       offset = next;
       if (isSliceOver()) await nextSlice(signal);
@@ -147,15 +149,15 @@ export class TiffBytes {
   }
 
   /** The directories listed by the SubIFDs tag of a directory; their own successors are not followed. */
-  async subDirectories(parent: Directory): Promise<Directory[]> {
+  async readSubDirectories(parent: Directory): Promise<Directory[]> {
     const offsets = await parent.numbers(tags.subIfds, 256);
-    const chain: Directory[] = [];
+    const subDirectories: Directory[] = [];
     const seen = new Set([parent.offset]);
     for (const offset of offsets ?? []) {
       if (seen.has(offset)) throw new TileSourceError(`Corrupt TIFF: the SubIFD at byte ${offset} is listed twice (a loop).`);
       seen.add(offset);
-      chain.push((await this.#directory(offset)).directory);
+      subDirectories.push((await this.#readDirectory(offset)).directory);
     }
-    return chain;
+    return subDirectories;
   }
 }

@@ -5,32 +5,32 @@ import { compressions, tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 
 /**
- * Maximum number of tiles and strips of a file that are checked; if there are more, the last ones of a directory. Files are written
- * in order, so these are the ones that are cut off.
+ * Maximum number of tiles and strips of a file that are checked. If a directory has more, its last ones are checked: files are written
+ * in order, so the last ones are cut off.
  */
 const maxChunks = 2 ** 20;
 /**
  * Time limit for checking further directories, in milliseconds. Opening an image waits for it, and each directory of a file in a
  * bucket may take several requests.
  */
-const longestMs = 2000;
-/** Number of positions that are read from the file at once, and compared between two checks of the time. */
-const readTogether = 32_768;
-const comparedTogether = 8192;
+const maxCheckingMs = 2000;
+/** Number of positions that are read from the file at once, and number that are compared between two checks of the time. */
+const positionsPerRead = 32_768;
+const positionsPerTimeCheck = 8192;
 
 /**
- * Names a tile or strip beyond the end of the file; `null` if there is none. Only their positions are read. Tiles that were never
- * written (position or length 0) are correct. The last directories are checked first, because most files are written in order.
+ * A message that names a tile or strip beyond the end of the file; `null` if there is none. Tiles that were never written (position or
+ * length 0) are correct. Only positions and lengths are read, those of the last directories first, because most files are written in order.
  */
-export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
-  const budget = { chunks: maxChunks, until: performance.now() + longestMs };
-  for (const [index, directory] of [...main.entries()].toReversed()) {
+export async function findTruncation(file: TiffBytes, directories: readonly Directory[]): Promise<string | null> {
+  const budget = { chunks: maxChunks, until: performance.now() + maxCheckingMs };
+  for (const [index, directory] of [...directories.entries()].toReversed()) {
     let truncated: string | null = null;
     try {
-      truncated = await truncationOf(file, directory, `directory ${index}`, budget);
-      const subDirectories = truncated === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
+      truncated = await describeTruncation(file, directory, `directory ${index}`, budget);
+      const subDirectories = truncated === null && directory.has(tags.subIfds) ? await file.readSubDirectories(directory) : [];
       for (const [at, sub] of subDirectories.entries()) {
-        truncated ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, budget);
+        truncated ??= await describeTruncation(file, sub, `directory ${at} below directory ${index}`, budget);
       }
     } catch (error) {
       if (!(error instanceof TileSourceError)) throw error;
@@ -43,10 +43,10 @@ export async function findTruncation(file: TiffBytes, main: readonly Directory[]
   return null;
 }
 
-async function truncationOf(
+async function describeTruncation(
   file: TiffBytes,
   directory: Directory,
-  name: string,
+  directoryName: string,
   budget: { chunks: number; until: number },
 ): Promise<string | null> {
   const compression = await directory.number(tags.compression, compressions.none);
@@ -55,21 +55,21 @@ async function truncationOf(
   const tiled = directory.isTiled;
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
-  const neededBytes = tiled || compression !== compressions.none ? null : await plainStripBytes(directory);
+  const plainBytesOf = tiled || compression !== compressions.none ? null : await readPlainStripBytes(directory);
   let truncated: string | null = null;
   const start = Math.max(0, count - budget.chunks);
-  for (let first = start; first < count && truncated === null; first += readTogether) {
-    const length = Math.min(readTogether, count - first);
-    const offsets = await directory.part(offsetTag, first, length);
-    const lengths = await directory.part(lengthTag, first, length);
-    await inRuns(length, comparedTogether, (from, to) => {
+  for (let first = start; first < count && truncated === null; first += positionsPerRead) {
+    const length = Math.min(positionsPerRead, count - first);
+    const offsets = await directory.numberRange(offsetTag, first, length);
+    const lengths = await directory.numberRange(lengthTag, first, length);
+    await inRuns(length, positionsPerTimeCheck, (from, to) => {
       for (let at = from; at < to && truncated === null; at += 1) {
         const offset = offsets[at]!;
         // Some programs leave out lengths, or those of the last strips.
         const stored = lengths[at] ?? 1;
-        const end = offset + (neededBytes === null ? stored : Math.min(stored, neededBytes(first + at)));
+        const end = offset + (plainBytesOf === null ? stored : Math.min(stored, plainBytesOf(first + at)));
         if (offset === 0 || stored === 0 || end <= file.size) continue;
-        const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${name}`;
+        const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${directoryName}`;
         truncated = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });
@@ -78,14 +78,14 @@ async function truncationOf(
   return truncated;
 }
 
-/** Number of bytes that uncompressed strips need; they often claim more, especially the last one. */
-async function plainStripBytes(directory: Directory): Promise<(strip: number) => number> {
+/** Returns a function for the number of bytes that an uncompressed strip needs. Many strips claim more, especially the last one. */
+async function readPlainStripBytes(directory: Directory): Promise<(strip: number) => number> {
   const { width, height } = await directory.size();
   const samples = await directory.number(tags.samplesPerPixel, 1);
   const bits = await directory.number(tags.bitsPerSample, 1);
   const isPlanar = (await directory.number(tags.planarConfiguration, 1)) === 2;
   const rows = Math.max(1, Math.min(height, await directory.number(tags.rowsPerStrip, height)));
   const rowBytes = Math.ceil((width * bits * (isPlanar ? 1 : samples)) / 8);
-  const strips = Math.max(1, Math.ceil(height / rows));
-  return (strip) => rowBytes * Math.min(rows, height - (strip % strips) * rows);
+  const stripsPerPlane = Math.max(1, Math.ceil(height / rows));
+  return (strip) => rowBytes * Math.min(rows, height - (strip % stripsPerPlane) * rows);
 }

@@ -7,7 +7,7 @@ export type SlideRequest =
   | { kind: 'close'; path: string };
 
 /** Data of a slide as reported by OpenSlide. */
-export interface SlideFacts {
+export interface SlideDescription {
   version: string;
   levels: { width: number; height: number; downsample: number }[];
   properties: Record<string, string>;
@@ -16,7 +16,7 @@ export interface SlideFacts {
 
 /** The results of the requests by their kind. */
 export interface SlideResults {
-  open: SlideFacts;
+  open: SlideDescription;
   /** Red, green and blue of each pixel. Pixels that were not scanned have the background color of the slide. */
   region: Uint8Array;
   associated: Uint8Array;

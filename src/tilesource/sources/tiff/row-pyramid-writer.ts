@@ -10,9 +10,9 @@ import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from '../.
 interface FillingLevel extends Level {
   pixels: Raster;
   /** Number of rows of pixels in the current row of tiles. */
-  filled: number;
+  filledRows: number;
   /** Number of rows of pixels that are already written. */
-  done: number;
+  writtenRows: number;
 }
 
 /**
@@ -41,16 +41,16 @@ export class RowPyramidWriter {
     for (let count = 0; count < shape.levels; count += 1, size = halfSize(size)) {
       const height = Math.min(size.height, options.tileSide);
       const pixels = createRaster({ width: size.width, height, bands: shape.bands, dtype: shape.dtype });
-      this.#levels.push({ ...levelOf(size, options.tileSide), pixels, filled: 0, done: 0 });
+      this.#levels.push({ ...levelOf(size, options.tileSide), pixels, filledRows: 0, writtenRows: 0 });
     }
   }
 
   /** Adds the next rows of the full-resolution image. */
-  async add(rows: Raster): Promise<void> {
-    await this.#add(0, rows);
+  async addRows(rows: Raster): Promise<void> {
+    await this.#addToLevel(0, rows);
   }
 
-  /** Must be called after the last row. @returns a directory for each level, finest first. */
+  /** Finishes the levels after the last row. @returns a directory for each level, finest first. */
   async finish(): Promise<DirectoryPlan[]> {
     await this.settle();
     this.#queue.check();
@@ -62,45 +62,45 @@ export class RowPyramidWriter {
     await this.#queue.settle();
   }
 
-  async #add(index: number, rows: Raster): Promise<void> {
+  async #addToLevel(index: number, rows: Raster): Promise<void> {
     const level = this.#levels[index];
     if (level === undefined) return;
-    for (let copiedRows = 0; copiedRows < rows.height && level.done < level.height;) {
+    for (let copiedRows = 0; copiedRows < rows.height && level.writtenRows < level.height;) {
       const height = Math.min(
         rows.height - copiedRows,
-        level.pixels.height - level.filled,
-        level.height - level.done - level.filled,
+        level.pixels.height - level.filledRows,
+        level.height - level.writtenRows - level.filledRows,
       );
-      blit(level.pixels, rows, { left: 0, top: level.filled }, { left: 0, top: copiedRows, width: rows.width, height });
+      blit(level.pixels, rows, { left: 0, top: level.filledRows }, { left: 0, top: copiedRows, width: rows.width, height });
       copiedRows += height;
-      level.filled += height;
-      const isLast = level.done + level.filled === level.height;
-      if (level.filled === this.#tileSide || isLast) await this.#write(index, level);
+      level.filledRows += height;
+      const isLast = level.writtenRows + level.filledRows === level.height;
+      if (level.filledRows === this.#tileSide || isLast) await this.#writeTileRow(index, level);
     }
   }
 
   /** Writes the current row of tiles, and passes its half-size copy to the next level. */
-  async #write(index: number, level: FillingLevel): Promise<void> {
+  async #writeTileRow(index: number, level: FillingLevel): Promise<void> {
     const side = this.#tileSide;
     const next = this.#levels[index + 1];
-    const { pixels, filled } = level;
-    const half = next && createRaster({ ...pixels, width: next.width, height: Math.max(1, Math.floor(filled / 2)) });
+    const { pixels, filledRows } = level;
+    const halfRows = next && createRaster({ ...pixels, width: next.width, height: Math.max(1, Math.floor(filledRows / 2)) });
     for (let column = 0; column < level.columns; column += 1) {
       this.#queue.check();
       const left = column * side;
       const tile = createRaster({ ...pixels, width: side, height: side });
-      blit(tile, pixels, { left: 0, top: 0 }, { left, top: 0, width: side, height: filled });
-      await this.#queue.add(level, (level.done / side) * level.columns + column, tile);
-      if (half) {
-        const part = createRaster({ ...pixels, width: Math.min(side, level.width - left), height: filled });
-        blit(part, tile, { left: 0, top: 0 });
-        blit(half, await halve(part, { nodata: this.#nodata }), { left: left / 2, top: 0 });
+      blit(tile, pixels, { left: 0, top: 0 }, { left, top: 0, width: side, height: filledRows });
+      await this.#queue.add(level, (level.writtenRows / side) * level.columns + column, tile);
+      if (halfRows) {
+        const visiblePart = createRaster({ ...pixels, width: Math.min(side, level.width - left), height: filledRows });
+        blit(visiblePart, tile, { left: 0, top: 0 });
+        blit(halfRows, await halve(visiblePart, { nodata: this.#nodata }), { left: left / 2, top: 0 });
       }
       // Lets other work use the event loop.
       await nextSlice();
     }
-    level.done += filled;
-    level.filled = 0;
-    if (half) await this.#add(index + 1, half);
+    level.writtenRows += filledRows;
+    level.filledRows = 0;
+    if (halfRows) await this.#addToLevel(index + 1, halfRows);
   }
 }
