@@ -98,7 +98,7 @@ export class LargeImageCreation {
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('Someone else has changed the item.');
         step('creation:replaced');
-        await marking.replaced(item);
+        await marking.announceReplacement(item);
         await this.#removeFile(product);
         return null;
       } catch (error) {
@@ -289,7 +289,7 @@ export class LargeImageCreation {
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
     step('creation:marked');
-    if (item.largeImage !== null) await marking.replaced(item);
+    if (item.largeImage !== null) await marking.announceReplacement(item);
     return (await runner.start(job)) ?? job;
   }
 

@@ -6,25 +6,25 @@ import { orAborted } from '../../tilesource/process/shared-work.js';
 
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
-/** Maximum number of bytes for which adjacent blocks are fetched by one request. Longer reads bypass the cache. */
+/** Longest read, in bytes, that uses the cache. Its adjacent blocks are fetched by one request. Longer reads bypass the cache. */
 const maxFetchBytes = 8 * 1024 * 1024;
 
 /** Fetches the bytes from `start` to `end`, not including `end`; fewer only at the end of the file. */
 export type FetchBytes = (range: { start: number; end: number }, signal: AbortSignal | undefined) => Promise<Uint8Array>;
 
 /** Blocks that are fetched by one request, for all readers that wait for one of them. */
-interface Flight {
-  first: number;
-  count: number;
+interface BlockFetch {
+  firstBlock: number;
+  blockCount: number;
   bytes: Promise<Uint8Array>;
-  waiting: number;
+  readerCount: number;
   controller: AbortController;
 }
 
 /** A cache for blocks of files that are not on this machine, limited in bytes. The least recently used blocks are removed first. */
 export class BlockCache {
   readonly #blocks: LRUCache<string, Uint8Array>;
-  #files = 0;
+  #openedFileCount = 0;
 
   constructor(maxBytes: number) {
     this.#blocks = new LRUCache({
@@ -44,15 +44,15 @@ export class BlockCache {
    *
    * @param name for messages.
    */
-  file(name: string, size: number, fetch: FetchBytes): Pick<ByteReader, 'size' | 'read'> {
-    this.#files += 1;
-    return new BlockFile(this.#blocks, `${this.#files}:`, { name, size, fetch });
+  openFile(name: string, size: number, fetch: FetchBytes): Pick<ByteReader, 'size' | 'read'> {
+    this.#openedFileCount += 1;
+    return new BlockFile(this.#blocks, `${this.#openedFileCount}:`, { name, size, fetch });
   }
 }
 
 class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
   readonly size: number;
-  readonly #flights = new Map<number, Flight>();
+  readonly #fetchByBlock = new Map<number, BlockFetch>();
 
   constructor(
     private readonly blocks: LRUCache<string, Uint8Array>,
@@ -72,64 +72,72 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     if (end <= offset) return new Uint8Array(0);
     if (end - offset > maxFetchBytes) return this.#fetch(offset, end, signal);
     const bytes = new Uint8Array(end - offset);
-    const put = (from: number, part: Uint8Array) => {
+    const copyPart = (from: number, part: Uint8Array) => {
       const start = Math.max(from, offset);
       const stop = Math.min(from + part.length, end);
       if (stop > start) bytes.set(part.subarray(start - from, stop - from), start - offset);
     };
-    const last = Math.floor((end - 1) / blockBytes);
-    const flights = new Set<Flight>();
-    for (let block = Math.floor(offset / blockBytes); block <= last; block += 1) {
+    const lastBlock = Math.floor((end - 1) / blockBytes);
+    const fetches = new Set<BlockFetch>();
+    for (let block = Math.floor(offset / blockBytes); block <= lastBlock; block += 1) {
       const cached = this.blocks.get(this.prefix + block);
-      if (cached !== undefined) put(block * blockBytes, cached);
-      else flights.add(this.#flights.get(block) ?? this.#begin(block, last));
+      if (cached !== undefined) copyPart(block * blockBytes, cached);
+      else fetches.add(this.#fetchByBlock.get(block) ?? this.#startFetch(block, lastBlock));
     }
-    await Promise.all([...flights].map(async (flight) => put(flight.first * blockBytes, await this.#join(flight, signal))));
+    await Promise.all(
+      [...fetches].map(async (blockFetch) =>
+        copyPart(blockFetch.firstBlock * blockBytes, await this.#awaitFetch(blockFetch, signal)),
+      ),
+    );
     return bytes;
   }
 
-  /** Fetches a block together with the blocks after it, up to the last one, or up to one that is cached or being fetched. */
-  #begin(first: number, last: number): Flight {
-    let count = 1;
-    while (first + count <= last && !this.blocks.has(this.prefix + (first + count)) && !this.#flights.has(first + count))
-      count += 1;
+  /** Fetches a block together with the blocks after it, up to `lastBlock`, or up to one that is cached or being fetched. */
+  #startFetch(firstBlock: number, lastBlock: number): BlockFetch {
+    let blockCount = 1;
+    while (
+      firstBlock + blockCount <= lastBlock &&
+      !this.blocks.has(this.prefix + (firstBlock + blockCount)) &&
+      !this.#fetchByBlock.has(firstBlock + blockCount)
+    )
+      blockCount += 1;
     const controller = sharedAbortController();
-    const start = first * blockBytes;
-    const bytes = this.#fetch(start, Math.min(this.size, start + count * blockBytes), controller.signal);
-    const flight: Flight = { first, count, bytes, waiting: 0, controller };
-    for (let block = first; block < first + count; block += 1) this.#flights.set(block, flight);
+    const start = firstBlock * blockBytes;
+    const bytes = this.#fetch(start, Math.min(this.size, start + blockCount * blockBytes), controller.signal);
+    const blockFetch: BlockFetch = { firstBlock, blockCount, bytes, readerCount: 0, controller };
+    for (let block = firstBlock; block < firstBlock + blockCount; block += 1) this.#fetchByBlock.set(block, blockFetch);
     bytes.then(
       (fetched) => {
-        for (let index = 0; index < count; index += 1) {
+        for (let i = 0; i < blockCount; i += 1) {
           // The block is copied, because a part of the buffer would keep the complete buffer in memory.
-          this.blocks.set(this.prefix + (first + index), fetched.slice(index * blockBytes, (index + 1) * blockBytes));
+          this.blocks.set(this.prefix + (firstBlock + i), fetched.slice(i * blockBytes, (i + 1) * blockBytes));
         }
-        this.#end(flight);
+        this.#forgetFetch(blockFetch);
       },
       // The waiting readers get the error. If there are none left, it is ignored.
-      () => this.#end(flight),
+      () => this.#forgetFetch(blockFetch),
     );
-    return flight;
+    return blockFetch;
   }
 
-  async #join(flight: Flight, signal: AbortSignal | undefined): Promise<Uint8Array> {
-    flight.waiting += 1;
+  async #awaitFetch(blockFetch: BlockFetch, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    blockFetch.readerCount += 1;
     try {
-      return await orAborted(flight.bytes, signal);
+      return await orAborted(blockFetch.bytes, signal);
     } finally {
-      flight.waiting -= 1;
-      if (flight.waiting === 0) {
-        this.#end(flight);
-        flight.controller.abort(
+      blockFetch.readerCount -= 1;
+      if (blockFetch.readerCount === 0) {
+        this.#forgetFetch(blockFetch);
+        blockFetch.controller.abort(
           new LargeImageError('unavailable', 'The read was canceled, because no request waits for it anymore.'),
         );
       }
     }
   }
 
-  #end(flight: Flight): void {
-    for (let block = flight.first; block < flight.first + flight.count; block += 1) {
-      if (this.#flights.get(block) === flight) this.#flights.delete(block);
+  #forgetFetch(blockFetch: BlockFetch): void {
+    for (let block = blockFetch.firstBlock; block < blockFetch.firstBlock + blockFetch.blockCount; block += 1) {
+      if (this.#fetchByBlock.get(block) === blockFetch) this.#fetchByBlock.delete(block);
     }
   }
 

@@ -34,7 +34,7 @@ export interface ImageOffers {
   changes: ImageChanges;
 }
 
-/** Large images of items. Items become large images of their files, and these are opened for the features that show them. */
+/** Large images of items. Items become large images of their files. Other features open these images to show them. */
 export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
   async open({ core, options, fileSettings, settings, items, caches, tiles, sources }, onClose) {
     const { host, records, events, callers, logger, temporaryDirectory } = core;

@@ -25,7 +25,7 @@ export async function hostFileInput(
   const path = await files.localPath(file.doc);
   // Every reader of this input shares its blocks, because each source that is tried reads the same first bytes.
   const remote =
-    path === null ? blocks.file(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
+    path === null ? blocks.openFile(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
   return {
     name: file.name,
     mimeType: file.mimeType,
@@ -33,7 +33,7 @@ export async function hostFileInput(
     open: async () =>
       remote === null
         ? openFileReader(path!)
-        : { size: remote.size, read: (...reading) => remote.read(...reading), close: async () => undefined },
+        : { size: remote.size, read: (...args) => remote.read(...args), close: async () => undefined },
     ...(companions && {
       companions: async () => Promise.all((await companions()).map((companion) => hostFileInput(companion, { files, blocks }))),
     }),
@@ -41,10 +41,10 @@ export async function hostFileInput(
 }
 
 /**
- * Whether a file is a JPEG or PNG, which browsers show directly; `null` for all others. Its first bytes decide, not its name and
- * type.
+ * The encoding of a file that is a JPEG or PNG, which browsers show directly; `null` for other files. The first bytes decide, not the
+ * name or type.
  */
-export async function storedPicture(
+export async function detectWebPicture(
   file: FileRecord,
   files: ReadableFiles,
 ): Promise<{ encoding: 'JPEG'; quality: number | null } | { encoding: 'PNG' } | null> {

@@ -17,7 +17,7 @@ export interface FileStampsOptions {
   /** Path of a file on this machine; `null` if it is remote or no longer exists. */
   pathOf(fileId: string): Promise<string | null>;
   /** Called when a stamp has changed, before the new one is returned to anyone. */
-  changed(fileId: string): Promise<void>;
+  onChange(fileId: string): Promise<void>;
 }
 
 /** The stamp of a missing file. */
@@ -38,7 +38,7 @@ export class FileStamps {
    * A text that stays equal as long as the file is the same; empty for files that are not on this machine, whose changes the host
    * announces.
    */
-  of(fileId: string): string | Promise<string> {
+  stampOf(fileId: string): string | Promise<string> {
     const stamp = this.#stamps.get(fileId, (previous) => this.#read(fileId, previous));
     return stamp instanceof Promise ? stamp.then(({ text }) => text) : stamp.text;
   }
@@ -52,13 +52,13 @@ export class FileStamps {
     // A missing file may have been moved.
     const hasPath = previous !== undefined && previous.text !== goneText;
     const path = hasPath ? previous.path : await this.options.pathOf(fileId);
-    const text = path === null ? '' : await stampOf(path);
-    if (previous !== undefined && previous.text !== text) await this.options.changed(fileId);
+    const text = path === null ? '' : await readStamp(path);
+    if (previous !== undefined && previous.text !== text) await this.options.onChange(fileId);
     return { path, text };
   }
 }
 
-async function stampOf(path: string): Promise<string> {
+async function readStamp(path: string): Promise<string> {
   try {
     const { size, mtimeMs, ino } = await stat(path);
     return `${size}-${mtimeMs}-${ino}`;

@@ -29,7 +29,7 @@ export class FolderDependants {
   }
 
   /** The items in the folder of an item that have the same source, belong to a series, and are not being merged into another item, oldest first. */
-  async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: StoredSeries): Promise<ItemRecord[]> {
+  async findItemsOfSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: StoredSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
       .find({
@@ -45,7 +45,7 @@ export class FolderDependants {
   }
 
   /** Removes the note that an item should be merged with others, unless its files are already being moved to one of them. */
-  async settle(item: ItemRecord): Promise<void> {
+  async removeMergeNote(item: ItemRecord): Promise<void> {
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id, 'largeImage.mergedInto': null } as object,
       { $unset: { 'largeImage.mergedInto': '' } },
@@ -53,8 +53,8 @@ export class FolderDependants {
     );
   }
 
-  /** Items whose files are being moved to another item, or that should be merged with others (`null`). */
-  async merging(): Promise<{ item: ItemRecord; into: string | null }[]> {
+  /** Items whose files are being moved to another item (`into`), or that should be merged with others (`into` is `null`). */
+  async findMergingItems(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
     const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxItems);
     type Merging = StoredDocument & { largeImage: { mergedInto: unknown } };
@@ -65,7 +65,7 @@ export class FolderDependants {
   }
 
   /** Items of a folder that are served by one of these sources. */
-  async served(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
+  async findItemsServedBy(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
       .find({ [fields.item.folderId]: folder.doc._id, 'largeImage.sourceName': { $in: [...sourceNames] } })
@@ -73,8 +73,8 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes paths from the files that items of a folder wait for. @returns the items that waited for one of them, as they are then. */
-  async arrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {
+  /** Removes paths from the files that items of a folder wait for. @returns the items that waited for one of them, as they are after the change. */
+  async markArrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missing = `${waitingField}.missing`;
     const inFolder = { [fields.item.folderId]: folder.doc._id };

@@ -38,58 +38,58 @@ export class FolderFollowers {
    *
    * @param file `null` if the item was removed with all its files.
    */
-  async changed(item: ItemRecord, file: FileRecord | null): Promise<void> {
-    await this.#changedTogether({ item, file });
-    if (file !== null) for (const waiting of await this.#ownWaiting(item, file)) await this.parts.images.retry(waiting);
+  async handleChange(item: ItemRecord, file: FileRecord | null): Promise<void> {
+    await this.#handleChangesTogether({ item, file });
+    if (file !== null) for (const waiting of await this.#findOwnWaiting(item, file)) await this.parts.images.retry(waiting);
   }
 
-  /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. */
-  readonly #changedTogether = grouped(
+  /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. Their changes are handled together. */
+  readonly #handleChangesTogether = grouped(
     async (changes: readonly Change[]) => {
-      const byFolder = new Map<string, Change[]>();
+      const changesByFolder = new Map<string, Change[]>();
       for (const change of changes) {
         const { folderId } = change.item;
-        byFolder.set(folderId, [...(byFolder.get(folderId) ?? []), change]);
+        changesByFolder.set(folderId, [...(changesByFolder.get(folderId) ?? []), change]);
       }
-      for (const [folderId, folderChanges] of byFolder) await this.#changedIn(folderId, folderChanges);
+      for (const [folderId, folderChanges] of changesByFolder) await this.#updateImagesAround(folderId, folderChanges);
       return changes.map(() => null);
     },
     { pauseMs: 100 },
   );
 
-  /** Updates the images that are made of files of one folder. */
-  async #changedIn(folderId: string, changes: readonly Change[]): Promise<void> {
+  /** Updates the images in one folder and the folders above that are made of changed files of the folder. */
+  async #updateImagesAround(folderId: string, changes: readonly Change[]): Promise<void> {
     const { records, images, logger } = this.parts;
     const sources = this.parts.registry.readingFolders();
     const changed = changes.map(({ item, file }) => ({ item, file, paths: file === null ? [item.name] : pathsOf(item, file) }));
     const arrived = changed.flatMap(({ file, paths }) => (file === null ? [] : paths));
-    let below = '';
+    let pathPrefix = '';
     for (const folder of await records.contents.ancestry(folderId, maxFolders)) {
-      const waited =
+      const waitingItems =
         arrived.length === 0
           ? []
-          : await this.parts.dependants.arrived(
+          : await this.parts.dependants.markArrived(
               folder,
-              arrived.map((path) => below + path),
+              arrived.map((path) => pathPrefix + path),
             );
-      for (const waiting of waited) {
+      for (const waiting of waitingItems) {
         this.parts.items.forget(waiting.id);
         if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
-      for (const served of await this.parts.dependants.served(folder, [...sources.keys()])) {
+      for (const served of await this.parts.dependants.findItemsServedBy(folder, [...sources.keys()])) {
         const part = changed.find(
-          ({ item, paths }) => served.id !== item.id && paths.some((path) => this.#mayHold(served, below + path)),
+          ({ item, paths }) => served.id !== item.id && paths.some((path) => this.#mayHold(served, pathPrefix + path)),
         );
         if (part === undefined) continue;
         logger.debug({ itemId: served.id, partOf: part.item.id }, 'LargeImage:Parts:Changed');
         await images.changeRevision(served);
       }
-      below = `${folder.name}/${below}`;
+      pathPrefix = `${folder.name}/${pathPrefix}`;
     }
   }
 
   /** The item itself, if it waits for this file. */
-  async #ownWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
+  async #findOwnWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
     const current = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
     return current?.waiting?.missing.includes(file.name) === true ? [current] : [];
   }

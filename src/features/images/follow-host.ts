@@ -48,18 +48,18 @@ export class HostFollower {
 
   /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
   follow(events: HostEvents, onClose: OnClose): void {
-    onClose(onItemsRemoved(events, (items) => this.#itemsRemoved(items)));
-    onClose(events.on('item.hidden', ({ items }) => this.#itemsHidden(items)));
-    onClose(events.on('item.shown', ({ items }) => this.#itemsShown(items)));
-    onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
-    onClose(events.on('file.saved', ({ file, created }) => this.#fileSaved(file, created)));
-    onClose(events.on('files.added', ({ added }) => this.#filesAdded(added)));
-    onClose(events.on('file.removed', ({ file }) => this.#filesRemoved([file])));
-    onClose(events.on('files.removed', ({ files }) => this.#filesRemoved(files)));
+    onClose(onItemsRemoved(events, (items) => this.#handleItemsRemoved(items)));
+    onClose(events.on('item.hidden', ({ items }) => this.#handleItemsHidden(items)));
+    onClose(events.on('item.shown', ({ items }) => this.#handleItemsShown(items)));
+    onClose(events.on('item.copied', ({ item, fileIds }) => this.#handleItemCopied(item, fileIds)));
+    onClose(events.on('file.saved', ({ file, created }) => this.#handleFileSaved(file, created)));
+    onClose(events.on('files.added', ({ added }) => this.#handleFilesAdded(added)));
+    onClose(events.on('file.removed', ({ file }) => this.#handleFilesRemoved([file])));
+    onClose(events.on('files.removed', ({ files }) => this.#handleFilesRemoved(files)));
   }
 
   /** A saved file may make its item a large image, or change its existing one. */
-  async #fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
+  async #handleFileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
     const { records, items } = this.parts;
     const file = records.fileOf(doc);
     if (!created) this.parts.images.closeFile(file.id);
@@ -68,27 +68,29 @@ export class HostFollower {
     const item = await records.findItem(file.itemId);
     if (item === null) return;
     if (item.largeImage === null) await this.#autoSet(item, file);
-    else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
+    else if (item.largeImage.fileId !== file.id) await this.#updateAfterCompanionChange(item);
     else if (!created) await this.#detectAgain(item, file);
-    await this.#folders.changed(item, file);
+    await this.#folders.handleChange(item, file);
   }
 
   /** Items that were created together become large images together, so that each step is one command to the database. */
-  async #filesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
+  async #handleFilesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
     const { records, marking, series } = this.parts;
     const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
-    const sources = new Map<string, string>();
+    const sourceNameByFileId = new Map<string, string>();
     const steps: ((pair: (typeof pairs)[number]) => Promise<unknown>)[] = [
       async ({ file, item }) => {
         if (!(await this.#mayBecomeImage(file))) return;
-        await this.#refusal(item, file, async () => sources.set(file.id, await marking.sourceFor(item, file)));
+        await this.#catchRefusal(item, file, async () =>
+          sourceNameByFileId.set(file.id, await marking.findSourceForItem(item, file)),
+        );
       },
       async ({ file, item }) => {
-        const sourceName = sources.get(file.id);
+        const sourceName = sourceNameByFileId.get(file.id);
         if (sourceName === undefined) return;
-        await this.#refusal(item, file, async () => series.join(await marking.claim(item, file, sourceName)));
+        await this.#catchRefusal(item, file, async () => series.mergeItem(await marking.claim(item, file, sourceName)));
       },
-      ({ file, item }) => this.#folders.changed(item, file),
+      ({ file, item }) => this.#folders.handleChange(item, file),
     ];
     const failures: unknown[] = [];
     for (const step of steps) {
@@ -98,20 +100,22 @@ export class HostFollower {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Makes an item a large image of the first file that a source reads. Files that read the others of the item are tried first. */
+  /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
     const { marking, series } = this.parts;
     const others = await this.#mainFilesOf(item, file);
-    for (const candidate of others.length > 0 && !this.#isMain(file) ? [...others, file] : [file, ...others]) {
+    for (const candidate of others.length > 0 && !this.#isMainFile(file) ? [...others, file] : [file, ...others]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
-      const refusal = await this.#refusal(item, candidate, async () => series.join(await marking.create(item, candidate)));
+      const refusal = await this.#catchRefusal(item, candidate, async () =>
+        series.mergeItem(await marking.create(item, candidate)),
+      );
       // If parts are missing, the other files of the item are parts of this one.
       if (refusal === null || refusal instanceof MissingPartsError) return;
     }
   }
 
   /** Runs `work`, which tries to make a file an image. @returns the error by which a source refused the file, which is logged; otherwise `null` */
-  async #refusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
+  async #catchRefusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
     try {
       await work();
       return null;
@@ -122,13 +126,13 @@ export class HostFollower {
     }
   }
 
-  /** Up to {@link maxMainFiles} files of an item, except one, whose formats read the other files. Other pictures only accompany such a file. */
+  /** Up to {@link maxMainFiles} main files of an item, other than `excluded`. The format of a main file reads the other files of the item. */
   async #mainFilesOf(item: ItemRecord, excluded?: FileRecord): Promise<FileRecord[]> {
     const files = await this.parts.records.filesOfItem(item);
-    return files.filter((file) => file.id !== excluded?.id && this.#isMain(file)).slice(0, maxMainFiles);
+    return files.filter((file) => file.id !== excluded?.id && this.#isMainFile(file)).slice(0, maxMainFiles);
   }
 
-  #isMain(file: FileRecord): boolean {
+  #isMainFile(file: FileRecord): boolean {
     return this.parts.registry.candidates(file)[0]?.readsCompanions === true;
   }
 
@@ -142,10 +146,10 @@ export class HostFollower {
   /** Detects the source of a file again after its bytes were replaced. They may be of a different format, or not an image. */
   async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.marking.remove(item);
-    const fresh = await this.parts.records.findItem(item.id);
-    if (fresh === null || fresh.largeImage !== null) return;
+    const current = await this.parts.records.findItem(item.id);
+    if (current === null || current.largeImage !== null) return;
     try {
-      await this.parts.marking.create(fresh, file);
+      await this.parts.marking.create(current, file);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       this.parts.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
@@ -153,21 +157,21 @@ export class HostFollower {
   }
 
   /**
-   * Updates the image of an item after one of its other files was added or removed. If its source reads such files, the image has
-   * changed. Otherwise, the item is served from one of its current main files if a source reads it, or waits with it for parts of a
-   * slide.
+   * Updates the image of an item after one of its other files was added or removed. If the source of the image reads other files, the
+   * image has changed. Otherwise, a main file of the item may have become readable, and the item is then served from that file. If
+   * parts of a main file are missing, the item waits for them.
    */
-  async #companionChanged(item: ItemRecord): Promise<void> {
+  async #updateAfterCompanionChange(item: ItemRecord): Promise<void> {
     const { registry } = this.parts;
     const { fileId, sourceName, originalId } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
     if (registry.get(sourceName)?.readsCompanions === true) return this.#changeRevision(item);
-    for (const main of await this.#mainFilesOf(item)) {
-      if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
+    for (const mainFile of await this.#mainFilesOf(item)) {
+      if (mainFile.id === fileId || !(await this.#mayBecomeImage(mainFile))) continue;
       try {
-        const newSource = await this.parts.marking.sourceFor(item, main);
-        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: newSource });
+        const newSource = await this.parts.marking.findSourceForItem(item, mainFile);
+        await this.#replaceMarker(item, { ...stored, fileId: mainFile.doc._id, sourceName: newSource });
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
@@ -176,7 +180,7 @@ export class HostFollower {
           await this.parts.marking.remove(item);
           return this.parts.records.markers.refuse(item, error.reason);
         }
-        this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+        this.parts.logger.info({ fileId: mainFile.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
       }
     }
   }
@@ -192,17 +196,17 @@ export class HostFollower {
     const file = item.waiting === null ? null : await this.parts.records.findFile(item.waiting.fileId);
     if (file === null || file.itemId !== item.id) return;
     if (item.largeImage === null) await this.#autoSet(item, file);
-    else if (item.largeImage.originalId === undefined) await this.#companionChanged(item);
+    else if (item.largeImage.originalId === undefined) await this.#updateAfterCompanionChange(item);
   }
 
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
     await this.parts.records.markers.replace(item, marker);
     this.parts.items.forget(item.id);
-    await this.parts.marking.replaced(item);
+    await this.parts.marking.announceReplacement(item);
   }
 
   /** When files are removed, so are the large images that are served from them. */
-  async #filesRemoved(docs: readonly StoredDocument[]): Promise<void> {
+  async #handleFilesRemoved(docs: readonly StoredDocument[]): Promise<void> {
     const { records, marking, images } = this.parts;
     // No item is served from an attached file, and there may be many of them.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
@@ -210,22 +214,23 @@ export class HostFollower {
       const served = await records.markers.itemsServing(batch);
       for (const item of served) await marking.remove(item);
       for (const { id } of batch) images.closeFile(id);
-      const lost = new Set(served.map(({ largeImage }) => largeImage?.fileId));
+      const lostFileIds = new Set(served.map(({ largeImage }) => largeImage?.fileId));
       const existing = new Set(await records.existingItems(batch.map(({ itemId }) => itemId!)));
-      for (const file of batch) if (existing.has(file.itemId!)) await this.#removedFrom(file, lost.has(file.id));
+      for (const file of batch)
+        if (existing.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
     }
   }
 
   /** Updates the item that a file was removed from. @param wasServed whether a large image was served from the file. */
-  async #removedFrom(file: FileRecord, wasServed: boolean): Promise<void> {
+  async #updateAfterFileRemoval(file: FileRecord, wasServed: boolean): Promise<void> {
     const item = await this.parts.records.findItem(file.itemId!);
     if (item === null) return;
-    if (item.largeImage !== null) await this.#companionChanged(item);
+    if (item.largeImage !== null) await this.#updateAfterCompanionChange(item);
     else {
       await this.parts.records.markers.refuse(item, null);
       if (wasServed) await this.#serveAnother(item);
     }
-    await this.#folders.changed(item, file);
+    await this.#folders.handleChange(item, file);
   }
 
   /** Serves an item from another of its main files after the served one was removed. */
@@ -235,32 +240,32 @@ export class HostFollower {
   }
 
   /** Removes everything stored for removed items. */
-  async #itemsRemoved(docs: readonly StoredDocument[]): Promise<void> {
+  async #handleItemsRemoved(docs: readonly StoredDocument[]): Promise<void> {
     const { items, changes, records } = this.parts;
     const removed = docs.map((doc) => ({ id: idText(doc._id), doc }));
     for (const { id } of removed) items.forget(id);
     await changes.announce(removed);
-    await Promise.all(docs.map((doc) => this.#folders.changed(records.itemOf(doc), null)));
+    await Promise.all(docs.map((doc) => this.#folders.handleChange(records.itemOf(doc), null)));
   }
 
   /** Images made of files of hidden items change. Nothing stored for the items is removed. */
-  async #itemsHidden(docs: readonly StoredDocument[]): Promise<void> {
-    await Promise.all(docs.map((doc) => this.#folders.changed(this.parts.records.itemOf(doc), null)));
+  async #handleItemsHidden(docs: readonly StoredDocument[]): Promise<void> {
+    await Promise.all(docs.map((doc) => this.#folders.handleChange(this.parts.records.itemOf(doc), null)));
   }
 
-  async #itemsShown(docs: readonly StoredDocument[]): Promise<void> {
+  async #handleItemsShown(docs: readonly StoredDocument[]): Promise<void> {
     const { records } = this.parts;
-    const filesOf = async (item: ItemRecord) => {
-      for (const file of await records.filesOfItem(item)) await this.#folders.changed(item, file);
+    const announceFilesOf = async (item: ItemRecord) => {
+      for (const file of await records.filesOfItem(item)) await this.#folders.handleChange(item, file);
     };
-    await Promise.all(docs.map((doc) => filesOf(records.itemOf(doc))));
+    await Promise.all(docs.map((doc) => announceFilesOf(records.itemOf(doc))));
   }
 
   /**
    * Serves the copy of an item from its own copies of the files. If the file was not copied, because a job had not finished it, the
    * copy is not a large image.
    */
-  async #itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
+  async #handleItemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
     const { records, items } = this.parts;
     const item = records.itemOf(doc);
     if (item.largeImage === null) return;

@@ -26,10 +26,10 @@ export interface ImageParts {
 }
 
 /** The files that a user can see around a file; all others count as missing. */
-export interface Sight {
-  item(id: string): Promise<boolean>;
+export interface Visibility {
+  isItemVisible(id: string): Promise<boolean>;
   /** Filters folders to the visible ones. */
-  folders(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  filterFolders(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** How a file of a folder is used as an image. */
@@ -44,7 +44,7 @@ export interface HostFolderParts {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
-  /** The file of the image, relative to which paths are resolved. */
+  /** The file of the image. Paths are relative to its folder. */
   file: FileRecord;
   item: ItemRecord;
   folder: () => Promise<FolderRecord | null>;
@@ -55,15 +55,16 @@ export interface HostFolderParts {
   /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
   /** `null` if everything is visible; then it is checked later whether the caller can see the image. */
-  sight: Sight | null;
+  visibility: Visibility | null;
   borrow: Borrow;
 }
 
-/** Names on a path; `null` if the path leaves the folder. */
-function namesOf(path: string): string[] | null {
+/** Splits a path into names. @returns `null` if the path is invalid or leaves the folder. */
+function splitPath(path: string): string[] | null {
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
-  const isBad = path.startsWith('/') || path.includes('\\') || path.includes('\0') || path.length > 4096 || names.includes('..');
-  return isBad || names.length > 64 ? null : names;
+  const isInvalid =
+    path.startsWith('/') || path.includes('\\') || path.includes('\0') || path.length > 4096 || names.includes('..');
+  return isInvalid || names.length > 64 ? null : names;
 }
 
 /** The folder of an item, as its files see it: first the files of the item itself, then the items of the folder, then the folders in it. */
@@ -71,21 +72,21 @@ export class HostFolder implements SourceFolder {
   constructor(private readonly options: HostFolderParts) {}
 
   async file(path: string): Promise<FolderFile | null> {
-    const names = namesOf(path);
+    const names = splitPath(path);
     if (names === null || names.length === 0) return null;
-    const ownFile = (await this.#ownByPath()).get(names.join('/'));
-    if (ownFile !== undefined) return this.#fileOf({ file: ownFile, item: this.options.item });
-    const folderFile = await this.#inFolders(names);
+    const ownFile = (await this.#ownFileByPath()).get(names.join('/'));
+    if (ownFile !== undefined) return this.#toFolderFile({ file: ownFile, item: this.options.item });
+    const folderFile = await this.#findInFolders(names);
     if (folderFile === null) return null;
     this.options.parts.items.add(folderFile.item.id);
-    return this.#fileOf(folderFile);
+    return this.#toFolderFile(folderFile);
   }
 
   async files(path: string): Promise<readonly string[] | null> {
-    const names = namesOf(path);
+    const names = splitPath(path);
     if (names === null) return null;
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
-    const own = [...(await this.#ownByPath()).keys()].filter(
+    const own = [...(await this.#ownFileByPath()).keys()].filter(
       (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.options.file.name,
     );
     const folder = await this.#folderAt(names);
@@ -97,45 +98,45 @@ export class HostFolder implements SourceFolder {
   }
 
   async tree(path: string): Promise<FileTree | null> {
-    const names = namesOf(path);
+    const names = splitPath(path);
     if (names === null) return null;
     const served = this.options.files.tree?.(this.options.file.doc) ?? null;
     if (served !== null) return servedTree(served, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
-    const own = [...(await this.#ownByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.options.file.name);
-    const ownByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
+    const own = [...(await this.#ownFileByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.options.file.name);
+    const ownFileByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
     const folder = await this.#folderAt(names);
-    if (folder === null) return ownByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownByPath);
+    if (folder === null) return ownFileByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownFileByPath);
     const folders = await this.options.contents.foldersBelow(folder, maxFolders);
-    const { sight } = this.options;
-    if (folders !== null && sight !== null) {
-      const visible = await sight.folders([...folders.values()].map(({ id }) => id));
+    const { visibility } = this.options;
+    if (folders !== null && visibility !== null) {
+      const visible = await visibility.filterFolders([...folders.values()].map(({ id }) => id));
       for (const [below, { id }] of folders) if (below !== '' && !visible.has(id)) folders.delete(below);
     }
     if (folders === null) {
       throw new TileSourceError(`It contains more than ${maxFolders} folders. Store it as a ZIP file, without compression.`);
     }
     for (const { id } of folders.values()) this.options.parts.folders.add(id);
-    return new HostTree(this.options, folders, ownByPath);
+    return new HostTree(this.options, folders, ownFileByPath);
   }
 
   async item(id: string): Promise<FolderFile | null> {
     // Ids of items that do not exist are added too, so that callers cannot find out whether an item exists that they cannot read.
     this.options.parts.items.add(id);
     this.options.parts.named.add(id);
-    if ((await this.options.sight?.item(id)) === false) return null;
+    if ((await this.options.visibility?.isItemVisible(id)) === false) return null;
     const image = await this.options.imageOf(id);
     if (image === null) return null;
-    return this.#fileOf(image);
+    return this.#toFolderFile(image);
   }
 
-  async #inFolders(names: readonly string[]): Promise<ItemFile | null> {
+  async #findInFolders(names: readonly string[]): Promise<ItemFile | null> {
     const { contents } = this.options;
     const folder = await this.#folderAt(names.slice(0, -1));
     if (folder !== null) return contents.fileNamed(folder, names.at(-1)!);
     // The files of an item that has several are found below its name.
-    const above = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
-    return above === null ? null : contents.fileNamed(above, names.at(-1)!, names.at(-2)!);
+    const parentFolder = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
+    return parentFolder === null ? null : contents.fileNamed(parentFolder, names.at(-1)!, names.at(-2)!);
   }
 
   async #folderAt(names: readonly string[]): Promise<FolderRecord | null> {
@@ -143,20 +144,20 @@ export class HostFolder implements SourceFolder {
     for (const name of names) {
       if (folder === null) return null;
       folder = await this.options.contents.childFolder(folder, name);
-      if (folder !== null && (await this.options.sight?.folders([folder.id]))?.has(folder.id) === false) return null;
+      if (folder !== null && (await this.options.visibility?.filterFolders([folder.id]))?.has(folder.id) === false) return null;
     }
     return folder;
   }
 
   /** Files of the item by their paths from the file of the image. */
-  async #ownByPath(): Promise<Map<string, FileRecord>> {
+  async #ownFileByPath(): Promise<Map<string, FileRecord>> {
     const { file, ownFiles } = this.options;
-    const base = file.name.slice(0, file.name.lastIndexOf('/') + 1);
-    const own = (await ownFiles()).filter(({ name }) => name.startsWith(base));
-    return new Map(own.toReversed().map((each) => [each.name.slice(base.length), each]));
+    const folderPrefix = file.name.slice(0, file.name.lastIndexOf('/') + 1);
+    const own = (await ownFiles()).filter(({ name }) => name.startsWith(folderPrefix));
+    return new Map(own.toReversed().map((each) => [each.name.slice(folderPrefix.length), each]));
   }
 
-  async #fileOf(itemFile: ItemFile): Promise<FolderFile> {
+  async #toFolderFile(itemFile: ItemFile): Promise<FolderFile> {
     const { borrow } = this.options;
     const input = await hostFileInput(itemFile.file, this.options);
     return { ...input, id: itemFile.file.id, borrow: (use, options = {}) => borrow(itemFile, use, options) };
@@ -164,12 +165,12 @@ export class HostFolder implements SourceFolder {
 }
 
 /** The files that the host serves together with the file of the image. */
-function servedTree(tree: HostFileTree, above: readonly string[]): FileTree {
+function servedTree(tree: HostFileTree, parentNames: readonly string[]): FileTree {
   return {
     retainedBytes: bytesPerFolder,
     async file(path) {
-      const names = namesOf(path);
-      return names === null || names.length === 0 ? null : tree.file([...above, ...names].join('/'));
+      const names = splitPath(path);
+      return names === null || names.length === 0 ? null : tree.file([...parentNames, ...names].join('/'));
     },
     close: async () => undefined,
   };
@@ -210,13 +211,13 @@ class HostTree implements FileTree {
 
   async #find(path: string): Promise<FileRecord | null> {
     const { contents } = this.options;
-    const names = namesOf(path);
+    const names = splitPath(path);
     if (names === null || names.length === 0) return null;
     const name = names.at(-1)!;
     const folder = this.folders.get(names.slice(0, -1).join('/'));
     if (folder !== undefined) return (await contents.fileNamed(folder, name))?.file ?? null;
-    const above = names.length > 1 ? this.folders.get(names.slice(0, -2).join('/')) : undefined;
-    return above === undefined ? null : ((await contents.fileNamed(above, name, names.at(-2)))?.file ?? null);
+    const parentFolder = names.length > 1 ? this.folders.get(names.slice(0, -2).join('/')) : undefined;
+    return parentFolder === undefined ? null : ((await contents.fileNamed(parentFolder, name, names.at(-2)))?.file ?? null);
   }
 
   async close(): Promise<void> {

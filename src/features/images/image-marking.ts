@@ -12,7 +12,7 @@ import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import { hostFileInput } from './file-input.js';
 import type { FolderDependants } from './folder-dependants.model.js';
-import type { Sight } from './host-folder.js';
+import type { Visibility } from './host-folder.js';
 import type { ImageChanges } from './image-changes.js';
 import type { Images } from './images.js';
 
@@ -48,7 +48,7 @@ export class ImageMarking {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    return this.claim(item, file, await this.sourceFor(item, file));
+    return this.claim(item, file, await this.findSourceForItem(item, file));
   }
 
   /** Makes an item a large image of a file whose source is known. @throws BadParameterError if it has become one since it was read, or was removed */
@@ -91,7 +91,7 @@ export class ImageMarking {
    *
    * @param before the item before the change.
    */
-  async replaced(before: ItemRecord): Promise<void> {
+  async announceReplacement(before: ItemRecord): Promise<void> {
     this.options.images.closeFile(before.largeImage?.fileId);
     await this.options.changes.announce([before]);
   }
@@ -103,8 +103,8 @@ export class ImageMarking {
 
   async #findSource(file: FileRecord, item: ItemRecord | undefined): Promise<string> {
     const { images, logger } = this.options;
-    const opened = await images.openApart(file, { icc: false, sight: this.#sightOf(file), ...(item && { item }) });
-    // Closing may take a source long, so nobody waits for it.
+    const opened = await images.openApart(file, { icc: false, visibility: this.#visibilityFor(file), ...(item && { item }) });
+    // Closing a source may take long, so it is not awaited.
     opened.close().catch((err: unknown) => {
       logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
@@ -117,7 +117,7 @@ export class ImageMarking {
    *
    * @throws TileSourceError that says why no source can read the file.
    */
-  async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
+  async findSourceForItem(item: ItemRecord, file: FileRecord): Promise<string> {
     const { dependants } = this.options;
     const { markers } = this.options.records;
     try {
@@ -181,7 +181,7 @@ export class ImageMarking {
    * Determines what the uploader of a file can see around it. Everything else counts as missing; otherwise users could discover
    * hidden files by whether theirs becomes an image. If the uploader is unknown, only public items can be referred to by id.
    */
-  #sightOf(file: FileRecord): Sight {
+  #visibilityFor(file: FileRecord): Visibility {
     const { items, callers } = this.options;
     const creator = idText(file.doc.creatorId);
     const findUploader = async (): Promise<Caller | null> => {
@@ -192,13 +192,13 @@ export class ImageMarking {
         throw error;
       }
     };
-    // Few images refer to others.
+    // The uploader is looked up only when needed, because few images refer to other files.
     let uploaderPromise: ReturnType<typeof findUploader> | null = null;
-    const uploader = () => (uploaderPromise ??= findUploader());
+    const getUploader = () => (uploaderPromise ??= findUploader());
     return {
-      item: async (id) => (await items.readableItems([id], await uploader())).has(id),
-      async folders(ids) {
-        const caller = await uploader();
+      isItemVisible: async (id) => (await items.readableItems([id], await getUploader())).has(id),
+      async filterFolders(ids) {
+        const caller = await getUploader();
         return caller === null ? new Set(ids) : items.readableFolders(ids, caller);
       },
     };

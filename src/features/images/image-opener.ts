@@ -16,12 +16,11 @@ import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
-import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-folder.js';
+import { HostFolder, type Borrow, type ImageParts, type Visibility } from './host-folder.js';
 
-/**
- * Images can be combined from images that are themselves combined: the maximum depth, and the maximum number of them in one image.
- */
+/** Maximum depth to which combined images can contain combined images. */
 const maxDepth = 4;
+/** Maximum number of combined images in one image. */
 const maxNested = 16;
 /** Approximate memory of the description of a frame, in bytes. */
 const wireFrameBytes = 150;
@@ -50,7 +49,7 @@ export interface OpenOptions {
   icc: IccOption;
   signal?: AbortSignal;
   /** The other files that the image may use. Default: all. */
-  sight?: Sight | null;
+  visibility?: Visibility | null;
   /** The size of a pixel that a user has entered for the item of the image. */
   scale?: EnteredScale | null;
   /** The item of the file, if it has just been read. */
@@ -58,16 +57,16 @@ export interface OpenOptions {
 }
 
 /** The nested images that a combined image has open. */
-interface Nesting {
+interface OpeningContext {
   parts: ImageParts;
-  sight: Sight | null;
+  visibility: Visibility | null;
   /** The item of the file that is opened first, if it has just been read. */
   item: ItemRecord | undefined;
   /**
-   * Images that are combined from others, by the chain of ids that leads to them. They are opened for this image alone: if they
+   * Images that are combined from others, by the chain of file ids that leads to them. They are opened for this image alone: if they
    * were shared, two images could wait for each other.
    */
-  nested: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
+  combinedByChain: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
 
 /** Opens files of the host with the sources that read them. */
@@ -83,21 +82,24 @@ export class ImageOpener {
   }
 
   /** Opens a file. @throws TileSourceError */
-  async open(file: FileRecord, { sourceName, icc, signal, sight = null, scale = null, item }: OpenOptions): Promise<OpenImage> {
+  async open(
+    file: FileRecord,
+    { sourceName, icc, signal, visibility = null, scale = null, item }: OpenOptions,
+  ): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
     const parts = { items: new Set<string>(), folders: new Set<string>(), named: new Set<string>() };
-    const nesting: Nesting = { parts, sight, item, nested: new Map() };
+    const context: OpeningContext = { parts, visibility, item, combinedByChain: new Map() };
     const closeNested = async (): Promise<void> => {
-      for (const opened of await Promise.allSettled(nesting.nested.values())) {
+      for (const opened of await Promise.allSettled(context.combinedByChain.values())) {
         if (opened.status === 'fulfilled') await opened.value.close();
       }
     };
     try {
-      const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
+      const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, context, [file.id]);
       const source = withScale(opened, scale);
       await prepareWireMetadata(source.metadata);
       let image: LargeImage | null = null;
-      const make = () =>
+      const makeImage = () =>
         openLargeImage(source, {
           sourceName: name,
           icc,
@@ -107,10 +109,10 @@ export class ImageOpener {
       return {
         // It is created at the first use, because many files are opened only to find out which source reads them.
         get image() {
-          return (image ??= make());
+          return (image ??= makeImage());
         },
-        borrowed: borrowable(name, source),
-        parts: nesting.parts,
+        borrowed: makeBorrowedImage(name, source),
+        parts: context.parts,
         sourceName: name,
         retainedBytes: (source.retainedBytes ?? 0) + wireFrameBytes * (source.metadata.frames?.length ?? 0),
         close: async () => {
@@ -123,7 +125,7 @@ export class ImageOpener {
       };
     } catch (error) {
       await closeNested();
-      if (error instanceof TileSourceError) this.#partsByError.set(error, nesting.parts);
+      if (error instanceof TileSourceError) this.#partsByError.set(error, context.parts);
       throw error;
     }
   }
@@ -131,12 +133,12 @@ export class ImageOpener {
   async #openSource(
     file: FileRecord,
     { sourceName, signal }: { sourceName?: string | undefined; signal?: AbortSignal | undefined },
-    nesting: Nesting,
-    chain: readonly string[],
+    context: OpeningContext,
+    fileIdChain: readonly string[],
   ): Promise<{ name: string; source: TileSource }> {
     const { registry, settings, temporaryDirectory } = this.options;
     const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
-    return registry.open(await this.#input(file, nesting, chain), {
+    return registry.open(await this.#makeInput(file, context, fileIdChain), {
       maxSmallImageSize,
       ...(sourceName !== undefined && { sourceName }),
       temporaryDirectory,
@@ -144,17 +146,17 @@ export class ImageOpener {
     });
   }
 
-  async #input(file: FileRecord, nesting: Nesting, chain: readonly string[]): Promise<SourceInput> {
+  async #makeInput(file: FileRecord, context: OpeningContext, fileIdChain: readonly string[]): Promise<SourceInput> {
     const { records, files, blocks } = this.options;
     const { itemId } = file;
-    const isRead = nesting.item !== undefined && nesting.item.id === itemId;
-    const item = isRead ? nesting.item! : itemId === null ? null : await records.findItem(itemId);
+    const isItemGiven = context.item !== undefined && context.item.id === itemId;
+    const item = isItemGiven ? context.item! : itemId === null ? null : await records.findItem(itemId);
     const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
     const input = await hostFileInput(file, this.options, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
     let own: ReturnType<typeof ownFiles> | null = null;
     let folder: ReturnType<HostRecords['findFolder']> | null = null;
-    const borrow: Borrow = (itemFile, use, options) => this.#borrow(itemFile, use, options, nesting, chain);
+    const borrow: Borrow = (itemFile, use, options) => this.#borrow(itemFile, use, options, context, fileIdChain);
     return {
       ...input,
       folder: () =>
@@ -167,8 +169,8 @@ export class ImageOpener {
           folder: () => (folder ??= records.findFolder(item.folderId)),
           ownFiles: () => (own ??= ownFiles()),
           imageOf: (id) => this.#imageOf(id),
-          parts: nesting.parts,
-          sight: nesting.sight,
+          parts: context.parts,
+          visibility: context.visibility,
           borrow,
         }),
     };
@@ -178,34 +180,34 @@ export class ImageOpener {
     itemFile: ItemFile,
     use: (image: BorrowedImage) => Promise<R> | R,
     { sourceName, signal }: { sourceName?: string; signal?: AbortSignal | undefined },
-    nesting: Nesting,
-    chain: readonly string[],
+    context: OpeningContext,
+    fileIdChain: readonly string[],
   ): Promise<R> {
     const { registry } = this.options;
-    const { file, item } = await this.#served(itemFile);
-    const name = sourceName ?? sourceOf(item, file) ?? registry.candidates(file)[0]?.name;
-    const isNested = name !== undefined && registry.get(name)?.readsFolder === 'images';
-    if (!isNested) {
+    const { file, item } = await this.#toServedFile(itemFile);
+    const name = sourceName ?? sourceNameOf(item, file) ?? registry.candidates(file)[0]?.name;
+    const isCombined = name !== undefined && registry.get(name)?.readsFolder === 'images';
+    if (!isCombined) {
       const useShared = (image: BorrowedImage, { items, folders }: OpenImage['parts']): Promise<R> | R => {
-        for (const id of items) nesting.parts.items.add(id);
-        for (const id of folders) nesting.parts.folders.add(id);
+        for (const id of items) context.parts.items.add(id);
+        for (const id of folders) context.parts.folders.add(id);
         return use(image);
       };
       return this.options.share({ file, item }, sourceName, useShared, signal);
     }
-    if (chain.includes(file.id))
+    if (fileIdChain.includes(file.id))
       throw new TileSourceError(`Multi source specification is self-referential: ${file.name} contains itself.`);
-    if (chain.length >= maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
-    const key = `${chain.join('>')}>${file.id}/${name}`;
-    let opening = nesting.nested.get(key);
+    if (fileIdChain.length >= maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
+    const key = `${fileIdChain.join('>')}>${file.id}/${name}`;
+    let opening = context.combinedByChain.get(key);
     if (opening === undefined) {
-      if (nesting.nested.size >= maxNested)
+      if (context.combinedByChain.size >= maxNested)
         throw new TileSourceError(`The image contains more than ${maxNested} combined images.`);
-      opening = this.#openSource(file, { sourceName: name }, nesting, [...chain, file.id]).then((opened) => ({
-        ...borrowable(opened.name, opened.source),
+      opening = this.#openSource(file, { sourceName: name }, context, [...fileIdChain, file.id]).then((opened) => ({
+        ...makeBorrowedImage(opened.name, opened.source),
         close: () => opened.source.close(),
       }));
-      nesting.nested.set(key, opening);
+      context.combinedByChain.set(key, opening);
     }
     return use(await opening);
   }
@@ -218,7 +220,7 @@ export class ImageOpener {
   }
 
   /** The converted file, if the item is served from it instead of from the original. */
-  async #served(itemFile: ItemFile): Promise<ItemFile> {
+  async #toServedFile(itemFile: ItemFile): Promise<ItemFile> {
     const { fileId, originalId } = itemFile.item.largeImage ?? {};
     if (originalId !== itemFile.file.id || fileId === undefined) return itemFile;
     const file = await this.options.records.findFile(fileId);
@@ -227,11 +229,11 @@ export class ImageOpener {
 }
 
 /** The source that reads a file for its item; `undefined` if the item is served from another file. */
-export function sourceOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
+export function sourceNameOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
   return largeImage?.fileId === file.id ? largeImage.sourceName : undefined;
 }
 
-function borrowable(sourceName: string, source: TileSource): BorrowedImage {
+function makeBorrowedImage(sourceName: string, source: TileSource): BorrowedImage {
   let created: Renderer | null = null;
   // Few images are ever borrowed, so the renderer is created at the first use.
   const renderer = (): Renderer => (created ??= new Renderer(source, {}));

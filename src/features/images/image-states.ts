@@ -18,7 +18,7 @@ export interface ImageStatesOptions {
   files: HostFiles;
   settings: Settings;
   /** Called when a file was replaced on disk, before its new state is returned. */
-  changedOnDisk(fileId: string): Promise<void>;
+  onChangedOnDisk(fileId: string): Promise<void>;
 }
 
 /** The current image of an item. */
@@ -51,31 +51,31 @@ export class ImageStates {
         const file = await records.findFile(fileId);
         return file === null ? null : files.localPath(file.doc);
       },
-      changed: (fileId) => options.changedOnDisk(fileId),
+      onChange: (fileId) => options.onChangedOnDisk(fileId),
     });
   }
 
   /** The state of the image of an item. @throws NoLargeImageError */
-  async of(item: ItemRecord): Promise<ImageState> {
-    const { fileId, sourceName } = servedFile(item);
+  async stateOf(item: ItemRecord): Promise<ImageState> {
+    const { fileId, sourceName } = servedFileOf(item);
     const icc = await this.#icc();
-    const stampOrPromise = this.#stamps.of(fileId);
+    const stampOrPromise = this.#stamps.stampOf(fileId);
     const stamp = typeof stampOrPromise === 'string' ? stampOrPromise : await stampOrPromise;
-    const ownName = `${nameByItem(item, icc)}${stamp}`;
-    const named = this.#namedItems.get(ownName);
-    const name = named === undefined || named.size === 0 ? ownName : `${ownName}:${await this.#digestOf(named)}`;
+    const ownName = `${namePartOfItem(item, icc)}${stamp}`;
+    const namedItems = this.#namedItems.get(ownName);
+    const name = namedItems === undefined || namedItems.size === 0 ? ownName : `${ownName}:${await this.#digestOf(namedItems)}`;
     return { name, ownName, fileId, sourceName, icc, scale: item.scale };
   }
 
   /** The beginning of the name of a state, which only depends on the item, so that no file has to be examined. */
-  async beginningOf(item: ItemRecord): Promise<string> {
-    return nameByItem(item, await this.#icc());
+  async namePrefixOf(item: ItemRecord): Promise<string> {
+    return namePartOfItem(item, await this.#icc());
   }
 
   /** The state of a file that is only opened as a part of other images. */
-  async ofPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc' | 'scale'>> {
+  async stateOfPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc' | 'scale'>> {
     const icc = await this.#icc();
-    const stamp = await this.#stamps.of(file.id);
+    const stamp = await this.#stamps.stampOf(file.id);
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
@@ -106,15 +106,15 @@ export class ImageStates {
 }
 
 /** The part of the name of a state that comes from the item and the setting of color correction. */
-function nameByItem(item: ItemRecord, icc: IccOption): string {
-  const { fileId, sourceName } = servedFile(item);
+function namePartOfItem(item: ItemRecord, icc: IccOption): string {
+  const { fileId, sourceName } = servedFileOf(item);
   return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleName(item.scale)}:`;
 }
 
 /** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */
-function servedFile(item: ItemRecord): { fileId: string; sourceName: string | undefined } {
+function servedFileOf(item: ItemRecord): { fileId: string; sourceName: string | undefined } {
   const { largeImage } = item;
-  if (largeImage === null) throw new NoLargeImageError(missingText(item));
+  if (largeImage === null) throw new NoLargeImageError(waitingMessage(item));
   if (largeImage.fileId === undefined) {
     throw new NoLargeImageError(
       largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,
@@ -126,7 +126,7 @@ function servedFile(item: ItemRecord): { fileId: string; sourceName: string | un
 /** Maximum number of missing files that a message names. */
 const maxNamedFiles = 20;
 
-function missingText({ waiting }: ItemRecord): string | undefined {
+function waitingMessage({ waiting }: ItemRecord): string | undefined {
   if (waiting === null) return undefined;
   const { missing } = waiting;
   const remainder = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';

@@ -20,9 +20,9 @@ import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { hostFileInput, storedPicture } from './file-input.js';
+import { hostFileInput, detectWebPicture } from './file-input.js';
 import type { ImageChanges } from './image-changes.js';
-import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
+import { ImageOpener, sourceNameOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
 
 /** A picture that was made, or comes from the tile cache. Pictures with holes are not cached. */
@@ -55,7 +55,7 @@ interface MakeOptions {
 
 /** Maximum number of images of several files whose parts are remembered. */
 const maxImagesWithParts = 10_000;
-/** How often an image is opened to find its parts, if they keep changing. */
+/** Maximum number of times that an image is opened to find its parts, because they may keep changing. */
 const maxInspections = 4;
 
 /** Large images of items, opened for the requests that show them. */
@@ -69,7 +69,7 @@ export class Images {
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
-    this.#states = new ImageStates({ ...options, changedOnDisk: (fileId) => this.#changedOnDisk(fileId) });
+    this.#states = new ImageStates({ ...options, onChangedOnDisk: (fileId) => this.#changedOnDisk(fileId) });
   }
 
   /** The sources that read files. */
@@ -87,11 +87,11 @@ export class Images {
     const item = await items.load(itemId, 0, caller);
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
-    const { name } = await this.#states.of(item);
+    const { name } = await this.#states.stateOf(item);
     const cached = this.#parts.get(name);
-    const inspect = () => this.#inspectParts(item).catch((error: unknown) => this.#rethrow(error, item, name, caller));
-    const { state, parts } = cached === undefined ? await inspect() : { state: name, parts: cached };
-    await items.requireParts(item, state, parts, caller);
+    const inspect = () => this.#findParts(item).catch((error: unknown) => this.#rethrowIfReadable(error, item, name, caller));
+    const { stateName, parts } = cached === undefined ? await inspect() : { stateName: name, parts: cached };
+    await items.requireParts(item, stateName, parts, caller);
     return item;
   }
 
@@ -111,25 +111,25 @@ export class Images {
   }
 
   /**
-   * Throws the error of an image that could not be opened, whose message names its parts. @throws AccessDeniedError for callers who cannot read
-   * the parts.
+   * Throws the error of an image that could not be opened. @throws AccessDeniedError instead if the caller cannot read all parts of the image,
+   * because the message of the error names them.
    */
-  async #rethrow(error: unknown, item: ItemRecord, state: string, caller: Caller | null): Promise<never> {
+  async #rethrowIfReadable(error: unknown, item: ItemRecord, stateName: string, caller: Caller | null): Promise<never> {
     const parts = this.#opener.partsOfFailure(error);
-    if (parts !== undefined) await this.options.items.requireParts(item, `failure:${state}`, parts, caller);
+    if (parts !== undefined) await this.options.items.requireParts(item, `failure:${stateName}`, parts, caller);
     throw error;
   }
 
   /** Opens an image to find its parts. */
-  async #inspectParts(item: ItemRecord): Promise<{ state: string; parts: OpenImage['parts'] }> {
-    for (let tries = 0; tries < maxInspections; tries++) {
-      const state = await this.#states.of(item);
+  async #findParts(item: ItemRecord): Promise<{ stateName: string; parts: OpenImage['parts'] }> {
+    for (let attempt = 0; attempt < maxInspections; attempt++) {
+      const state = await this.#states.stateOf(item);
       const parts = await this.#useOpen(item, state, (opened) => opened.parts);
       this.#states.setNamedItems(state, parts.named);
       // The state gets another name once the named items are known.
-      if ((await this.#states.of(item)).name !== state.name) continue;
+      if ((await this.#states.stateOf(item)).name !== state.name) continue;
       this.#parts.set(state.name, parts);
-      return { state: state.name, parts };
+      return { stateName: state.name, parts };
     }
     throw new LargeImageError('unavailable', 'A file of this image changed while it was read. Try again.');
   }
@@ -141,40 +141,40 @@ export class Images {
    * @throws NoLargeImageError
    */
   async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
-    const { name: state } = await this.#states.of(item);
+    const { name: stateName } = await this.#states.stateOf(item);
     const canonical = Object.keys(request)
       .sort()
       .filter((name) => request[name] !== undefined && request[name] !== declaredParameters.get(name)?.default)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
-    return `${state}/${kind}/${rendering.version}?${canonical}`;
+    return `${stateName}/${kind}/${rendering.version}?${canonical}`;
   }
 
   /** A text that changes whenever the image of an item may have changed. @throws NoLargeImageError */
   async stateName(item: ItemRecord): Promise<string> {
-    return (await this.#states.of(item)).name;
+    return (await this.#states.stateOf(item)).name;
   }
 
-  /** The beginning of {@link Images.stateName} that only depends on the item. @throws NoLargeImageError */
-  beginningOfStateName(item: ItemRecord): Promise<string> {
-    return this.#states.beginningOf(item);
+  /** The beginning of {@link Images.stateName}, which depends only on the item. @throws NoLargeImageError */
+  stateNamePrefix(item: ItemRecord): Promise<string> {
+    return this.#states.namePrefixOf(item);
   }
 
   /**
    * The picture with this key: from the cache, or made and then cached. Making it stops when the signals of all requests that wait
    * for it are aborted.
    */
-  picture(
+  makeCachedPicture(
     item: ItemRecord,
     key: string,
     make: (image: LargeImage, signal: AbortSignal) => Promise<MadePicture>,
     options: MakeOptions,
   ): Promise<MadePicture> {
-    return this.made(key, (sharedSignal) => this.use(item, (image) => make(image, sharedSignal), sharedSignal), options);
+    return this.makeCached(key, (sharedSignal) => this.use(item, (image) => make(image, sharedSignal), sharedSignal), options);
   }
 
-  /** Bytes with this key that are made from an image: from the cache, or made and then cached, like {@link Images.picture}. */
-  async made(
+  /** Bytes with this key that are made from an image: from the cache, or made and then cached, like {@link Images.makeCachedPicture}. */
+  async makeCached(
     key: string,
     make: (signal: AbortSignal) => Promise<MadePicture>,
     { requester, queue }: MakeOptions,
@@ -220,9 +220,9 @@ export class Images {
   }
 
   async #useUnchanged<R>(item: ItemRecord, use: (open: OpenImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
-    const state = await this.#states.of(item);
+    const state = await this.#states.stateOf(item);
     const result = await this.#useOpen(item, state, use, signal);
-    if (state.name === (await this.#states.of(item)).name) return result;
+    if (state.name === (await this.#states.stateOf(item)).name) return result;
     throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Try again.');
   }
 
@@ -251,9 +251,9 @@ export class Images {
     use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
-    const servedSource = sourceOf(item, file);
+    const servedSource = sourceNameOf(item, file);
     const isServed = servedSource !== undefined && (sourceName === undefined || sourceName === servedSource);
-    const { name, icc, scale } = isServed ? await this.#states.of(item) : await this.#states.ofPart(file, sourceName);
+    const { name, icc, scale } = isServed ? await this.#states.stateOf(item) : await this.#states.stateOfPart(file, sourceName);
     const open = (sharedSignal: AbortSignal) =>
       this.#opener.open(file, { sourceName: sourceName ?? servedSource, icc, scale, signal: sharedSignal });
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
@@ -273,32 +273,32 @@ export class Images {
   async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
     let opened: OpenImage;
     try {
-      opened = await this.#opener.open(file, { sourceName: sourceOf(item, file), icc: false, scale: item.scale });
+      opened = await this.#opener.open(file, { sourceName: sourceNameOf(item, file), icc: false, scale: item.scale });
     } catch (error) {
       // It may be too large for all sources. If it is not an image, the conversion reports that.
       if (error instanceof TileSourceError) return null;
       throw error;
     }
-    const isPlain = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
+    const needsOnlyFile = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
     try {
-      if (isPlain) await opened.close();
+      if (needsOnlyFile) await opened.close();
       else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, opened.parts, caller);
     } catch (error) {
       await opened.close();
       throw error;
     }
-    return isPlain ? null : opened;
+    return needsOnlyFile ? null : opened;
   }
 
   /** Opens the bytes of a file. The caller closes the reader. */
-  async openBytes(file: FileRecord): Promise<ByteReader> {
+  async openReader(file: FileRecord): Promise<ByteReader> {
     return (await hostFileInput(file, this.options)).open();
   }
 
-  /** Whether a file is a picture that browsers show directly; `null` for all others. */
-  async storedPicture(file: FileRecord, sourceName: string | undefined): ReturnType<typeof storedPicture> {
+  /** The encoding of a file that browsers show directly as a picture; `null` for other files. */
+  async detectWebPicture(file: FileRecord, sourceName: string | undefined): ReturnType<typeof detectWebPicture> {
     if (this.options.registry.get(sourceName ?? '')?.readsWebPictures !== true) return null;
-    return storedPicture(file, this.options);
+    return detectWebPicture(file, this.options);
   }
 
   /** Closes a file that was kept open for later requests, because it has changed or is no longer served. */

@@ -7,14 +7,14 @@ const standardLuminance = [
   101, 103, 99,
 ];
 
-const marker = { startOfImage: 0xffd8, quantization: 0xffdb, startOfScan: 0xffda };
+const markers = { startOfImage: 0xffd8, quantization: 0xffdb, startOfScan: 0xffda };
 
 /** No picture of a camera or scanner has more segments than this. */
 const maxSegments = 1000;
 
 /**
- * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` if the tables are
- * others or the file is not JPEG.
+ * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` for
+ * other tables and for files that are not JPEG.
  */
 export async function jpegQuality(reader: ByteReader): Promise<number | null> {
   const table = await luminanceTable(reader);
@@ -30,13 +30,13 @@ export async function jpegQuality(reader: ByteReader): Promise<number | null> {
 /** The 8-bit quantization table 0, in zigzag order. */
 async function luminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
   let offset = 2;
-  if ((await wordAt(reader, 0)) !== marker.startOfImage) return null;
+  if ((await readUint16(reader, 0)) !== markers.startOfImage) return null;
   for (let count = 0; count < maxSegments; count += 1) {
-    const kind = await wordAt(reader, offset);
-    const length = await wordAt(reader, offset + 2);
-    if (kind === marker.startOfScan || kind < 0xff00 || length < 2) return null;
-    if (kind === marker.quantization) {
-      const table = tableIn(await reader.read(offset + 4, length - 2));
+    const markerCode = await readUint16(reader, offset);
+    const length = await readUint16(reader, offset + 2);
+    if (markerCode === markers.startOfScan || markerCode < 0xff00 || length < 2) return null;
+    if (markerCode === markers.quantization) {
+      const table = findTable0(await reader.read(offset + 4, length - 2));
       if (table !== null) return table;
     }
     offset += 2 + length;
@@ -44,18 +44,18 @@ async function luminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
   return null;
 }
 
-function tableIn(segment: Uint8Array): Uint8Array | null {
-  for (let at = 0; at < segment.length;) {
-    const head = segment[at] ?? 0;
-    const size = head >> 4 === 0 ? 64 : 128;
-    if (head === 0 && at + 65 <= segment.length) return segment.subarray(at + 1, at + 65);
-    at += 1 + size;
+function findTable0(segment: Uint8Array): Uint8Array | null {
+  for (let offset = 0; offset < segment.length;) {
+    const precisionAndId = segment[offset] ?? 0;
+    const tableBytes = precisionAndId >> 4 === 0 ? 64 : 128;
+    if (precisionAndId === 0 && offset + 65 <= segment.length) return segment.subarray(offset + 1, offset + 65);
+    offset += 1 + tableBytes;
   }
   return null;
 }
 
 /** A big-endian number of two bytes; 0 beyond the end. */
-async function wordAt(reader: ByteReader, offset: number): Promise<number> {
+async function readUint16(reader: ByteReader, offset: number): Promise<number> {
   const [high = 0, low = 0] = await reader.read(offset, 2);
   return high * 256 + low;
 }

@@ -41,7 +41,7 @@ export function integerList(description: string): Parameter<number[] | undefined
 }
 
 /** How the parameters of each kind are parsed. */
-const makers = {
+const parameterMakers = {
   text,
   style: text,
   integer,
@@ -51,17 +51,19 @@ const makers = {
   integers: ({ description = '' }) => integerList(description),
 } as const satisfies Record<PictureParameter['kind'], (options: { description?: string }) => Parameter<unknown>>;
 
-type Made<Name extends PictureParameterName> = ReturnType<(typeof makers)[(typeof pictureParameters)[Name]['kind']]>;
+type RouteParameter<Name extends PictureParameterName> = ReturnType<
+  (typeof parameterMakers)[(typeof pictureParameters)[Name]['kind']]
+>;
 
 /** The parameters with these names, as routes declare them. */
-export function routeParameters<Name extends PictureParameterName>(...names: Name[]): { [N in Name]: Made<N> } {
+export function routeParameters<Name extends PictureParameterName>(...names: Name[]): { [N in Name]: RouteParameter<N> } {
   const entries = names.map((name) => {
     const { kind, description, minimum, maximum }: PictureParameter = pictureParameters[name];
     const options = { ...(description && { description }), ...(minimum !== undefined && { minimum, maximum }) };
-    return [name, makers[kind](options)];
+    return [name, parameterMakers[kind](options)];
   });
   // Each name has the parameter of its kind.
-  return Object.fromEntries(entries) as { [N in Name]: Made<N> };
+  return Object.fromEntries(entries) as { [N in Name]: RouteParameter<N> };
 }
 
 /** Parameters of the encoding of a picture. */
@@ -81,7 +83,7 @@ export const tilePath = {
 };
 
 /** Parses level, column and row of the path. @throws BadParameterError */
-export function tileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
+export function parseTileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
   const values = [params.z, params.x, params.y].map((part) => (/^[-+]?\d{1,15}$/.test(part) ? Number(part) : NaN));
   if (values.some(Number.isNaN)) throw new BadParameterError('x, y, and z must be integers');
   if (values.some((value) => value < 0)) throw new BadParameterError('x, y, and z must be positive integers');
@@ -104,7 +106,7 @@ export const regionParameters = {
 /**
  * Makes the request for the renderer from parameters of a picture. Other parameters, such as those of the download, are left out.
  */
-export function pictureRequest<Values extends object>(values: Values): RequestOf<keyof Values & PictureParameterName> {
+export function toPictureRequest<Values extends object>(values: Values): RequestOf<keyof Values & PictureParameterName> {
   const request: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
     const declared = declaredParameters.get(name);
@@ -117,6 +119,6 @@ export function pictureRequest<Values extends object>(values: Values): RequestOf
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** The members whose value is not undefined. */
-export function defined<T extends object>(values: T): Defined<T> {
+export function dropUndefined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

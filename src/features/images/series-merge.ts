@@ -32,39 +32,39 @@ export interface SeriesMergeParts {
  */
 export class SeriesMerge {
   /** Merges the files of a series one at a time. Files that arrive together would otherwise each move all others. */
-  readonly #ofSeries = new InOrder();
+  readonly #mergesBySeries = new InOrder();
 
   constructor(private readonly parts: SeriesMergeParts) {}
 
   /** Merges an item that has just become a large image of its only file with the items of the same series in its folder. */
-  async join(item: ItemRecord): Promise<void> {
+  async mergeItem(item: ItemRecord): Promise<void> {
     const { registry, records, settings, items } = this.parts;
     const source = registry.get(item.largeImage?.sourceName ?? '');
     if (source?.seriesOf === undefined || (await settings.get('large_image.merge_dicom')) !== true) return;
     if ((await records.filesOfItem(item)).length !== 1) return;
-    const series = await this.#seriesOf(item, source);
+    const series = await this.#readSeries(item, source);
     if (series === null) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    const replaced = await records.markers.replace(item, { ...stored, ...series, mergedInto: null });
+    const storedMarker = item.doc.largeImage as Record<string, unknown>;
+    const replaced = await records.markers.replace(item, { ...storedMarker, ...series, mergedInto: null });
     items.forget(item.id);
     if (replaced === null) return;
     step('series:noted');
-    await this.#ofSeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#mergeSeries(replaced, series));
+    await this.#mergesBySeries.run(`${replaced.folderId} ${series.dicomSeriesUID}`, () => this.#mergeSeries(replaced, series));
   }
 
-  /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
+  /** Merges an item whose series is noted on it, and removes the note. @returns how many items were merged. */
   async #mergeSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
     const { dependants } = this.parts;
     // Each process notes the series before it searches for others. So of two simultaneous processes at least one finds the item
     // of the other, and both choose the same oldest item.
-    const [oldest, ...younger] = await dependants.ofSeries(item, series);
-    if (oldest !== undefined) for (const each of younger) await this.#move(each, oldest);
-    await dependants.settle(item);
+    const [oldest, ...younger] = await dependants.findItemsOfSeries(item, series);
+    if (oldest !== undefined) for (const youngerItem of younger) await this.#mergeInto(youngerItem, oldest);
+    await dependants.removeMergeNote(item);
     this.parts.items.forget(item.id);
     return younger.length;
   }
 
-  async #seriesOf(item: ItemRecord, source: TileSourceDefinition): Promise<StoredSeries | null> {
+  async #readSeries(item: ItemRecord, source: TileSourceDefinition): Promise<StoredSeries | null> {
     try {
       const series = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
       return series ? { dicomSeriesUID: series.series, dicomStudyUID: series.study } : null;
@@ -74,11 +74,11 @@ export class SeriesMerge {
     }
   }
 
-  /** Moves the files of an item to another one and removes it. Each step can be repeated after a crash. */
-  async #move(item: ItemRecord, target: ItemRecord): Promise<void> {
+  /** Moves the files of an item to another item, and removes the first. Each step can be repeated after a crash. */
+  async #mergeInto(item: ItemRecord, target: ItemRecord): Promise<void> {
     const { records, logger } = this.parts;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    if ((await records.markers.replace(item, { ...stored, mergedInto: target.doc._id })) === null) return;
+    const storedMarker = item.doc.largeImage as Record<string, unknown>;
+    if ((await records.markers.replace(item, { ...storedMarker, mergedInto: target.doc._id })) === null) return;
     step('series:marked');
     await this.#moveFiles(item, target);
     logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
@@ -103,17 +103,17 @@ export class SeriesMerge {
     const { records, items, marking } = this.parts;
     const item = await records.findItem(itemId);
     if (item === null) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    await records.markers.replace(item, { ...stored, revision: randomUUID() });
+    const storedMarker = item.doc.largeImage as Record<string, unknown>;
+    await records.markers.replace(item, { ...storedMarker, revision: randomUUID() });
     items.forget(itemId);
-    await marking.replaced(item);
+    await marking.announceReplacement(item);
   }
 
   /** Completes the merges that killed processes have started. @returns how many items were merged. */
   async sweep(): Promise<{ mergedItems: number }> {
     const { records } = this.parts;
     let mergedItems = 0;
-    for (const { item, into } of await this.parts.dependants.merging()) {
+    for (const { item, into } of await this.parts.dependants.findMergingItems()) {
       if (into === null) {
         mergedItems += await this.#mergeSeries(item, item.doc.largeImage as StoredSeries);
         continue;

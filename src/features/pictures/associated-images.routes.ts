@@ -8,7 +8,7 @@ import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { dispositionParameters, encodingParameters, pictureRequest, routeParameters } from '../images/picture-parameters.js';
+import { dispositionParameters, encodingParameters, toPictureRequest, routeParameters } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 /** The item in the path. The caller must be allowed to see its associated images. */
@@ -65,7 +65,7 @@ const get = defineRoute({
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
   async handle(input, services) {
     const { params, query, granted: item } = input;
-    const request = pictureRequest(query);
+    const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, params.image, query);
     const route = { item, kind: 'associated', request: { ...request, name: params.image }, input, extraHeaders };
     return replyFromCachedFile(services, route, { ...request, imageKey: params.image });

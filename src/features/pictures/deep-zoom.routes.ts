@@ -6,7 +6,7 @@ import { defineRoute } from './context.js';
 import { pictureHeaders } from './picture-route.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, renderParameters } from '../images/picture-parameters.js';
+import { dropUndefined, renderParameters } from '../images/picture-parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
 
 const shared = {
@@ -33,7 +33,7 @@ const description = defineRoute({
   query: { ...grid, encoding: text({ description: 'JPEG (default) or PNG.' }) },
   returns: { types: ['text/xml'] },
   async handle({ query, granted: item }, { images }) {
-    const xml = await images.use(item, (image) => image.dzi(defined(query)));
+    const xml = await images.use(item, (image) => image.dzi(dropUndefined(query)));
     return Reply.content(xml, 'text/xml;charset=utf-8');
   },
 });
@@ -54,7 +54,7 @@ const tile = defineRoute({
   async handle(input, services) {
     const { params, query, granted: item } = input;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
-    const request = { ...defined(query), level: Number(params.level), name: params.xandy };
+    const request = { ...dropUndefined(query), level: Number(params.level), name: params.xandy };
     return replyFromTileCache(services, { item, kind: 'dzi', request, input }, (image, signal) =>
       image.dziTile({ ...request, signal }),
     );

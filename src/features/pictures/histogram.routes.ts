@@ -12,7 +12,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, pictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
+import { dropUndefined, toPictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -82,15 +82,15 @@ const histogram = defineRoute({
       (value) => value !== undefined,
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
-    const histogramOptions = defined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
+    const histogramOptions = dropUndefined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
     const entry = {
-      ...entryFromParameters(defined(region)),
+      ...entryFromParameters(dropUndefined(region)),
       ...histogramOptions,
       ...(roundRange === true && { range: 'round' }),
     };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
-    const request = { ...pictureRequest(region), ...histogramOptions, ...defined({ rangeMin, rangeMax, roundRange }) };
+    const request = { ...toPictureRequest(region), ...histogramOptions, ...dropUndefined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
@@ -151,7 +151,7 @@ const bands = defineRoute({
   authorize: mayRead,
   async handle(input, services) {
     const { query, granted: item, headers, signal } = input;
-    const request = defined(query);
+    const request = dropUndefined(query);
     return taggedJson(services, { item, kind: 'bands', request, headers }, () =>
       enqueueFor(
         services.queues.pictures,

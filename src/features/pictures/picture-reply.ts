@@ -38,7 +38,10 @@ export async function replyFromTileCache(
   const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.picture(route.item, key, make, { requester: route.input, queue: services.queues.tiles });
+  const picture = await services.images.makeCachedPicture(route.item, key, make, {
+    requester: route.input,
+    queue: services.queues.tiles,
+  });
   return Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, { ...headers, ...route.extraHeaders }) });
 }
 
@@ -59,7 +62,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles
     ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), enqueueRendering: enqueueFor(pictures, input) })
-    : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), {
+    : await services.images.makeCachedPicture(route.item, key, (_image, signal) => obtain({ signal }), {
         requester: input,
         queue: pictures,
       });

@@ -5,7 +5,7 @@ import { defineRoute } from './context.js';
 import {
   dispositionParameters,
   integerList,
-  pictureRequest,
+  toPictureRequest,
   regionParameters,
   renderParameters,
   routeParameters,
@@ -29,7 +29,7 @@ const thumbnail = defineRoute({
   headers: pictureHeaders,
   async handle(input, services) {
     const { query, granted: item } = input;
-    const request = pictureRequest(query);
+    const request = toPictureRequest(query);
     const extraHeaders = dispositionHeader(item, 'thumbnail', query);
     const route = { item, kind: 'thumbnail', request, input, extraHeaders };
     if (request.encoding === 'TILED') {
@@ -57,7 +57,7 @@ const region = defineRoute({
   headers: pictureHeaders,
   async handle(input, services) {
     const { query, granted: item } = input;
-    const request = pictureRequest(query);
+    const request = toPictureRequest(query);
     const extraHeaders = regionDisposition(item, query);
     const route = { item, kind: 'region', request, input, extraHeaders };
     return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
@@ -81,7 +81,7 @@ const pixel = defineRoute({
   async handle(input, { images, queues }) {
     const { query, granted: item, signal } = input;
     const { frameList, ...others } = query;
-    const request = { ...pictureRequest(others), signal };
+    const request = { ...toPictureRequest(others), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
     return enqueueFor(queues.pictures, input)(() => images.use(item, read, signal));

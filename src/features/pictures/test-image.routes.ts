@@ -4,7 +4,7 @@ import { generatedImage } from '../../tilesource/sources/test/test-source.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
-import { defined, encodingParameters, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
+import { dropUndefined, encodingParameters, renderParameters, parseTileAddress, tilePath } from '../images/picture-parameters.js';
 import { largeImageSchema } from './schemas.js';
 
 const shape = {
@@ -33,7 +33,7 @@ const metadata = defineRoute({
   summary: 'Get the metadata of the generated test image.',
   query: shape,
   returns: { schema: largeImageSchema },
-  handle: ({ query }) => generatedImage(defined(query)).metadata(),
+  handle: ({ query }) => generatedImage(dropUndefined(query)).metadata(),
 });
 
 const tile = defineRoute({
@@ -55,8 +55,8 @@ const tile = defineRoute({
   async handle(input, { queues }) {
     const { params, query, signal } = input;
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
-    const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
-    const draw = () => generatedImage(defined(parameters)).tile({ ...request, ...tileAddress(params), signal });
+    const request = dropUndefined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
+    const draw = () => generatedImage(dropUndefined(parameters)).tile({ ...request, ...parseTileAddress(params), signal });
     const picture = await enqueueFor(queues.tiles, input)(draw);
     return Reply.content(picture.bytes, picture.type);
   },

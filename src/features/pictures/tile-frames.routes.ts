@@ -7,9 +7,9 @@ import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from
 import { defineRoute, type PictureContext } from './context.js';
 import { mayReadOrSchedule } from './authorize.js';
 import {
-  defined,
+  dropUndefined,
   dispositionParameters,
-  pictureRequest,
+  toPictureRequest,
   regionParameters,
   renderParameters,
   routeParameters,
@@ -26,7 +26,7 @@ const frameParameters = {
 
 /** The entry of the cached file for these parameters. It has no `frame`, because `frameList` chooses the frames. */
 function tileFramesEntry(parameters: Omit<ParameterValues<typeof frameParameters>, 'frame'>): CachedEntry {
-  return { ...entryFromParameters(defined(parameters)), imageKey: imageKeys.tileFrames };
+  return { ...entryFromParameters(dropUndefined(parameters)), imageKey: imageKeys.tileFrames };
 }
 
 const tileFrames = defineRoute({
@@ -43,7 +43,7 @@ const tileFrames = defineRoute({
   async handle(input, services) {
     const { query, granted: item } = input;
     const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;
-    const request = pictureRequest(picture);
+    const request = toPictureRequest(picture);
     const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const route = { item, kind: 'tileFrames', request, input, extraHeaders };
@@ -113,7 +113,7 @@ const quadInfo = defineRoute({
   authorize: mayReadOrSchedule,
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;
-    const options = defined({ ...numbers, format: parsePairs(format, 'format'), query: parsePairs(further, 'query') });
+    const options = dropUndefined({ ...numbers, format: parsePairs(format, 'format'), query: parsePairs(further, 'query') });
     // Some numbers can be given as names of axes, which `quadInfo` checks.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;

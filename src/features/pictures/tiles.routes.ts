@@ -6,7 +6,7 @@ import { defineRoute, type PictureContext } from './context.js';
 import { mayRead } from './authorize.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
+import { dropUndefined, renderParameters, parseTileAddress, tilePath } from '../images/picture-parameters.js';
 import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import { replyFromTileCache, type PictureInput } from './picture-reply.js';
 import { pictureHeaders, pictureTypes } from './picture-route.js';
@@ -49,7 +49,7 @@ async function downloadInstead(
   const file = await records.findFile(item.largeImage?.fileId ?? '');
   const encoding = request.encoding ?? pictureDefaults.encoding;
   if (file === null || (encoding !== 'JPEG' && encoding !== 'PNG')) return null;
-  const stored = await images.storedPicture(file, item.largeImage?.sourceName);
+  const stored = await images.detectWebPicture(file, item.largeImage?.sourceName);
   if (stored === null || (redirect !== 'any' && stored.encoding !== encoding)) return null;
   if (redirect === 'exact' && stored.encoding === 'JPEG') {
     const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;
@@ -66,7 +66,7 @@ async function answerTile(
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
   const item = input.granted;
-  const request = { ...defined(query), ...address };
+  const request = { ...dropUndefined(query), ...address };
   const download = await downloadInstead(services, item, redirect, request);
   if (download !== null) return Reply.redirect(`${input.prefix}${download}`);
   const route = { item, kind: 'tile', request, input };
@@ -105,7 +105,7 @@ const zxy = defineRoute({
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
   params: { ...itemPath, ...tilePath },
   query: tileQuery,
-  handle: (input, services) => answerTile(services, input, tileAddress(input.params), input.query),
+  handle: (input, services) => answerTile(services, input, parseTileAddress(input.params), input.query),
 });
 
 const fzxy = defineRoute({
@@ -118,7 +118,7 @@ const fzxy = defineRoute({
   handle(input, services) {
     const { params, query } = input;
     if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
-    return answerTile(services, input, tileAddress(params), { ...query, frame: Number(params.frame) });
+    return answerTile(services, input, parseTileAddress(params), { ...query, frame: Number(params.frame) });
   },
 });
 

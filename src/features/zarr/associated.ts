@@ -34,7 +34,7 @@ export class AssociatedSources {
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const cached = this.#rasters.get(key);
     const raster = cached ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
-    return sourceOf(raster);
+    return sourceNameOf(raster);
   }
 
   async #read(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<Raster> {
@@ -45,7 +45,7 @@ export class AssociatedSources {
   }
 }
 
-function sourceOf(raster: Raster): AssociatedSource {
+function sourceNameOf(raster: Raster): AssociatedSource {
   const { width: sizeX, height: sizeY, bands: bandCount, dtype } = raster;
   const shape = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
   const levels = levelCount(shape);

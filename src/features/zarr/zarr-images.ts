@@ -194,7 +194,7 @@ export class ZarrImages {
   ): Promise<Uint8Array> {
     const { images, queues } = this.options;
     const type = 'application/octet-stream';
-    const tile = await images.made(key, async (sharedSignal) => ({ bytes: await make(sharedSignal), type }), {
+    const tile = await images.makeCached(key, async (sharedSignal) => ({ bytes: await make(sharedSignal), type }), {
       requester: { caller: queuedAs, signal },
       queue: queues.chunks,
     });

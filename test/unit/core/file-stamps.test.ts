@@ -21,19 +21,19 @@ afterEach(() => clock.mockRestore());
 
 it('answers for a file in use without waiting, and soon notices that it was replaced', async () => {
   const changed: string[] = [];
-  const stamps = new FileStamps({ pathOf: async () => path, changed: async (id) => void changed.push(id) });
-  const first = await stamps.of('file');
+  const stamps = new FileStamps({ pathOf: async () => path, onChange: async (id) => void changed.push(id) });
+  const first = await stamps.stampOf('file');
   await writeFile(path, 'another');
   clock.mockReturnValue(1150);
-  expect(stamps.of('file')).toBe(first);
-  await until('it is another', async () => (await stamps.of('file')) !== first);
+  expect(stamps.stampOf('file')).toBe(first);
+  await until('it is another', async () => (await stamps.stampOf('file')) !== first);
   expect(changed).toEqual(['file']);
 });
 
 it('checks the file again after a long time without requests', async () => {
-  const stamps = new FileStamps({ pathOf: async () => path, changed: async () => {} });
-  const first = await stamps.of('file');
+  const stamps = new FileStamps({ pathOf: async () => path, onChange: async () => {} });
+  const first = await stamps.stampOf('file');
   await writeFile(path, 'a third one');
   clock.mockReturnValue(1600);
-  expect(await stamps.of('file')).not.toBe(first);
+  expect(await stamps.stampOf('file')).not.toBe(first);
 });

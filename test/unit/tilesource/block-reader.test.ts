@@ -16,7 +16,7 @@ interface Fetch {
 /** A file whose fetches are answered by the test, or at once. */
 function fileOf(cache: BlockCache, { byHand = false } = {}) {
   const fetches: Fetch[] = [];
-  const file = cache.file('a file', content.length, (range, signal) => {
+  const file = cache.openFile('a file', content.length, (range, signal) => {
     return new Promise((resolve, reject) => {
       const answer = (bytes = content.slice(range.start, range.end)) => resolve(bytes);
       fetches.push({ ...range, signal, answer, fail: reject });

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../../errors.js';
 import type { AnnotationOnItem, AnnotationTileRequest, AnnotationTiles } from './tiles.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
-import { tileAddress, tilePath as addressPath } from '../../images/picture-parameters.js';
+import { parseTileAddress, tilePath as addressPath } from '../../images/picture-parameters.js';
 import { id, json, number, oneOf, required, text, withDefault, type Parameter } from '../../../http/parameters.js';
 import type { ColoringRequest } from './coloring/coloring-request.js';
 import { Reply } from '../../../http/reply.js';
@@ -119,10 +119,10 @@ type StyleQuery = ColoringRequest & Pick<AnnotationTileRequest, 'color' | 'group
 
 function tileRequest(
   kind: AnnotationTileRequest['kind'],
-  { params, query }: { params: Parameters<typeof tileAddress>[0]; query: StyleQuery },
+  { params, query }: { params: Parameters<typeof parseTileAddress>[0]; query: StyleQuery },
 ): AnnotationTileRequest {
   const { color, groups, without, gain } = query;
-  return { kind, ...tileAddress(params), color, groups, without, gain, coloring: coloringOf(query) };
+  return { kind, ...parseTileAddress(params), color, groups, without, gain, coloring: coloringOf(query) };
 }
 
 const png = defineRoute({

@@ -53,7 +53,7 @@ export class Slides {
     const { item, plan, record } = instance;
     const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
     const ranges = await this.#sampleRanges(instance, context.signal);
-    const cachedFrame = await images.made(
+    const cachedFrame = await images.makeCached(
       key,
       (signal) =>
         images.useStored(

@@ -176,7 +176,7 @@ export class ImageIndex {
   async matchesItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#metadataSettings(settings)).name) return false;
-    return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.beginningOfStateName(item));
+    return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.stateNamePrefix(item));
   }
 
   /** Names the current image of an item, and the version of records. */
@@ -221,7 +221,7 @@ export class ImageIndex {
 
   /** A hash of the length of a file and of evenly spaced blocks. */
   async #fingerprint(file: FileRecord): Promise<string> {
-    const reader = await this.parts.images.openBytes(file);
+    const reader = await this.parts.images.openReader(file);
     const hash = createHash('sha256').update(`${reader.size}`);
     try {
       const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (fingerprintBlocks - 1)));

@@ -98,7 +98,11 @@ export class ZarrLabels {
       return { bytes: bytes === null ? new Uint8Array(0) : await compressed(bytes), type: 'application/octet-stream' };
     };
     const requester = { caller: queuedAs, signal };
-    return replyWithChunk(request, key, async () => (await images.made(key, make, { requester, queue: queues.elements })).bytes);
+    return replyWithChunk(
+      request,
+      key,
+      async () => (await images.makeCached(key, make, { requester, queue: queues.elements })).bytes,
+    );
   }
 
   async #load(id: string, item: ItemRecord, { caller }: StoreRequest): Promise<AnnotationRecord> {
