@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Types } from 'mongoose';
 import { createReferenceHost } from '../src/reference-host/index.js';
-import { findableBy } from '../src/reference-host/tree/finding/terms.js';
+import { searchFields } from '../src/reference-host/tree/finding/terms.js';
 import { send } from './annotations/client.js';
 import { Targets } from './annotations/targets.js';
 import { benchDatabase } from './support/database.js';
@@ -54,7 +54,15 @@ try {
       const name = `slide ${String(number).padStart(6, '0')}.svs`;
       const meta = { stain: stains[number % 3], batch: `B${number % 1000}`, scanned: (number * 7919) % items };
       const root = { baseParentType: 'collection', baseParentId: new Types.ObjectId(collection._id), creatorId: null };
-      const named = { name, lowerName: name, naturalName: name, description: '', meta, words: [], ...findableBy({ name, meta }) };
+      const named = {
+        name,
+        lowerName: name,
+        naturalName: name,
+        description: '',
+        meta,
+        words: [],
+        ...searchFields({ name, meta }),
+      };
       return { _id: new Types.ObjectId(), folderId, ...root, ...named, created: new Date(), updated: new Date(), size: 0 };
     });
     await model.collection.insertMany(documents as never[]);

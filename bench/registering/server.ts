@@ -13,8 +13,8 @@ await serveParent(
         paths: [folder],
         creatorId: null,
         isPublic: true,
-        progress() {},
-        leftOut: (path, reason) => console.error(`${path}: ${reason}`),
+        onProgress() {},
+        onLeftOut: (path, reason) => console.error(`${path}: ${reason}`),
       });
       return served.scan(host.context, new AbortController().signal);
     },

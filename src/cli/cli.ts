@@ -5,7 +5,7 @@ import { cac, type CAC } from 'cac';
 import { LargeImageError } from '../errors.js';
 import { conversionPredictors, reductions, writtenCompressions } from '../tilesource/convert/options.js';
 import { requestedHelp } from '../reference-host/start/options.js';
-import { progressDisplay } from '../reference-host/start/progress.js';
+import { createProgressDisplay } from '../reference-host/start/progress.js';
 import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
 import { CommandError } from './usage.js';
 
@@ -53,7 +53,7 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
   const interrupt = () => interrupted.abort(new Error('Interrupted; nothing was written.'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   // The standard output may be a pipe, so progress is shown on the error output.
-  const display = progressDisplay(process.stderr);
+  const display = createProgressDisplay(process.stderr);
   try {
     const bytes = await convertTo(from, to, {
       request: {
@@ -70,11 +70,11 @@ async function runConvert(from: string, to: string, options: Record<string, Opti
       progress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
       signal: interrupted.signal,
     });
-    display.end();
+    display.endProgress();
     print(`${to}: ${(bytes / 1e6).toFixed(1)} MB`);
     return exitCodes.done;
   } catch (error) {
-    display.end();
+    display.endProgress();
     if (!interrupted.signal.aborted) throw error;
     printError('Interrupted; nothing was written.');
     return exitCodes.interrupted;

@@ -44,14 +44,14 @@ export interface HostContext {
   signInLimits: SignInLimits;
   /** The id of the data directory in the API. */
   storeId: Types.ObjectId;
-  /** The data folder that the database belongs to, if that is another one than `store`. Nothing in either of them is swept then. */
+  /** The data folder that the database belongs to, if that is another one than `store`. Then the sweep removes nothing from either folder. */
   otherFolder: DataFolder | null;
   startDate: Date;
   /** Aborted when the host closes, which ends open event streams. */
   closing: AbortSignal;
   /** Checks the files and buckets that are served in place, and updates their items; `null` if there are none. */
   rescan: (() => Promise<ScanCounts>) | null;
-  /** Metrics for Prometheus, and a token that can read them, as administrators can; `null` if none are collected. */
+  /** Metrics for Prometheus, and a token that can read them as an administrator can; `null` if none are collected. */
   metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null; text?: () => Promise<string> } | null;
   /** Wakes event streams whose owners have new messages. */
   notificationFeed: NotificationFeed;

@@ -7,16 +7,16 @@ import { install, startWorker, type Host, type HostLogger, type Installation } f
 import { answerUnknownPaths, harmlessLogger, identifyRequests, mountRoutes, type RouteOutline } from '../larger-host.js';
 import type { HostContext } from './context.js';
 import { openContext } from './open-context.js';
-import { answerOptions, cors } from './http/cors.js';
+import { answerOptions, corsMiddleware } from './http/cors.js';
 import { openAgendaBackend } from './database/agenda-backend.js';
-import { whileDatabaseIsAway } from './database/while-away.js';
+import { retryWhileDatabaseIsAway } from './database/while-away.js';
 import { hostDirectory } from './access/directory.js';
 import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { reindex } from './tree/finding/index-terms.js';
 import { registerFileInPlace } from './files/in-place.js';
 import { OpenReplies } from './http/open-replies.js';
 import { createServerWithTimeouts } from './http/server-timeouts.js';
-import { offerUpgrades, type Upgrading } from './http/upgrades.js';
+import { offerUpgrades, type UpgradeHandler } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
 import { notificationSockets } from './notifications/web-sockets.js';
@@ -24,10 +24,10 @@ import { forgetTokens, tokensVerifier } from './accounts/tokens/tokens.js';
 import { removeExpiredHourly } from './accounts/tokens/expired.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
-import { underServerRoot } from './http/public-address.js';
-import { safeHeaders } from './http/safe-headers.js';
-import { withoutLeadingSlashes } from './http/leading-slashes.js';
-import { answerError, answerNoPage } from './http/last-handlers.js';
+import { applyServerRoot } from './http/public-address.js';
+import { addSafeHeaders } from './http/safe-headers.js';
+import { mergeSlashes } from './http/leading-slashes.js';
+import { answerError, answerPageNotFound } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer, readViewer, type ViewerFiles } from './viewer-routes.js';
 import type { ReferenceHostOptions } from './options.js';
@@ -39,7 +39,7 @@ export interface ReferenceHost {
    * Accepts web sockets for notifications. Call it for the event `upgrade` of your own server; it returns `false` for all other
    * requests.
    */
-  upgrade: Upgrading;
+  upgrade: UpgradeHandler;
   host: Host;
   settings: Installation['settings'];
   jobs: Installation['jobs'];
@@ -62,7 +62,7 @@ export interface ReferenceHost {
 
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
-const databaseWaitMs = 60_000;
+const defaultDatabaseWaitMs = 60_000;
 /** How long running requests can continue when the host closes, in milliseconds. */
 const closePatienceMs = 5000;
 
@@ -74,17 +74,17 @@ const closePatienceMs = 5000;
  */
 export function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
   const logger = harmlessLogger(options.logger);
-  return whileDatabaseIsAway(() => openHost(options, logger), {
+  return retryWhileDatabaseIsAway(() => openHost(options, logger), {
     uri: options.mongoUri,
-    waitMs: options.databaseWaitMs ?? databaseWaitMs,
+    waitMs: options.databaseWaitMs ?? defaultDatabaseWaitMs,
     report: (text) => logger.warn({}, text),
   });
 }
 
 async function openHost(options: ReferenceHostOptions, logger: HostLogger): Promise<ReferenceHost> {
-  const undo: (() => Promise<unknown>)[] = [];
+  const closeSteps: (() => Promise<unknown>)[] = [];
   const closeAll = async () => {
-    for (const step of undo.splice(0).reverse()) {
+    for (const step of closeSteps.splice(0).reverse()) {
       await step().catch((error: unknown) => logger.error({ err: error }, 'Host:Close:Failed'));
     }
   };
@@ -92,7 +92,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     // This continues in the background. Its errors are handled where the result is used.
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
-    const opened = await openContext(options, logger, undo);
+    const opened = await openContext(options, logger, closeSteps);
     const { context, connection, closing, installed } = opened;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
@@ -106,15 +106,15 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     const host = hostFor(options, { ...opened, app, agenda });
     if (options.worker === true) {
       const worker = await startWorker(host, options.install);
-      undo.push(() => worker.close());
+      closeSteps.push(() => worker.close());
       installed.settings = worker.settings;
-      return assembled(worker, { app, upgrade: () => false, host, context, closing, undo, closeAll });
+      return assembleHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps: closeSteps, closeAll });
     }
     const installation = await install(host, {
       ...(options.metrics && { metrics: options.metrics.register }),
       ...options.install,
     });
-    undo.push(() => installation.close());
+    closeSteps.push(() => installation.close());
     Object.assign(installed, installation);
     installation.settings.onChange(async ({ key, value }) => {
       if (key === 'core.api_keys' && value === false) await forgetTokens(context, { apiKeyId: { $ne: null } });
@@ -123,13 +123,13 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     mountHost(app, context, installation, await viewer);
 
     await agenda.start();
-    undo.push(() => agenda.stop(false));
-    undo.push(removeExpiredHourly(context));
+    closeSteps.push(() => agenda.stop(false));
+    closeSteps.push(removeExpiredHourly(context));
     if (options.upkeep !== false) {
-      undo.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
+      closeSteps.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }
     const upgrade = await notificationSockets(context);
-    return assembled(installation, { app, upgrade, host, context, closing, undo, closeAll });
+    return assembleHost(installation, { app, upgrade, host, context, closing, closeSteps: closeSteps, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -142,11 +142,11 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(identifyRequests);
-  app.use(safeHeaders);
+  app.use(addSafeHeaders);
   if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
-  app.use(underServerRoot(context));
-  app.use(withoutLeadingSlashes(context.apiRoot));
-  app.use(context.apiRoot, cors(context));
+  app.use(applyServerRoot(context));
+  app.use(mergeSlashes(context.apiRoot));
+  app.use(context.apiRoot, corsMiddleware(context));
   return app;
 }
 
@@ -193,31 +193,32 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   app.use(mountRoutes(operationRoutes, serving));
   if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => pageTitle(context) });
   app.use(apiRoot, answerOptions, answerUnknownPaths(plugin.routes));
-  app.use(answerNoPage);
+  app.use(answerPageNotFound);
   app.use(answerError(logger));
 }
 
-/** The brand, if one is configured. The default brand is only a name in the API. */
+/** The configured brand. The default brand, `Girder`, is only for clients of the API, so the page then has another title. */
 async function pageTitle(context: HostContext): Promise<string> {
   const brand = await context.setting('core.brand_name');
   return brand === '' || brand === 'Girder' ? 'Large image' : brand;
 }
 
-interface Parts {
+/** The values from which {@link assembleHost} makes a host. */
+interface HostParts {
   app: Express;
-  upgrade: Upgrading;
+  upgrade: UpgradeHandler;
   host: Host;
   context: HostContext;
   closing: AbortController;
-  undo: (() => Promise<unknown>)[];
+  closeSteps: (() => Promise<unknown>)[];
   closeAll(): Promise<void>;
 }
 
-function assembled(
+function assembleHost(
   plugin: Pick<Installation, 'settings' | 'jobs'> & Partial<Pick<Installation, 'routes'>>,
-  parts: Parts,
+  parts: HostParts,
 ): ReferenceHost {
-  const { app, upgrade, host, context, closing, undo } = parts;
+  const { app, upgrade, host, context, closing, closeSteps } = parts;
   const endStreams = () => {
     closing.abort();
     plugin.jobs.endStreams();
@@ -234,9 +235,9 @@ function assembled(
     async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
       const server = createServerWithTimeouts(app);
       offerUpgrades(server, upgrade);
-      const url = await open(server, port, address);
+      const url = await openPort(server, port, address);
       const replies = new OpenReplies(server);
-      undo.push(() => {
+      closeSteps.push(() => {
         // Event streams have to be ended, because they keep their connections open.
         endStreams();
         return replies.close(closePatienceMs);
@@ -248,7 +249,8 @@ function assembled(
   };
 }
 
-function open(server: Server, port: number, host: string): Promise<string> {
+/** Opens the port. @returns the address of the server */
+function openPort(server: Server, port: number, host: string): Promise<string> {
   return new Promise((done, fail) => {
     server.once('error', fail);
     server.listen(port, host, () => {

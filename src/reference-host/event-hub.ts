@@ -2,7 +2,7 @@ import type { HostEventName, HostEventPayloads, HostEvents, HostLogger } from '.
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Calls listeners of one host's events, one listener after the other. The error of a listener is logged and undoes nothing. */
+/** Calls listeners of one host's events, one listener after the other. If a listener fails, the error is logged, and the other listeners are still called. */
 export class EventHub implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 

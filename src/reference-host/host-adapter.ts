@@ -44,10 +44,10 @@ export function hostAccess(context: HostContext): HostAccess {
     },
     async list(doc) {
       const { access, public: isPublic, publicFlags } = doc as unknown as FolderDocument;
-      const asText = ({ id, level, flags }: AccessEntry) => ({ id: id.toHexString(), level, flags });
+      const withTextId = ({ id, level, flags }: AccessEntry) => ({ id: id.toHexString(), level, flags });
       return {
-        users: access.users.map(asText),
-        groups: access.groups.map(asText),
+        users: access.users.map(withTextId),
+        groups: access.groups.map(withTextId),
         public: isPublic,
         ...(publicFlags && { publicFlags }),
       };
@@ -72,7 +72,7 @@ export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
       const path = localPathOf(context, asFile(file));
-      // A path without a file means that the bytes are lost. If the data folder belongs to another database, they are only elsewhere.
+      // A path without a file would mean that the bytes are lost. If the data folder belongs to another database, they are in another folder.
       if (path !== null && context.otherFolder !== null && asFile(file).storage.kind === 'stored') {
         return access(path).then(
           () => path,

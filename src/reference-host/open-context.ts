@@ -22,10 +22,10 @@ import { ProcessLife } from './upkeep/process-life.js';
 import { recoverFrom } from './upkeep/recovery.js';
 
 /**
- * How long to wait for the database, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses connections,
+ * Limits for the connection to the database, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses connections,
  * and after the sum of these times when it does not answer.
  */
-const databaseTimes = {
+const databaseTimeouts = {
   serverSelectionTimeoutMS: 5000,
   connectTimeoutMS: 5000,
   heartbeatFrequencyMS: 5000,
@@ -33,7 +33,7 @@ const databaseTimes = {
   // After a rush, connections that are no longer needed are closed.
   maxIdleTimeMS: 10_000,
 };
-/** Acknowledged writes are on disk, whatever the address of the database says. */
+/** Acknowledged writes are on disk, even if the connection string asks for less. */
 const onDisk = { w: 'majority', journal: true } as const;
 
 /** A context, and values that are only needed to make its host. */
@@ -50,24 +50,24 @@ interface OpenedContext {
 export async function openContext(
   options: ReferenceHostOptions,
   logger: HostLogger,
-  undo: (() => Promise<unknown>)[],
+  closeSteps: (() => Promise<unknown>)[],
 ): Promise<OpenedContext> {
   const mongoose = new Mongoose();
-  const connection = await connect(mongoose, options.mongoUri, undo);
+  const connection = await connect(mongoose, options.mongoUri, closeSteps);
   const models = await compileModels(connection);
   await checkStoredFormat(models);
   const store = new ByteStore(resolve(options.dataDirectory));
-  const storeId = await idOfStore(models);
+  const storeId = await ensureStoreId(models);
   await store.prepare(storeId.toHexString());
   const otherFolder = await findOtherFolder(models, store, storeId);
   if (otherFolder !== null) logger.error({ folder: store.root, belongsTo: otherFolder }, 'Host:OtherDataFolder');
 
   const buckets = new Buckets();
-  undo.push(() => buckets.close());
+  closeSteps.push(() => buckets.close());
   const life = await ProcessLife.start({ models, root: store.root, logger });
-  undo.push(() => life.stop());
+  closeSteps.push(() => life.stop());
   const closing = new AbortController();
-  undo.push(async () => closing.abort());
+  closeSteps.push(async () => closing.abort());
   const events = new EventHub(logger);
   const installed: Partial<Installation> = {};
   const passwords = new PasswordHasher(options.passwordMemoryKiB);
@@ -113,37 +113,42 @@ export async function openContext(
   return { context, mongoose, connection, closing, installed };
 }
 
-async function connect(mongoose: Mongoose, uri: string, undo: (() => Promise<unknown>)[]): Promise<Connection> {
+async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promise<unknown>)[]): Promise<Connection> {
   const endedConnections = watchEndedConnections();
-  undo.push(async () => endedConnections.stop());
-  const connection = mongoose.createConnection(uri, { ...timesFor(uri), writeConcern: onDisk });
-  undo.push(() => connection.close());
+  closeSteps.push(async () => endedConnections.stop());
+  const connection = mongoose.createConnection(uri, { ...timeoutsFor(uri), writeConcern: onDisk });
+  closeSteps.push(() => connection.close());
   await connection.asPromise();
   endedConnections.follow(connection);
   return connection;
 }
 
-/** The times above, except those that the address sets itself. */
-function timesFor(uri: string): Partial<typeof databaseTimes> {
-  const isOpen = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
-  return Object.fromEntries(Object.entries(databaseTimes).filter(isOpen));
+/** {@link databaseTimeouts}, except those that the connection string sets itself. */
+function timeoutsFor(uri: string): Partial<typeof databaseTimeouts> {
+  const isUnset = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
+  return Object.fromEntries(Object.entries(databaseTimeouts).filter(isUnset));
 }
 
-/** The data folder that the database belongs to, if it is another one than this; `null` if it is this one. The first folder that is used is recorded. */
-async function findOtherFolder({ hostState }: Models, store: ByteStore, id: Types.ObjectId): Promise<DataFolder | null> {
-  const folder = await store.identity(id.toHexString());
-  const place = { root: store.root, machine: hostname() };
-  if (folder !== null) {
-    await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder, ...place } });
+/** The data folder that the database belongs to, if that is not `store`; `null` if it is `store`. The first folder that is used is recorded. */
+async function findOtherFolder(
+  { hostState }: Models,
+  store: ByteStore,
+  databaseStoreId: Types.ObjectId,
+): Promise<DataFolder | null> {
+  const folderId = await store.identity(databaseStoreId.toHexString());
+  const location = { root: store.root, machine: hostname() };
+  if (folderId !== null) {
+    await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder: folderId, ...location } });
     // A folder that was moved has the same id.
-    const thisFolder = await hostState.updateOne({ _id: 'store', folder }, { $set: place });
+    const thisFolder = await hostState.updateOne({ _id: 'store', folder: folderId }, { $set: location });
     if (thisFolder.matchedCount > 0) return null;
   }
   const { root, machine } = (await hostState.findById('store').lean()) ?? {};
   return { root: root ?? null, machine: machine ?? null };
 }
 
-async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {
+/** The id of the data directory in the API, which is created if the database has none. */
+async function ensureStoreId({ hostState }: Models): Promise<Types.ObjectId> {
   try {
     await hostState.create({ _id: 'store', subject: new Types.ObjectId() });
   } catch (error) {

@@ -1,7 +1,7 @@
 import { installCommand, isInstalled } from '../optional-packages.js';
 
 /** Optional peer dependencies of the package. A server that only installs the plugin does not need them. */
-const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
+const requiredPackages = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
 
 /** The reference host lacks packages; the message names them, and the command that installs them. */
 export class MissingPackagesError extends Error {
@@ -10,7 +10,7 @@ export class MissingPackagesError extends Error {
 
 /** @throws MissingPackagesError that names all missing packages of the reference host. */
 export function requirePackages(): void {
-  const missing = needed.filter((name) => !isInstalled(name));
+  const missing = requiredPackages.filter((name) => !isInstalled(name));
   if (missing.length === 0) return;
   throw new MissingPackagesError(
     `express-large-image/reference-host needs packages that are not installed: ${missing.join(', ')}. ` +

@@ -42,10 +42,10 @@ const securityHeaders = {
 };
 
 /** The address of an asset changes with its bytes, so a copy never becomes outdated. */
-const foreverHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
+const immutableHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/** The bundle, shared by all hosts in this process. */
-let bundled: Promise<Map<string, Buffer>> | null = null;
+/** The bundled scripts by name, shared by all hosts in this process. */
+let bundle: Promise<Map<string, Buffer>> | null = null;
 
 interface Asset {
   bytes: Buffer;
@@ -68,13 +68,13 @@ export interface ViewerFiles {
  */
 export async function readViewer(): Promise<ViewerFiles> {
   // Next to the chunk that this file is built into.
-  const built = fileURLToPath(new URL('./viewer/', import.meta.url));
-  const folder = existsSync(built) ? built : viewerSources;
+  const builtFolder = fileURLToPath(new URL('./viewer/', import.meta.url));
+  const folder = existsSync(builtFolder) ? builtFolder : viewerSources;
   const read = (name: string) => readFile(join(folder, name), 'utf8');
   const [assets, template, texts] = await Promise.all([readAssets(folder), read('index.html'), read('page-texts.json')]);
   if (folder === viewerSources) {
-    bundled ??= bundleViewer();
-    for (const [name, bytes] of await bundled) assets.set(name, { bytes, type: contentTypes['.js']! });
+    bundle ??= bundleViewer();
+    for (const [name, bytes] of await bundle) assets.set(name, { bytes, type: contentTypes['.js']! });
   }
   return { assets, template, texts: JSON.parse(texts) };
 }
@@ -85,28 +85,28 @@ export function mountViewer(
   { assets, template, texts }: ViewerFiles,
   options: ViewerOptions,
 ): void {
-  const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
+  const assetPath = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
   // Relative to the address of the page, which a proxy may serve below any path.
-  const fixed = { apiRoot: options.apiRoot.slice(1), assets: base.slice(1) };
+  const fixedValues = { apiRoot: options.apiRoot.slice(1), assets: assetPath.slice(1) };
   const languages = Object.keys(texts);
 
   app.get('/', async (request: Request, response: Response) => {
     // The script of the page reads the language from the page, and loads its texts.
     const language = request.acceptsLanguages(languages) || 'en';
-    const page = fillTemplate(template, { ...fixed, ...texts[language], language, title: await options.title() });
+    const page = fillTemplate(template, { ...fixedValues, ...texts[language], language, title: await options.title() });
     response
       .set({ ...securityHeaders, 'Cache-Control': 'no-cache', 'Content-Language': language })
       .vary('Accept-Language')
       .type('html')
       .send(page);
   });
-  app.get(`${base}/*path`, (request: Request, response: Response, next: () => void) => {
-    const asset = assets.get(request.path.slice(base.length + 1));
+  app.get(`${assetPath}/*path`, (request: Request, response: Response, next: () => void) => {
+    const asset = assets.get(request.path.slice(assetPath.length + 1));
     if (asset === undefined) {
       next();
       return;
     }
-    response.set({ ...foreverHeaders, 'Content-Type': asset.type }).send(asset.bytes);
+    response.set({ ...immutableHeaders, 'Content-Type': asset.type }).send(asset.bytes);
   });
 }
 
@@ -121,6 +121,7 @@ async function readAssets(folder: string): Promise<Map<string, Asset>> {
   return assets;
 }
 
+/** A hash of all parts, for the address of the assets. */
 function digest(parts: (string | Buffer)[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part).update('\0');

@@ -9,7 +9,8 @@ import type { UploadDocument } from './uploads/upload.model.js';
 import type { UserDocument } from './accounts/users/user.model.js';
 import type { Resource } from './resources/resources.js';
 
-function pick<D extends object>(document: D, fields: readonly string[]): Record<string, unknown> {
+/** The fields of a document that it has. */
+function pickFields<D extends object>(document: D, fields: readonly string[]): Record<string, unknown> {
   const picked: Record<string, unknown> = {};
   for (const field of fields) {
     const value = (document as Record<string, unknown>)[field];
@@ -40,14 +41,14 @@ const itemFields = [
 
 /** An item as clients see it. */
 export function itemView(item: ItemDocument): Record<string, unknown> {
-  return { ...pick(item, itemFields), _modelType: 'item' };
+  return { ...pickFields(item, itemFields), _modelType: 'item' };
 }
 
 /** A file as clients see it. */
 export function fileView(file: FileDocument, principal: Principal, storeId?: unknown): Record<string, unknown> {
   const fields = ['_id', 'name', 'mimeType', 'size', 'itemId', 'exts', 'created', 'creatorId', 'updated', 'linkUrl'];
-  const stored = principal.admin && file.storage.kind !== 'link' && storeId !== undefined ? { assetstoreId: storeId } : {};
-  return { ...pick(file, fields), ...stored, _modelType: 'file' };
+  const assetstore = principal.admin && file.storage.kind !== 'link' && storeId !== undefined ? { assetstoreId: storeId } : {};
+  return { ...pickFields(file, fields), ...assetstore, _modelType: 'file' };
 }
 
 const folderFields = [
@@ -69,19 +70,19 @@ const folderFields = [
 
 /** A folder as clients see it. */
 export function folderView(folder: FolderDocument, principal: Principal): Record<string, unknown> {
-  return { ...pick(folder, folderFields), _accessLevel: shownLevel(folder, principal), _modelType: 'folder' };
+  return { ...pickFields(folder, folderFields), _accessLevel: shownLevel(folder, principal), _modelType: 'folder' };
 }
 
 /** A collection as clients see it. */
 export function collectionView(collection: CollectionDocument, principal: Principal): Record<string, unknown> {
   const fields = ['_id', 'name', 'description', 'public', 'publicFlags', 'created', 'updated', 'size', 'meta'];
-  return { ...pick(collection, fields), _accessLevel: shownLevel(collection, principal), _modelType: 'collection' };
+  return { ...pickFields(collection, fields), _accessLevel: shownLevel(collection, principal), _modelType: 'collection' };
 }
 
 /** A group as clients see it. */
 export function groupView(group: GroupDocument, principal: Principal): Record<string, unknown> {
   const fields = ['_id', 'name', 'description', 'public', 'created', 'updated'];
-  return { ...pick(group, fields), _accessLevel: shownLevel(group, principal), _modelType: 'group' };
+  return { ...pickFields(group, fields), _accessLevel: shownLevel(group, principal), _modelType: 'group' };
 }
 
 const userFields = ['_id', 'login', 'firstName', 'lastName', 'admin', 'public', 'created'];
@@ -91,8 +92,8 @@ const privateUserFields = ['email', 'groups', 'groupInvites', 'status', 'emailVe
 export function userView(user: UserDocument, principal: Principal): Record<string, unknown> {
   const isPrivy = principal.seesPrivate && levelOn(user, principal) >= 2;
   return {
-    ...pick(user, userFields),
-    ...(isPrivy && { ...pick(user, privateUserFields), otp: false }),
+    ...pickFields(user, userFields),
+    ...(isPrivy && { ...pickFields(user, privateUserFields), otp: false }),
     _accessLevel: shownLevel(user, principal),
     _modelType: 'user',
   };
@@ -101,7 +102,7 @@ export function userView(user: UserDocument, principal: Principal): Record<strin
 /** An API key as its owner sees it. */
 export function apiKeyView(key: ApiKeyDocument): Record<string, unknown> {
   const fields = ['_id', 'name', 'prefix', 'active', 'scope', 'tokenDuration', 'userId', 'created', 'lastUse'];
-  return { ...pick(key, fields), _accessLevel: 2, _modelType: 'api_key' };
+  return { ...pickFields(key, fields), _accessLevel: 2, _modelType: 'api_key' };
 }
 
 /** An upload as clients see it. */

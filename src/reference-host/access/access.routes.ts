@@ -32,15 +32,20 @@ export const accessQuery = {
  *
  * @throws InvalidError with field `access` if it is not a list, or leaves nobody with ADMIN.
  */
-export async function accessChange(
+export async function readAccessChange(
   context: HostContext,
   query: { access: Record<string, unknown>; public: boolean | undefined; publicFlags: unknown[] | undefined },
   caller: Caller | null,
   { access }: AccessControlled,
 ): Promise<AccessChange> {
-  const withTextIds = (entries: readonly AccessEntry[]) => entries.map(({ id }) => ({ id: id.toHexString() }));
-  const former = { users: withTextIds(access.users), groups: withTextIds(access.groups) };
-  const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags, former });
+  const toTextIds = (entries: readonly AccessEntry[]) => entries.map(({ id }) => ({ id: id.toHexString() }));
+  const formerIds = { users: toTextIds(access.users), groups: toTextIds(access.groups) };
+  const { users, groups } = await readAccessList(query.access, {
+    directory: hostDirectory(context),
+    caller,
+    knownFlags,
+    former: formerIds,
+  });
   return {
     access: { users: users.map(toStoredEntry), groups: groups.map(toStoredEntry) },
     public: query.public,
@@ -53,6 +58,6 @@ function toStoredEntry({ id, level, flags = [] }: GrantedAccess['users'][number]
 }
 
 /** A document with its list of permissions. */
-export async function withAccess(context: HostContext, view: object, document: AccessControlled) {
+export async function addAccessList(context: HostContext, view: object, document: AccessControlled) {
   return { ...view, access: await describeAccessList(context, document) };
 }

@@ -16,7 +16,7 @@ export interface Rights {
 
 /** A caller with the data that permissions depend on, and the purpose of their token. */
 export interface Principal extends Rights {
-  /** Whether the token gives access to private data of users: the address, groups, state. */
+  /** Whether the token gives access to private data of users: the email address, groups, status. */
   seesPrivate: boolean;
 }
 
@@ -121,15 +121,15 @@ export async function describeAccessList({ models }: HostContext, { access }: Ac
   const groups = await readInSlices<GroupDocument>(
     models.group.find({ _id: { $in: groupIds } }, { name: 1, description: 1 }).lean(),
   );
-  const userOf = new Map(users.map((user) => [user._id.toHexString(), user]));
-  const groupOf = new Map(groups.map((group) => [group._id.toHexString(), group]));
+  const usersById = new Map(users.map((user) => [user._id.toHexString(), user]));
+  const groupsById = new Map(groups.map((group) => [group._id.toHexString(), group]));
   const described = { users: [] as object[], groups: [] as object[] };
   for (const entry of access.users) {
-    const user = userOf.get(entry.id.toHexString());
+    const user = usersById.get(entry.id.toHexString());
     if (user) described.users.push({ ...entry, login: user.login, name: `${user.firstName} ${user.lastName}` });
   }
   for (const entry of access.groups) {
-    const group = groupOf.get(entry.id.toHexString());
+    const group = groupsById.get(entry.id.toHexString());
     if (group) described.groups.push({ ...entry, name: group.name, description: group.description });
   }
   return described;

@@ -7,10 +7,10 @@ import { accessFilter, principalOf } from './access.js';
 /** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
-  const visibleTo = async (asker: Caller | null | undefined) =>
+  const visibilityFilter = async (asker: Caller | null | undefined) =>
     asker === undefined ? {} : accessFilter(await principalOf(context, asker), 0);
-  const findUsers = async (among: object, asker: Caller | null | undefined) => {
-    const filter = { ...(await visibleTo(asker)), ...among };
+  const findUsers = async (condition: object, asker: Caller | null | undefined) => {
+    const filter = { ...(await visibilityFilter(asker)), ...condition };
     const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
     return users.map(({ _id, login, firstName, lastName, status }) => ({
       id: _id.toHexString(),
@@ -23,7 +23,7 @@ export function hostDirectory(context: HostContext): HostDirectory {
     users: (ids, asker) => findUsers({ _id: { $in: objectIds(ids) } }, asker),
     usersByLogin: (logins, asker) => findUsers({ login: { $in: [...logins] } }, asker),
     async groups(ids, asker) {
-      const filter = { ...(await visibleTo(asker)), _id: { $in: objectIds(ids) } };
+      const filter = { ...(await visibilityFilter(asker)), _id: { $in: objectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
       const groupIds = groups.map(({ _id }) => _id);
       const groupsWithMembers = new Set(

@@ -23,9 +23,9 @@ export async function setFolderAccess(
   context: HostContext,
   folder: FolderDocument,
   change: AccessChange,
-  recurse: Principal | null,
+  administrator: Principal | null,
 ): Promise<FolderDocument> {
-  return spreadAccess(context, { type: 'folder', id: folder._id, change, administrator: recurse }, async () => {
+  return setAccessRecursively(context, { type: 'folder', id: folder._id, change, administrator: administrator }, async () => {
     const updated = await context.models.folder
       .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
       .lean<FolderDocument>();
@@ -35,28 +35,32 @@ export async function setFolderAccess(
 }
 
 /** A change of permissions that also applies to the folders below that the principal administers. */
-export interface SpreadingAccess {
+export interface RecursiveAccessChange {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
   change: AccessChange;
-  /** `null` if it applies only to the one document. */
+  /** The principal; `null` if the change applies only to the one document. */
   administrator: Rights | null;
 }
 
-/** Changes the permissions of one document by `set`, then those below it. Afterwards no former permissions are left. */
-export async function spreadAccess<D>(context: HostContext, spreading: SpreadingAccess, set: () => Promise<D>): Promise<D> {
-  const { administrator } = spreading;
-  const setAll = async () => {
-    const updated = await set();
+/** Calls `setOne`, which changes the permissions of one document, then changes those of the folders below it. An interrupted change is completed later. */
+export async function setAccessRecursively<D>(
+  context: HostContext,
+  recursiveChange: RecursiveAccessChange,
+  setOne: () => Promise<D>,
+): Promise<D> {
+  const { administrator } = recursiveChange;
+  const setOneAndBelow = async () => {
+    const updated = await setOne();
     step('access:set');
-    if (administrator !== null) await setAccessBelow(context, { ...spreading, administrator });
+    if (administrator !== null) await setAccessBelow(context, { ...recursiveChange, administrator });
     return updated;
   };
   const updated = await (administrator === null
-    ? setAll()
+    ? setOneAndBelow()
     : context.journal.undertake(
-        { kind: 'access', ...spreading, change: withoutUndefined(spreading.change), administrator },
-        setAll,
+        { kind: 'access', ...recursiveChange, change: withoutUndefined(recursiveChange.change), administrator },
+        setOneAndBelow,
       ));
   await context.events.emit('access.changed', {});
   return updated;
@@ -68,37 +72,39 @@ function withoutUndefined(change: AccessChange): AccessChange {
 }
 
 /**
- * Replaces the permissions of the folders below a document that the principal administers. `isRepeated`: some folders may have the
+ * Replaces the permissions of the folders below a document that the principal administers. If `isRepeated`, some folders may have the
  * new permissions already, so the principal may no longer administer them.
  */
 export async function setAccessBelow(
   { models }: HostContext,
-  { id, change, administrator }: SpreadingAccess & { administrator: Rights },
+  { id, change, administrator }: RecursiveAccessChange & { administrator: Rights },
   isRepeated = false,
 ): Promise<void> {
-  let level = [id];
-  while (level.length > 0) {
-    const below: Types.ObjectId[] = [];
-    for (const parents of batches(level)) {
+  let parentIds = [id];
+  while (parentIds.length > 0) {
+    const changedIds: Types.ObjectId[] = [];
+    for (const parents of batches(parentIds)) {
       const children = await readInSlices<FolderDocument>(
         models.folder.find({ parentId: { $in: [...parents] } }, { meta: 0 }).lean(),
       );
-      const changed = children.filter((child) => levelOn(child, administrator) >= 2 || (isRepeated && hasAccess(child, change)));
-      for (const batch of batches(changed.map(({ _id }) => _id))) {
+      const changedFolders = children.filter(
+        (child) => levelOn(child, administrator) >= 2 || (isRepeated && hasAccess(child, change)),
+      );
+      for (const batch of batches(changedFolders.map(({ _id }) => _id))) {
         await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: accessUpdate(change) });
         step('access:spread');
-        below.push(...batch);
+        changedIds.push(...batch);
       }
     }
-    level = below;
+    parentIds = changedIds;
   }
 }
 
-/** Whether a change of permissions has been made. */
+/** Whether a document already has the permissions of a change. */
 export function hasAccess(document: AccessControlled, change: AccessChange): boolean {
-  return isDeepStrictEqual(plainAccess({ ...document, ...accessUpdate(change) }), plainAccess(document));
+  return isDeepStrictEqual(toComparableAccess({ ...document, ...accessUpdate(change) }), toComparableAccess(document));
 }
 
-function plainAccess({ access, public: isPublic, publicFlags = [] }: AccessControlled): unknown {
+function toComparableAccess({ access, public: isPublic, publicFlags = [] }: AccessControlled): unknown {
   return JSON.parse(JSON.stringify({ access, isPublic, publicFlags }));
 }

@@ -5,48 +5,52 @@ import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { Principal } from './access.js';
 
-/** A document that was shared with a user, in the order of a list. */
+/** Identifies a document that was shared with a user. */
 export interface SharedEntry {
   type: 'collection' | 'folder';
   id: Types.ObjectId;
 }
 
-type FolderPlace = Pick<FolderDocument, '_id' | 'parentId'>;
+type FolderWithParent = Pick<FolderDocument, '_id' | 'parentId'>;
 
 /**
  * The collections and folders that others have shared with a user: their lists of permissions have an entry for the user, or for a group
  * of the user. Folders inside a listed folder are left out. Documents that everybody can see do not count as shared.
  */
-export async function sharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
+export async function listSharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
   if (id === null) return [];
   const filter = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
   const order = { naturalName: 1, _id: 1 } as const;
   const collections = await models.collection.find(filter, { _id: 1 }).sort(order).lean();
   const othersFilter = { ...filter, baseParentId: { $ne: id } };
-  const folders: FolderPlace[] = [];
-  for await (const folder of eachInSlices<FolderPlace>(models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean()))
+  const folders: FolderWithParent[] = [];
+  for await (const folder of eachInSlices<FolderWithParent>(models.folder.find(othersFilter, { parentId: 1 }).sort(order).lean()))
     folders.push(folder);
-  const listed = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));
+  const listedIds = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));
   return [
     ...collections.map(({ _id }) => ({ type: 'collection' as const, id: _id })),
     ...folders
-      .filter(({ parentId }) => !listed.has(parentId.toHexString()))
+      .filter(({ parentId }) => !listedIds.has(parentId.toHexString()))
       .map(({ _id }) => ({ type: 'folder' as const, id: _id })),
   ];
 }
 
-/** The documents of some entries, in their order. Removed documents are left out. */
-export async function sharedDocuments({ models }: HostContext, entries: readonly SharedEntry[]) {
+/** Loads the documents of entries, in the same order. Removed documents are left out. */
+export async function loadSharedDocuments({ models }: HostContext, entries: readonly SharedEntry[]) {
   const idsOf = (entryType: SharedEntry['type']) => entries.flatMap(({ type, id }) => (type === entryType ? [id] : []));
-  const documents = new Map<string, { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }>();
+  const documentsById = new Map<
+    string,
+    { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }
+  >();
   for (const batch of batches(idsOf('collection'))) {
     const query = models.collection.find({ _id: { $in: [...batch] } }).lean();
     for await (const doc of eachInSlices<CollectionDocument>(query))
-      documents.set(doc._id.toHexString(), { type: 'collection', doc });
+      documentsById.set(doc._id.toHexString(), { type: 'collection', doc });
   }
   for (const batch of batches(idsOf('folder'))) {
     const query = models.folder.find({ _id: { $in: [...batch] } }).lean();
-    for await (const doc of eachInSlices<FolderDocument>(query)) documents.set(doc._id.toHexString(), { type: 'folder', doc });
+    for await (const doc of eachInSlices<FolderDocument>(query))
+      documentsById.set(doc._id.toHexString(), { type: 'folder', doc });
   }
-  return entries.flatMap(({ id }) => documents.get(id.toHexString()) ?? []);
+  return entries.flatMap(({ id }) => documentsById.get(id.toHexString()) ?? []);
 }

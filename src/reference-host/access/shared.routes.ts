@@ -2,10 +2,10 @@ import { integer, listOf, withDefault, type RouteDefinition } from '../../larger
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 import { collectionSchema, folderSchema } from '../http/schemas.js';
-import { listReply, viewsOf } from '../tree/lists.js';
+import { listReply, createViews } from '../tree/lists.js';
 import { collectionView, folderView } from '../views.js';
 import { principalOf } from './access.js';
-import { sharedDocuments, sharedWith } from './shared-with.js';
+import { loadSharedDocuments, listSharedWith } from './shared-with.js';
 
 /** The route that lists what others have shared with the caller. */
 export const sharedRoutes: RouteDefinition<HostContext>[] = [
@@ -14,7 +14,7 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
     path: '/resource/shared',
     summary: 'List the collections and folders that others have shared with you, or with a group of yours.',
     description:
-      'Collections come first; both are sorted by name. Folders inside one that is listed are left out, and so is everything that you have made, and that everybody can see.',
+      'Collections come first; both are sorted by name. Folders inside a listed one, documents that you created, and documents that everybody can see are left out.',
     access: 'user',
     scope: scopes.read,
     query: {
@@ -25,10 +25,10 @@ export const sharedRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter'],
     async handle({ query: { limit, offset }, caller }, context) {
       const principal = await principalOf(context, caller);
-      const entries = await sharedWith(context, principal);
+      const entries = await listSharedWith(context, principal);
       const page = entries.slice(offset, limit === 0 ? undefined : offset + limit);
-      const documents = await sharedDocuments(context, page);
-      const views = await viewsOf(documents, (entry) =>
+      const documents = await loadSharedDocuments(context, page);
+      const views = await createViews(documents, (entry) =>
         entry.type === 'collection' ? collectionView(entry.doc, principal) : folderView(entry.doc, principal),
       );
       return listReply(views, entries.length);

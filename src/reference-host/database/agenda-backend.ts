@@ -4,7 +4,7 @@ import type { HostLogger } from '../../index.js';
 import { repeatCollisions } from '../../larger-host.js';
 
 /** A back end of Agenda whose database is connected before Agenda gets it, by {@link openAgendaBackend}. */
-class OpenBackend extends MongoBackend {
+class ConnectedBackend extends MongoBackend {
   #opened: Promise<void> | null = null;
 
   /** Agenda connects again and ignores the result. */
@@ -22,7 +22,7 @@ class OpenBackend extends MongoBackend {
  */
 export async function openAgendaBackend(connection: Connection, logger: HostLogger): Promise<MongoBackend> {
   // Mongoose and the back end import the same class of the driver by two paths.
-  const backend = new OpenBackend({ mongo: connection.db as never });
+  const backend = new ConnectedBackend({ mongo: connection.db as never });
   await backend.connect();
   // The member with this name is a collection of the back end.
   const repository = backend.repository as MongoJobRepository;
@@ -40,7 +40,7 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
  * usually none has any.
  */
 function queryDueQueuesTogether(repository: MongoJobRepository): void {
-  const next = repository.getNextJobToRun.bind(repository);
+  const getNextJob = repository.getNextJobToRun.bind(repository);
   let nextQuery: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
   const queryDueQueues = async () => {
     // Calls share a response only until the query is sent. A later call might otherwise miss entries that are queued in between.
@@ -55,6 +55,6 @@ function queryDueQueuesTogether(repository: MongoJobRepository): void {
     if (nextScanAt > nextQuery.until) nextQuery.until = nextScanAt;
     if (lockDeadline > nextQuery.lockedBefore) nextQuery.lockedBefore = lockDeadline;
     const due = await nextQuery.due;
-    return due.has(name) ? next(name, nextScanAt, lockDeadline, now, options) : undefined;
+    return due.has(name) ? getNextJob(name, nextScanAt, lockDeadline, now, options) : undefined;
   };
 }

@@ -1,9 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 
 /**
- * Runs a server for as long as the standard input of the guard stays open, that is, for as long as the process that started it
- * lives, however that ends. Then the server gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary
- * folder is removed.
+ * A program that runs a server until its own standard input ends, which happens when the process that started it ends for any reason.
+ * Then the server gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary folder is removed.
  */
 const guardScript = `
 const { spawn } = require('node:child_process');
@@ -46,14 +45,19 @@ export interface Child {
  */
 export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
   // Batch files (mvn.cmd) only run in the shell of Windows, which needs the arguments quoted.
-  const batch = /\.(cmd|bat)$/i.test(command);
-  const quote = (word: string): string => (batch ? `"${word}"` : word);
-  const child = spawn(quote(command), args.map(quote), { env: { ...env }, detached: true, windowsHide: true, shell: batch });
+  const isBatchFile = /\.(cmd|bat)$/i.test(command);
+  const quote = (word: string): string => (isBatchFile ? `"${word}"` : word);
+  const child = spawn(quote(command), args.map(quote), {
+    env: { ...env },
+    detached: true,
+    windowsHide: true,
+    shell: isBatchFile,
+  });
   // Most programs write errors to standard error; some (Maven) write them to standard output among other lines.
-  const written = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => {
-      written[name] = (written[name] + chunk.toString('utf8')).slice(-4000);
+      output[name] = (output[name] + chunk.toString('utf8')).slice(-4000);
     });
   }
   // A child that ends early breaks the pipe, which `exited` reports.
@@ -64,7 +68,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
   });
   return {
     process: child,
-    lastLines: () => (written.stderr.trim() || written.stdout.trim()).split(/\r?\n/).slice(-5).join('\n'),
+    lastLines: () => (output.stderr.trim() || output.stdout.trim()).split(/\r?\n/).slice(-5).join('\n'),
     exited,
     async stop(graceMs = 25_000) {
       child.stdin.end();
@@ -75,7 +79,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
   };
 }
 
-/** Like {@link startChild}, for a program that ignores its standard input. `folder` is removed when it has ended. */
+/** Like {@link startChild}, for a program that ignores its standard input. `folder` is removed when the program has ended. */
 export function startGuarded(
   command: string,
   args: readonly string[],
@@ -88,32 +92,33 @@ export function startGuarded(
 /**
  * Waits for a child process that does some work and then ends.
  *
- * @param alive is called every half second and returns a value that changes while there is progress
- * @throws if it exits with a code other than 0, makes no progress for the time limit, or the signal is aborted; in the last two
+ * @param options `measureProgress` is called every half second and returns a value that changes while there is progress; `firstStallMs`
+ * is the time limit until the first progress, `stallMs` after it
+ * @throws if it exits with a code other than 0, makes no progress within the time limit, or the signal is aborted; in the last two
  * cases the child is killed
  */
-export async function finish(
+export async function waitForExit(
   child: Child,
-  options: { alive: () => Promise<unknown>; firstMs: number; stallMs: number; signal?: AbortSignal | undefined },
+  options: { measureProgress: () => Promise<unknown>; firstStallMs: number; stallMs: number; signal?: AbortSignal | undefined },
 ): Promise<void> {
-  let before = await options.alive();
-  let since = Date.now();
-  let allowed = options.firstMs;
+  let progress = await options.measureProgress();
+  let progressAt = Date.now();
+  let allowedMs = options.firstStallMs;
   for (;;) {
     const timeout = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
-    const end = await Promise.race([child.exited, timeout]);
-    if (end === 'ended with code 0') return;
-    if (end !== null) throw new Error(child.lastLines() || end);
-    const now = await options.alive();
-    if (now !== before) {
-      before = now;
-      since = Date.now();
-      allowed = options.stallMs;
+    const exitReason = await Promise.race([child.exited, timeout]);
+    if (exitReason === 'ended with code 0') return;
+    if (exitReason !== null) throw new Error(child.lastLines() || exitReason);
+    const now = await options.measureProgress();
+    if (now !== progress) {
+      progress = now;
+      progressAt = Date.now();
+      allowedMs = options.stallMs;
     }
-    if (options.signal?.aborted || Date.now() - since > allowed) {
+    if (options.signal?.aborted || Date.now() - progressAt > allowedMs) {
       await child.stop(2000);
       options.signal?.throwIfAborted();
-      throw new Error(`no progress for ${Math.round(allowed / 1000)} seconds`);
+      throw new Error(`no progress for ${Math.round(allowedMs / 1000)} seconds`);
     }
   }
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { cacheDirectory } from './cache-directory.js';
-import { finish, startChild } from './child.js';
+import { waitForExit, startChild } from './child.js';
 import type { DatabaseOptions } from './database-options.js';
 import { isInstalled, notInstalled } from '../../optional-packages.js';
 
@@ -50,9 +50,9 @@ export async function downloadMongod(
     }
   });
   const { signal, downloadStallMs } = options;
-  await finish(child, {
-    alive: () => folderSize(downloadDir),
-    firstMs: downloadStallMs ?? stallMs.beforeFirstByte,
+  await waitForExit(child, {
+    measureProgress: () => folderSize(downloadDir),
+    firstStallMs: downloadStallMs ?? stallMs.beforeFirstByte,
     stallMs: downloadStallMs ?? stallMs.later,
     signal,
   });

@@ -5,32 +5,32 @@ import { mongo, type Connection } from 'mongoose';
 const channel = 'net.client.socket';
 
 /**
- * Makes commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed but has
- * not emitted `close` yet, as when the database ends under load. The driver then waits for a `drain` that never comes, and so do the request,
- * the opening of an image, or the queue of jobs. The driver does listen for errors of the socket, so one is emitted here. TLS
+ * Makes commands fail if their connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed but has
+ * not emitted `close` yet, as when the database ends under load. The driver then waits for a `drain` that never comes, and whatever needs the
+ * command waits too. The driver does listen for errors of the socket, so one is emitted here. TLS
  * connections are not covered.
  *
  * @returns a function that takes a connection to watch, and one that stops watching.
  */
 export function watchEndedConnections(): { follow(connection: Connection): void; stop(): void } {
   const ports = new Set<number>();
-  const fail = (socket: Socket): void => {
+  const failOpenCommands = (socket: Socket): void => {
     if (socket.listenerCount('drain') === 0) return;
     socket.emit('error', new mongo.MongoNetworkError('The connection ended while a command was written.'));
   };
-  const watch = (message: unknown): void => {
+  const watchSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
     socket.once('connect', () => {
       const { remotePort } = socket;
       socket.once('close', () => {
         if (remotePort === undefined || !ports.has(remotePort)) return;
-        fail(socket);
+        failOpenCommands(socket);
         // Also fails a command that was only about to be written when the connection closed.
-        setImmediate(fail, socket);
+        setImmediate(failOpenCommands, socket);
       });
     });
   };
-  subscribe(channel, watch);
+  subscribe(channel, watchSocket);
   return {
     follow(connection) {
       const client = connection.getClient();
@@ -39,6 +39,6 @@ export function watchEndedConnections(): { follow(connection: Connection): void;
       // Members of a replica set that the address does not name.
       client.on('connectionCreated', ({ address }) => add(address));
     },
-    stop: () => void unsubscribe(channel, watch),
+    stop: () => void unsubscribe(channel, watchSocket),
   };
 }

@@ -5,9 +5,9 @@ import { delimiter, join } from 'node:path';
 export function findExecutable(env: Readonly<Record<string, string | undefined>>, name: string): string | null {
   // Windows spells it Path and adds the extensions of programs.
   const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => folder !== '');
-  const endings = delimiter === ';' ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : [''];
+  const extensions = delimiter === ';' ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : [''];
   for (const folder of folders) {
-    for (const ending of endings) {
+    for (const ending of extensions) {
       const path = join(folder, name + ending);
       try {
         accessSync(path, constants.X_OK);

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheDirectory } from './cache-directory.js';
-import { finish, startChild, type Child } from './child.js';
+import { waitForExit, startChild, type Child } from './child.js';
 import type { Database, DatabaseOptions } from './database-options.js';
 import { findExecutable } from './executable.js';
 import { ping } from './uri.js';
@@ -13,7 +13,7 @@ const serverVersion = '1.47.0';
 const mavenPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
 const startTimeoutMs = 60_000;
 
-const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>express-large-image</groupId>
   <artifactId>memory-database</artifactId>
@@ -39,53 +39,58 @@ async function fetchArchives(options: Options): Promise<string> {
   const maven = findExecutable(options.env, 'mvn');
   if (maven === null) throw new Error(`mongo-java-server is not in ${cache}, and there is no mvn (Maven) on PATH to fetch it`);
   await mkdir(cache, { recursive: true });
-  const work = await mkdtemp(join(cache, 'fetching-'));
+  const temporaryFolder = await mkdtemp(join(cache, 'fetching-'));
   try {
     options.report?.({ text: `Fetching mongo-java-server ${serverVersion} through Maven (about 3 MB, once)` });
-    await writeFile(join(work, 'pom.xml'), project);
+    await writeFile(join(temporaryFolder, 'pom.xml'), mavenProject);
     const child = startChild(
       maven,
       [
         '--batch-mode',
         '--strict-checksums',
         '-f',
-        join(work, 'pom.xml'),
+        join(temporaryFolder, 'pom.xml'),
         // A dead connection fails within seconds, in the transports of Maven 3 and of later versions.
         '-Dmaven.wagon.http.retryHandler.count=1',
         '-Dmaven.wagon.rto=20000',
         '-Daether.connector.connectTimeout=8000',
         '-Daether.connector.requestTimeout=20000',
         `${mavenPlugin}:copy-dependencies`,
-        `-DoutputDirectory=${join(work, 'jars')}`,
+        `-DoutputDirectory=${join(temporaryFolder, 'jars')}`,
         '-DincludeScope=runtime',
       ],
       options.env,
     );
-    let bytes = 0;
-    let files = 0;
+    let outputBytes = 0;
+    let fileCount = 0;
     child.process.stdout.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      const arrived = chunk.toString('utf8').match(/Downloaded from/g)?.length ?? 0;
-      files += arrived;
-      if (arrived > 0) options.report?.({ text: `Fetching mongo-java-server: ${files} files` });
+      outputBytes += chunk.length;
+      const newFileCount = chunk.toString('utf8').match(/Downloaded from/g)?.length ?? 0;
+      fileCount += newFileCount;
+      if (newFileCount > 0) options.report?.({ text: `Fetching mongo-java-server: ${fileCount} files` });
     });
-    await finish(child, { alive: () => Promise.resolve(bytes), firstMs: 30_000, stallMs: 30_000, signal: options.signal });
-    const jars = await readdir(join(work, 'jars')).catch(() => []);
+    await waitForExit(child, {
+      measureProgress: () => Promise.resolve(outputBytes),
+      firstStallMs: 30_000,
+      stallMs: 30_000,
+      signal: options.signal,
+    });
+    const jars = await readdir(join(temporaryFolder, 'jars')).catch(() => []);
     if (!jars.some((name) => name.startsWith('mongo-java-server-memory-backend'))) {
       throw new Error(`Maven did not fetch mongo-java-server: ${child.lastLines()}`);
     }
-    // Another process may have been faster: its folder has the same contents.
-    await rename(join(work, 'jars'), folder).catch((error: unknown) => {
+    // Another process may have created the folder first, with the same contents.
+    await rename(join(temporaryFolder, 'jars'), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error;
     });
     return folder;
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await rm(temporaryFolder, { recursive: true, force: true });
   }
 }
 
-/** Arguments for Java: the launcher, which is compiled once, in a second; or its source if the cache cannot be written. */
-async function launcherFor(java: string, archives: string, options: Options): Promise<string[]> {
+/** Compiles the launcher, unless it is in the cache. @returns the arguments for Java, with the source of the launcher if the cache cannot be written */
+async function prepareLauncher(java: string, archives: string, options: Options): Promise<string[]> {
   const source = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
   const jars = (await readdir(archives)).filter((name) => name.endsWith('.jar'));
   const libraries = jars.map((name) => join(archives, name)).join(delimiter);
@@ -94,22 +99,27 @@ async function launcherFor(java: string, archives: string, options: Options): Pr
     .digest('hex')
     .slice(0, 16);
   const folder = join(archives, `launcher-${digest}`);
-  const compiled = ['-cp', [libraries, folder].join(delimiter), 'MemoryDatabase'];
-  if (existsSync(folder)) return compiled;
-  const work = await mkdtemp(join(archives, 'compiling-')).catch(() => null);
-  if (work === null) return ['-cp', libraries, source];
+  const compiledArguments = ['-cp', [libraries, folder].join(delimiter), 'MemoryDatabase'];
+  if (existsSync(folder)) return compiledArguments;
+  const temporaryFolder = await mkdtemp(join(archives, 'compiling-')).catch(() => null);
+  if (temporaryFolder === null) return ['-cp', libraries, source];
   try {
     const compiler = ['-m', 'jdk.compiler/com.sun.tools.javac.Main'];
-    const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(work, 'classes'), source], options.env);
-    const wait = { alive: () => Promise.resolve(0), firstMs: startTimeoutMs, stallMs: startTimeoutMs, signal: options.signal };
-    await finish(child, wait);
-    // Another process may have been faster: its folder has the same contents.
-    await rename(join(work, 'classes'), folder).catch((error: unknown) => {
+    const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(temporaryFolder, 'classes'), source], options.env);
+    const waitOptions = {
+      measureProgress: () => Promise.resolve(0),
+      firstStallMs: startTimeoutMs,
+      stallMs: startTimeoutMs,
+      signal: options.signal,
+    };
+    await waitForExit(child, waitOptions);
+    // Another process may have created the folder first, with the same contents.
+    await rename(join(temporaryFolder, 'classes'), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error;
     });
-    return compiled;
+    return compiledArguments;
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await rm(temporaryFolder, { recursive: true, force: true });
   }
 }
 
@@ -119,14 +129,16 @@ async function launcherFor(java: string, archives: string, options: Options): Pr
  * @throws if there is no Java, the archives cannot be fetched, or the server does not start
  */
 export async function startJavaServer(options: Options): Promise<Database> {
-  const home = options.env.JAVA_HOME;
-  const path = { PATH: [home ? join(home, 'bin') : '', options.env.PATH ?? options.env.Path ?? ''].join(delimiter) };
-  const java = findExecutable({ ...options.env, ...path }, 'java');
+  const javaHome = options.env.JAVA_HOME;
+  const searchPath = {
+    PATH: [javaHome ? join(javaHome, 'bin') : '', options.env.PATH ?? options.env.Path ?? ''].join(delimiter),
+  };
+  const java = findExecutable({ ...options.env, ...searchPath }, 'java');
   if (java === null) throw new Error('java is not on PATH');
   const archives = await fetchArchives(options);
-  const child = startChild(java, await launcherFor(java, archives, options), options.env);
+  const child = startChild(java, await prepareLauncher(java, archives, options), options.env);
   try {
-    const port = await announcedPort(child, options.signal);
+    const port = await readAnnouncedPort(child, options.signal);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/`;
     await ping(uri, startTimeoutMs);
@@ -152,18 +164,18 @@ export async function startJavaServer(options: Options): Promise<Database> {
   }
 }
 
-/** The port that the launcher prints when it listens. */
-async function announcedPort(child: Child, signal: AbortSignal | undefined): Promise<number> {
+/** Waits for the port that the launcher prints when it listens. */
+async function readAnnouncedPort(child: Child, signal: AbortSignal | undefined): Promise<number> {
   const { promise, resolve, reject } = deferred<number>();
-  let text = '';
-  const listen = (chunk: Buffer): void => {
-    text += chunk.toString('utf8');
-    const match = /^PORT (\d+)\r?$/m.exec(text);
+  let output = '';
+  const onOutput = (chunk: Buffer): void => {
+    output += chunk.toString('utf8');
+    const match = /^PORT (\d+)\r?$/m.exec(output);
     if (match) resolve(Number(match[1]));
   };
   const abort = (): void => reject(signal?.reason);
   const timer = setTimeout(() => reject(new Error(`no response within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
-  child.process.stdout.on('data', listen);
+  child.process.stdout.on('data', onOutput);
   signal?.addEventListener('abort', abort);
   void child.exited.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
   try {
@@ -172,7 +184,7 @@ async function announcedPort(child: Child, signal: AbortSignal | undefined): Pro
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
-    child.process.stdout.off('data', listen);
+    child.process.stdout.off('data', onOutput);
   }
 }
 

@@ -28,7 +28,8 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function tail(path: string): Promise<string> {
+/** The last three lines of a file; empty if it cannot be read. */
+async function readLastLines(path: string): Promise<string> {
   const file = await open(path).catch(() => null);
   if (file === null) return '';
   try {
@@ -51,23 +52,23 @@ export async function startMongod(
   options: Pick<DatabaseOptions, 'env' | 'directory' | 'report' | 'signal'>,
 ): Promise<Database> {
   for (let attempt = 1; ; attempt++) {
-    const throwAway = options.directory === null ? await mkdtemp(join(tmpdir(), 'large-image-database-')) : null;
-    const directory = throwAway ?? options.directory ?? '';
+    const temporaryDirectory = options.directory === null ? await mkdtemp(join(tmpdir(), 'large-image-database-')) : null;
+    const directory = temporaryDirectory ?? options.directory ?? '';
     await mkdir(directory, { recursive: true });
     const port = await freePort();
     const log = join(directory, 'mongod.log');
     const args = ['--dbpath', directory, '--port', `${port}`, '--bind_ip', '127.0.0.1', '--logpath', log];
-    const child = startGuarded(program, args, options.env, throwAway);
+    const child = startGuarded(program, args, options.env, temporaryDirectory);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/?directConnection=true`;
-    const failure = await answers(uri, child.exited, options);
+    const failure = await waitForAnswer(uri, child.exited, options);
     if (failure === null) {
       let stopped = false;
       return {
         uri,
         address,
         engine: `MongoDB (${program})`,
-        durable: throwAway === null,
+        durable: temporaryDirectory === null,
         lost: new Promise((resolve) => {
           void child.exited.then((end) => {
             if (!stopped) resolve(new Error(`mongod ${end}; its log is ${log}`));
@@ -79,39 +80,39 @@ export async function startMongod(
         },
       };
     }
-    const lines = [child.lastLines(), await tail(log)].filter((text) => text !== '').join('\n');
+    const lines = [child.lastLines(), await readLastLines(log)].filter((text) => text !== '').join('\n');
     await child.stop();
     options.signal?.throwIfAborted();
-    // Another program has taken the port before mongod could; another port is tried.
+    // If another program has taken the port first, another port is tried.
     if (attempt < 3 && /address already in use/i.test(lines)) continue;
     throw new Error(`${failure}${lines === '' ? '' : `: ${lines}`}`);
   }
 }
 
-/** Waits until a server answers. @returns the reason if it does not. */
-async function answers(
+/** Waits until a server answers. @returns `null`, or the reason if it does not answer. */
+async function waitForAnswer(
   uri: string,
   exited: Promise<string>,
   options: Pick<DatabaseOptions, 'report' | 'signal'>,
 ): Promise<string | null> {
-  let end: string | null = null;
+  let exitReason: string | null = null;
   void exited.then((text) => {
-    end = text;
+    exitReason = text;
   });
   const began = Date.now();
-  let outputLength = 0;
+  let reportedSeconds = 0;
   for (;;) {
     if (options.signal?.aborted) return 'canceled';
     const failure = await ping(uri, 1000).then(
       () => null,
       (error: Error) => error.message,
     );
-    if (end !== null) return end;
+    if (exitReason !== null) return exitReason;
     if (failure === null) return null;
     const seconds = Math.round((Date.now() - began) / 1000);
     if (seconds * 1000 > startTimeoutMs) return `no response within ${startTimeoutMs / 1000} seconds (${failure})`;
-    if (seconds >= outputLength + 5) {
-      outputLength = seconds;
+    if (seconds >= reportedSeconds + 5) {
+      reportedSeconds = seconds;
       options.report?.({ text: `Waiting for mongod, ${seconds} s` });
     }
   }

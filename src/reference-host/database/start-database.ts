@@ -3,7 +3,7 @@ import { downloadMongod } from './downloaded-mongod.js';
 import { findExecutable } from './executable.js';
 import { startJavaServer } from './java-server.js';
 import { hasMongodData, startMongod } from './mongod.js';
-import { whileDatabaseIsAway } from './while-away.js';
+import { retryWhileDatabaseIsAway } from './while-away.js';
 import { hostsOf, ping, withDatabaseName, withoutCredentials } from './uri.js';
 
 /** Name of the database if the connection string has none. */
@@ -21,14 +21,14 @@ const advice = [
 
 /**
  * Finds or starts the database for `npm start` and the tests: `MONGODB_URI`; otherwise `mongod` on PATH; otherwise a `mongod` that
- * mongodb-memory-server downloads; otherwise mongo-java-server, in memory. A server named by the caller is never replaced by
- * another.
+ * mongodb-memory-server downloads; otherwise mongo-java-server, in memory. If `MONGODB_URI` is set, no other server
+ * is tried.
  *
  * @throws {@link DatabaseUnavailableError} if none works
  */
 export async function startDatabase(options: DatabaseOptions): Promise<Database> {
-  const named = options.env.MONGODB_URI;
-  if (named !== undefined && named !== '') return connectTo(named, options);
+  const callerUri = options.env.MONGODB_URI;
+  if (callerUri !== undefined && callerUri !== '') return connectTo(callerUri, options);
 
   const { directory } = options;
   const tried: string[] = [];
@@ -77,7 +77,7 @@ async function connectTo(uri: string, { waitMs = 0, report, signal }: DatabaseOp
     );
   }
   try {
-    await whileDatabaseIsAway(() => ping(uri, pingTimeoutMs), { uri, waitMs, report: (text) => report?.({ text }), signal });
+    await retryWhileDatabaseIsAway(() => ping(uri, pingTimeoutMs), { uri, waitMs, report: (text) => report?.({ text }), signal });
   } catch (error) {
     signal?.throwIfAborted();
     const reason = withoutCredentials(error instanceof Error ? error.message : String(error));

@@ -1,10 +1,10 @@
 import mongoose from 'mongoose';
 
-const form = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+const connectionString = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
 /** Parts of a connection string; `null` for any other text. */
-function parts(uri: string): { scheme: string; login: string | null; hosts: string; name: string; query: string } | null {
-  const match = form.exec(uri);
+function parseUri(uri: string): { scheme: string; login: string | null; hosts: string; name: string; query: string } | null {
+  const match = connectionString.exec(uri);
   if (!match) return null;
   return {
     scheme: match[1] ?? '',
@@ -17,7 +17,7 @@ function parts(uri: string): { scheme: string; login: string | null; hosts: stri
 
 /** `host:port` (several with commas) of a connection string, without credentials; `null` for other texts. */
 export function hostsOf(uri: string): string | null {
-  return parts(uri)?.hosts ?? null;
+  return parseUri(uri)?.hosts ?? null;
 }
 
 /** The text with users and passwords removed from connection strings. */
@@ -29,11 +29,11 @@ export function withoutCredentials(text: string): string {
 }
 
 /**
- * The connection string with another database name; with `'keep'` the name is added only if there is none. The database that authenticates the user
- * remains the same.
+ * The connection string with this database name; with `'keep'` the name is added only if there is none. The user is still authenticated by
+ * the same database.
  */
 export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
-  const uriParts = parts(uri);
+  const uriParts = parseUri(uri);
   if (!uriParts) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
   if (existing === 'keep' && uriParts.name !== '') return uri;
   const query = new URLSearchParams(uriParts.query);

@@ -4,22 +4,25 @@ import { hostsOf, withoutCredentials } from './uri.js';
 
 const pauseMs = 500;
 
-/** Options of {@link whileDatabaseIsAway}. */
-export interface Waiting {
+/** Options of {@link retryWhileDatabaseIsAway}. */
+export interface RetryOptions {
   uri: string;
   /** Maximum time, in milliseconds. */
   waitMs: number;
-  /** Called once, with a sentence that says that the database is unreachable and is being waited for. */
+  /** Called once with a message if the database is unreachable. */
   report: (text: string) => void;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Does work that needs the database, and repeats it while the database cannot be reached, because it may still be starting.
+ * Does work that needs the database. As long as the database cannot be reached, the work is tried again, because the database may still be starting.
  *
  * @throws DatabaseUnavailableError if it could not be reached in time; other errors immediately.
  */
-export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
+export async function retryWhileDatabaseIsAway<T>(
+  work: () => Promise<T>,
+  { uri, waitMs, report, signal }: RetryOptions,
+): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (let isReported = false; ; isReported = true) {
     try {

@@ -7,12 +7,12 @@ import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument, FileStorage } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { checkedName } from '../tree/names/checked-name.js';
+import { checkName } from '../tree/names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { releaseBytes, shareBytes } from './blobs.js';
 import { isInBucket, readInBucket } from './in-bucket.js';
 import { typeOfNewFile } from './mime-type.js';
-import { recountAround } from '../tree/recount.js';
+import { correctSizesAround } from '../tree/recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -160,7 +160,7 @@ export async function clearFile(context: HostContext, file: FileDocument, isRepe
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
   step('file-removal:counted');
   await clearBelongings(context, [file]);
-  if (item !== null && isRepeated) await recountAround(context, item);
+  if (item !== null && isRepeated) await correctSizesAround(context, item);
 }
 
 async function clearBelongings(context: HostContext, files: readonly FileDocument[]): Promise<void> {
@@ -179,7 +179,7 @@ export async function updateFile(
   file: FileDocument,
   { name, mimeType }: { name?: string | undefined; mimeType?: string | undefined },
 ): Promise<FileDocument> {
-  const newName = name === undefined ? undefined : checkedName('File', name);
+  const newName = name === undefined ? undefined : checkName('File', name);
   const changes = {
     ...(newName !== undefined && { name: newName, exts: extensionsOf(newName) }),
     ...(mimeType !== undefined && { mimeType }),

@@ -15,7 +15,7 @@ import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { announceReplaced } from './replaced-files.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { createItems } from '../tree/items.js';
-import { checkedName } from '../tree/names/checked-name.js';
+import { checkName } from '../tree/names/checked-name.js';
 
 /** A file on this machine to serve in place. */
 export interface InPlaceFile {
@@ -106,7 +106,7 @@ export async function registerFilesInPlace(
 ): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
   const prepared = await Promise.allSettled(
     files.map(async ({ path, itemName, creatorId, isTree = false, tree, stats }): Promise<NewRegistration> => {
-      checkedName('Item', itemName);
+      checkName('Item', itemName);
       const { size, ...state } = await stateOf(path, stats);
       const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree, tree }) };
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };

@@ -6,7 +6,7 @@ import { createGroup, loadGroup, removeGroup, updateGroup } from './groups.js';
 import { pageReply } from '../tree/lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { byId, returnsMessage, searchText } from '../http/parameters.js';
-import { signedIn } from '../http/signed-in.js';
+import { requireSignedIn } from '../http/signed-in.js';
 import { groupView } from '../views.js';
 
 /** Routes for groups and their members. */
@@ -41,7 +41,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: groupSchema },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const { name, description } = query;
       const group = await createGroup(context, { name, description, isPublic: query.public, creatorId: principal.id });
       return groupView(group, principal);

@@ -5,7 +5,7 @@ import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { GroupDocument } from './group.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { checkedName } from '../tree/names/checked-name.js';
+import { checkName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeTree } from '../upkeep/removal.js';
@@ -36,7 +36,7 @@ export async function createGroup(
   context: HostContext,
   { name, description, isPublic, creatorId }: { name: string; description: string; isPublic: boolean; creatorId: Types.ObjectId },
 ): Promise<GroupDocument> {
-  const trimmed = checkedName('Group', name);
+  const trimmed = checkName('Group', name);
   const now = new Date();
   const group: GroupDocument = {
     _id: new Types.ObjectId(),
@@ -68,7 +68,7 @@ export async function updateGroup(
   group: GroupDocument,
   changes: { name?: string | undefined; description?: string | undefined; public?: boolean | undefined },
 ): Promise<GroupDocument> {
-  const name = changes.name === undefined ? group.name : checkedName('Group', changes.name);
+  const name = changes.name === undefined ? group.name : checkName('Group', changes.name);
   const description = changes.description?.trim() ?? group.description;
   const set = {
     name,

@@ -23,7 +23,7 @@ import { describeAccessList, levelOn, principalOf, type Principal } from '../acc
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { byId } from '../http/parameters.js';
 import { groupSchema, userSchema } from '../http/schemas.js';
-import { signedIn } from '../http/signed-in.js';
+import { requireSignedIn } from '../http/signed-in.js';
 import { pageReply } from '../tree/lists.js';
 import { groupView, userView } from '../views.js';
 import type { GroupDocument } from './group.model.js';
@@ -158,7 +158,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsRoles,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const group = await loadGroup(context, params.id, principal, 0);
       await joinGroup(context, group, principal.id);
       return withRoles(context, group, await principalOf(context, caller));
@@ -174,7 +174,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsRoles,
     errors: ['unknown-id', 'access-denied', 'invalid'],
     async handle({ params, query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
       await leaveGroup(context, group, userId, principal);

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Reply } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 
-/** Properties of a request that decide on its cookie. */
-export interface Browser {
+/** Properties of a request that decide which cookie its response sets. */
+export interface SessionRequest {
   origin: string;
   prefix: string;
   headers: IncomingHttpHeaders;
@@ -13,39 +13,39 @@ export interface Browser {
 const noStore = { 'Cache-Control': 'no-store' };
 
 /** A response with a token or a key, which no browser or proxy may cache. */
-export function replyWithSecret(answer: unknown): Reply {
-  return Reply.json(answer, { headers: noStore });
+export function replyWithSecret(body: unknown): Reply {
+  return Reply.json(body, { headers: noStore });
 }
 
 /**
- * A response that sets the cookie with the token, or removes it if `issued` is `null`. A page of another site gets the response without a cookie, because it
+ * A response that sets the cookie with the token, or removes the cookie if `issuedToken` is `null`. A page of another site gets the response without a cookie, because it
  * must not sign its visitors in or out here.
  */
 export async function replyWithSession(
   context: HostContext,
-  browser: Browser,
-  answer: unknown,
-  issued: { token: string; expires: Date } | null,
+  request: SessionRequest,
+  body: unknown,
+  issuedToken: { token: string; expires: Date } | null,
 ): Promise<Reply> {
-  if (browser.fromOtherSite) return replyWithSecret(answer);
-  return Reply.json(answer, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issued, browser) } });
+  if (request.fromOtherSite) return replyWithSecret(body);
+  return Reply.json(body, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issuedToken, request) } });
 }
 
 /** A cookie that scripts cannot read, and that browsers send from other sites only when the user follows a link. */
 async function sessionCookie(
   context: HostContext,
-  issued: { token: string; expires: Date } | null,
-  { origin, prefix, headers }: Browser,
+  issuedToken: { token: string; expires: Date } | null,
+  { origin, prefix, headers }: SessionRequest,
 ): Promise<string> {
   const domain = await context.setting('core.cookie_domain');
   const isSecure = origin.startsWith('https:');
-  // Other servers on the same host, below other paths, have cookies of the same name. Users who do not come through the proxy have
-  // no prefix.
+  // The path keeps apart servers on the same host whose cookies have the same name. Users who do not come through the proxy have no
+  // prefix.
   const isDirect = new URL(origin).host !== headers.host && !('x-forwarded-host' in headers || 'x-forwarded-prefix' in headers);
   const path = isDirect ? '' : prefix;
-  const expires = issued?.expires ?? new Date(0);
+  const expires = issuedToken?.expires ?? new Date(0);
   return [
-    `${context.cookieName}=${issued?.token ?? ''}`,
+    `${context.cookieName}=${issuedToken?.token ?? ''}`,
     `expires=${expires.toUTCString()}`,
     `Path=${path || '/'}`,
     'HttpOnly',

@@ -4,7 +4,7 @@ import { respondWithError } from '../../larger-host.js';
 import { escapeHtml } from './escape-html.js';
 
 /** Answers requests for anything except the API and the viewer with a page that says that nothing was found. */
-export function answerNoPage(request: Request, response: Response): void {
+export function answerPageNotFound(request: Request, response: Response): void {
   response
     .status(404)
     .set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
@@ -14,17 +14,17 @@ export function answerNoPage(request: Request, response: Response): void {
     );
 }
 
-/** A path without the token of a link, which must not be in logs. */
-function withoutToken(path: string): string {
+/** The path for logs, which must not contain the token of a link. */
+function hideToken(path: string): string {
   return path.replace(/\/t\/[^/]+/g, '/t/***');
 }
 
 /**
- * Answers an error that was thrown outside a route, as routes answer theirs: the settings that the middleware reads are in the
- * database, which may be away. Express recognizes such a handler by its four parameters.
+ * Answers errors that are thrown outside routes, in the same form as routes do. The middleware, for example, fails if the database with the
+ * settings cannot be reached. Express recognizes an error handler by its four parameters.
  */
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
-    respondWithError(response, error, { anonymous: true, logger, route: withoutToken(request.path) }).catch(next);
+    respondWithError(response, error, { anonymous: true, logger, route: hideToken(request.path) }).catch(next);
   };
 }

@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errorBody } from '../../larger-host.js';
 
 /** Time in milliseconds that a client has to receive its last response. */
-const lastMs = 1000;
-const message =
+const lastSendMs = 1000;
+const stoppingMessage =
   'The server is stopping or restarting, and this request took too long to finish before that. It may have done part of its work: check the result before you try again.';
 
 /** The responses that have not been sent completely. */
@@ -23,14 +23,14 @@ export class OpenReplies {
     });
   }
 
-  /** Accepts no more connections, waits up to `graceMs` for requests to end, and ends the others. */
+  /** Accepts no more connections, waits up to `graceMs` for requests to end, and ends those that are still running. */
   async close(graceMs: number): Promise<void> {
     const { server } = this;
-    const cut = async () => {
+    const cutOff = async () => {
       await this.end(this.#open);
       server.closeAllConnections();
     };
-    const timer = setTimeout(() => void cut(), graceMs);
+    const timer = setTimeout(() => void cutOff(), graceMs);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
@@ -38,15 +38,15 @@ export class OpenReplies {
     clearTimeout(timer);
   }
 
-  /** Ends answers. Clients that have received nothing yet get the status 503, so that they know the reason. */
+  /** Ends responses early. Clients that have received nothing yet get the status 503 with the reason. */
   async end(replies: Iterable<ServerResponse>): Promise<void> {
     const ending = [...replies].filter((reply) => !reply.closed);
     const allClosed = Promise.all(ending.map(whenClosed));
     for (const reply of ending) {
       if (reply.headersSent) reply.destroy();
-      else refuse(reply);
+      else answerUnavailable(reply);
     }
-    await Promise.race([allClosed, wait(lastMs, undefined, { ref: false })]);
+    await Promise.race([allClosed, wait(lastSendMs, undefined, { ref: false })]);
     for (const reply of ending) reply.destroy();
   }
 }
@@ -59,7 +59,7 @@ async function whenClosed(reply: ServerResponse): Promise<void> {
   await Promise.all(closing.map((each) => new Promise((resolve) => each!.once('close', resolve))));
 }
 
-function refuse(reply: ServerResponse): void {
+function answerUnavailable(reply: ServerResponse): void {
   for (const name of reply.getHeaderNames()) if (/^(content-|etag$|set-cookie$)/.test(name)) reply.removeHeader(name);
   reply.writeHead(503, {
     'Content-Type': 'application/json',
@@ -68,5 +68,5 @@ function refuse(reply: ServerResponse): void {
     'Retry-After': 2,
     Connection: 'close',
   });
-  reply.end(JSON.stringify(errorBody({ code: 'unavailable', message, details: {} })));
+  reply.end(JSON.stringify(errorBody({ code: 'unavailable', message: stoppingMessage, details: {} })));
 }

@@ -5,10 +5,11 @@ import type { HostContext } from '../context.js';
 
 /** Reads the setting `core.server_root`: an address such as `https://host/images`, without a trailing slash; empty for none. */
 export function parseServerRoot(value: unknown): string {
-  const text = typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;
-  if (text === '') return text;
-  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
-  const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '' && !/[?#]/.test(String(text));
+  const address = typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;
+  if (address === '') return address;
+  const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : null;
+  const isPlain =
+    url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '' && !/[?#]/.test(String(address));
   if (!isPlain || !/^https?:$/.test(url.protocol) || checkedPrefix(url.pathname) === null) {
     throw new InvalidError('The value must be the address of the server, such as https://host/images, or empty.', 'value');
   }
@@ -16,9 +17,9 @@ export function parseServerRoot(value: unknown): string {
 }
 
 /**
- * The address without the prefix, which a proxy may not have removed; `null` for the prefix alone, which needs a slash after it.
+ * The path of a request without the prefix, which a proxy may not have removed; `null` for the prefix alone, which needs a slash after it.
  */
-function withoutPrefix(url: string, prefix: string): string | null {
+function removePrefix(url: string, prefix: string): string | null {
   if (prefix === '' || !url.startsWith(prefix)) return url;
   const rest = url.slice(prefix.length);
   if (rest === '' || rest.startsWith('?')) return null;
@@ -26,25 +27,25 @@ function withoutPrefix(url: string, prefix: string): string | null {
 }
 
 /**
- * Makes addresses in responses begin with the setting `core.server_root`, and serves its path whether or not a proxy removes it from
- * requests.
+ * Middleware that makes addresses in responses begin with the setting `core.server_root`, and serves requests whether or not a proxy has
+ * removed the path of that address.
  */
-export function underServerRoot(context: HostContext): RequestHandler {
+export function applyServerRoot(context: HostContext): RequestHandler {
   return (request, response, next) => {
-    void serverRoot(context).then((root) => {
+    void readServerRoot(context).then((root) => {
       if (root === null) return next();
-      const url = withoutPrefix(request.url, root.prefix);
+      const url = removePrefix(request.url, root.prefix);
       if (url === null) return response.redirect(308, `${root.prefix}/${request.url.slice(root.prefix.length)}`);
       request.url = url;
       // A trusted proxy knows better which of several addresses the client has used.
-      if (request.headers['x-forwarded-prefix'] === undefined || !isFromTrusted(request)) setPublicAddress(request, root);
+      if (request.headers['x-forwarded-prefix'] === undefined || !isFromTrustedProxy(request)) setPublicAddress(request, root);
       return next();
     }, next);
   };
 }
 
 /** The address in `core.server_root`; `null` if there is none. */
-async function serverRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
+async function readServerRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
   const text = await context.setting('core.server_root');
   // Values from earlier releases may not be addresses.
   if (!URL.canParse(text)) return null;
@@ -52,7 +53,8 @@ async function serverRoot(context: HostContext): Promise<{ origin: string; prefi
   return { origin, prefix: checkedPrefix(pathname) ?? '' };
 }
 
-function isFromTrusted(request: IncomingMessage & { app: { get(name: string): unknown } }): boolean {
-  const trusts = request.app.get('trust proxy fn') as (address: string | undefined, hop: number) => boolean;
-  return trusts(request.socket.remoteAddress, 0);
+/** Whether the connection comes from a proxy that the setting `trust proxy` of Express trusts. */
+function isFromTrustedProxy(request: IncomingMessage & { app: { get(name: string): unknown } }): boolean {
+  const isTrusted = request.app.get('trust proxy fn') as (address: string | undefined, hop: number) => boolean;
+  return isTrusted(request.socket.remoteAddress, 0);
 }

@@ -11,7 +11,7 @@ const headers = {
  * Adds headers to every response, including those outside routes, that tell browsers not to guess its type, show it in frames or send
  * its address to other sites.
  */
-export function safeHeaders(_request: Request, response: Response, next: NextFunction): void {
+export function addSafeHeaders(_request: Request, response: Response, next: NextFunction): void {
   response.set(headers);
   next();
 }

@@ -13,8 +13,8 @@ import {
   anyInteger,
 } from '../../larger-host.js';
 
-const dates = { created: dateText, updated: dateText };
-const root = { baseParentType: { type: 'string', enum: ['collection', 'user'] }, baseParentId: idText } as const;
+const dateFields = { created: dateText, updated: dateText };
+const rootFields = { baseParentType: { type: 'string', enum: ['collection', 'user'] }, baseParentId: idText } as const;
 
 /** A file. */
 export const fileSchema = component(
@@ -49,8 +49,8 @@ export const folderSchema = component(
       description: orNull(anyText),
       parentId: idText,
       parentCollection: { type: 'string', enum: ['folder', 'collection', 'user'] },
-      ...root,
-      ...dates,
+      ...rootFields,
+      ...dateFields,
       size: anyInteger,
       meta: anyObject,
       public: truth,
@@ -69,7 +69,7 @@ export const collectionSchema = component(
       _id: idText,
       name: anyText,
       description: orNull(anyText),
-      ...dates,
+      ...dateFields,
       size: anyInteger,
       meta: anyObject,
       public: truth,
@@ -88,7 +88,7 @@ export const groupSchema = component(
     name: anyText,
     description: anyText,
     public: truth,
-    ...dates,
+    ...dateFields,
     _accessLevel: shownAccess,
     _modelType: { const: 'group' },
   }),
@@ -134,7 +134,7 @@ export const uploadSchema = component('Upload', {
       parentId: idText,
       userId: orNull(idText),
       assetstoreId: idText,
-      ...dates,
+      ...dateFields,
     },
     { reference: anyText, fileId: idText, attachParent: truth },
   ),

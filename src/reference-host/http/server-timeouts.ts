@@ -39,11 +39,11 @@ const maxHeadBytes = 64 * 1024;
 const maxPipelined = 100;
 
 /**
- * A server that waits for slow clients, but not for those that have stopped. A body may take any time while its bytes keep coming. Responses that take long
+ * A server that waits for slow clients, but not for clients that have stopped. A body may take long (`requestMs`) while its bytes keep coming. Responses that take long
  * to make, and streams with rare events, do not end a connection.
  */
-export function createServerWithTimeouts(listener: RequestListener, patience: Partial<ServerTimeouts> = {}): Server {
-  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultTimeouts, ...patience };
+export function createServerWithTimeouts(listener: RequestListener, timeouts: Partial<ServerTimeouts> = {}): Server {
+  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultTimeouts, ...timeouts };
   const server = createServer({
     keepAliveTimeout: keepAliveMs,
     headersTimeout: headersMs,
@@ -51,25 +51,25 @@ export function createServerWithTimeouts(listener: RequestListener, patience: Pa
     connectionsCheckingInterval: checkMs,
     maxHeaderSize: maxHeadBytes,
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
-  const openRequests = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
-  const unanswered = new WeakMap<Socket, number>();
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => answerUnreadable(error, socket));
+  const openRequests = new WeakMap<Socket, { request: IncomingMessage; byteCountsAtStall: string | null }>();
+  const unansweredCounts = new WeakMap<Socket, number>();
   server.on('request', (request, response) => {
     const { socket } = request;
     // After the connection was destroyed, the parser still emits the other requests of the same packet, which can be more than a
     // thousand.
     if (socket.destroyed) return;
-    const count = (unanswered.get(socket) ?? 0) + 1;
+    const count = (unansweredCounts.get(socket) ?? 0) + 1;
     if (count > maxPipelined) {
       socket.destroy();
       return;
     }
-    unanswered.set(socket, count);
-    const entry = { request, stalledAt: null };
+    unansweredCounts.set(socket, count);
+    const entry = { request, byteCountsAtStall: null };
     openRequests.set(socket, entry);
     closeAfterBody(request, lingerMs);
     response.once('close', () => {
-      unanswered.set(socket, unanswered.get(socket)! - 1);
+      unansweredCounts.set(socket, unansweredCounts.get(socket)! - 1);
       if (openRequests.get(socket) === entry) openRequests.delete(socket);
     });
     listener(request, response);
@@ -78,13 +78,13 @@ export function createServerWithTimeouts(listener: RequestListener, patience: Pa
   // because the first time the server itself may not have been reading.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = openRequests.get(socket);
-    const position = `${socket.bytesRead} ${socket.writableLength}`;
+    const byteCounts = `${socket.bytesRead} ${socket.writableLength}`;
     const isClientDue = entry !== undefined && waitsForClient(entry.request, socket);
-    if (entry === undefined || (isClientDue && entry.stalledAt === position)) {
+    if (entry === undefined || (isClientDue && entry.byteCountsAtStall === byteCounts)) {
       socket.destroy();
       return;
     }
-    entry.stalledAt = isClientDue ? position : null;
+    entry.byteCountsAtStall = isClientDue ? byteCounts : null;
     socket.setTimeout(stallMs / 2);
   });
   return server;
@@ -96,21 +96,21 @@ interface Refusal {
   message: string;
 }
 
-/** Responses to requests that cannot be read, by the error code of Node's parser. */
-const unreadable: Readonly<Record<string, Refusal>> = {
+/** Responses to requests that cannot be read, by the code of Node's error. */
+const refusalsByErrorCode: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: {
     code: 'headers-too-large',
     message: `Address and headers of a request may have ${maxHeadBytes} bytes in total. Send longer values in the body, if the route accepts one.`,
   },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 'request-timeout', message: 'The request did not arrive in time.' },
 };
-const unreadableOtherwise: Refusal = { code: 'malformed-request', message: 'This is not a valid HTTP/1.1 request.' };
+const defaultRefusal: Refusal = { code: 'malformed-request', message: 'This is not a valid HTTP/1.1 request.' };
 
-/** Answers a request that cannot be read, if no response has begun on the connection, and closes it. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
-  if (socket.writable && !(answering?.headersSent ?? false)) {
-    const { code, message } = unreadable[error.code ?? ''] ?? unreadableOtherwise;
+/** Answers a request that cannot be read, unless a response has begun on the connection, and closes the connection. */
+function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  const openResponse = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
+  if (socket.writable && !(openResponse?.headersSent ?? false)) {
+    const { code, message } = refusalsByErrorCode[error.code ?? ''] ?? defaultRefusal;
     const { status } = errorReplies[code];
     const body = JSON.stringify(errorBody({ code, message, details: {} }));
     const head = [
@@ -126,7 +126,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.destroySoon();
 }
 
-/** Whether the client of a request must send or receive more bytes. If the body has unread bytes, the server must read these first. */
+/** Whether the client must act next: send more of the body, although the server has read everything so far, or receive more of the response. */
 function waitsForClient(request: IncomingMessage, socket: Socket): boolean {
   return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
 }

@@ -3,8 +3,8 @@ import { LargeImageError, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import { principalOf, type Principal } from '../access/access.js';
 
-/** The signed-in caller of a route with access `user`. */
-export async function signedIn(context: HostContext, caller: Caller | null): Promise<Principal & { id: Types.ObjectId }> {
+/** The signed-in caller of a route with access `user`. @throws LargeImageError `login-required` if nobody is signed in */
+export async function requireSignedIn(context: HostContext, caller: Caller | null): Promise<Principal & { id: Types.ObjectId }> {
   const principal = await principalOf(context, caller);
   const { id } = principal;
   if (id === null) throw new LargeImageError('login-required', 'You must be logged in.');

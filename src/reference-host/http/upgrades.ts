@@ -2,16 +2,16 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /** Takes over a connection whose client requests another protocol. @returns whether it did so */
-export type Upgrading = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
-/** Headers about this connection alone, and about the protocol that is not supported. */
+/** Headers that concern only the connection or the requested protocol, and are removed when the request is answered as usual. */
 const connectionHeaders = new Set(['connection', 'upgrade', 'http2-settings']);
 
 /**
- * Passes connections whose clients request another protocol to `take`. The other requests are answered as usual, as HTTP requires:
- * Java clients request HTTP/2 with their first request.
+ * Passes connections whose clients request another protocol to `takeOver`. Requests that it does not take over are answered as
+ * usual, as HTTP requires: Java clients request HTTP/2 with their first request.
  */
-export function offerUpgrades(server: Server, takeOver: Upgrading): void {
+export function offerUpgrades(server: Server, takeOver: UpgradeHandler): void {
   server.on('upgrade', (request, socket, head) => {
     if (takeOver(request, socket, head)) return;
     const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];

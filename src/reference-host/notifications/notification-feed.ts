@@ -6,7 +6,7 @@ const pollMs = 1000;
 /** A message from another process may become visible this much later than its timestamp, in milliseconds. */
 export const overlapMs = 2000;
 /** If a search finds this many messages, there may be more, so all streams are woken. */
-const maxAtOnce = 10_000;
+const maxMessages = 10_000;
 
 /** The recipient of messages: a user, or an anonymous session. */
 export type NotificationOwner = Pick<NotificationDocument, 'userId'> | Pick<NotificationDocument, 'tokenId'>;
@@ -56,7 +56,7 @@ export class NotificationFeed {
     isEnabled,
   }: {
     notifications: () => Model<NotificationDocument>;
-    /** Whether streams are allowed. If not, all are woken, and end when they find that out. */
+    /** Whether streams are allowed. If not, all streams are woken; they check this and end. */
     isEnabled: () => Promise<boolean>;
   }) {
     this.#notifications = notifications;
@@ -64,7 +64,7 @@ export class NotificationFeed {
   }
 
   /** Number of owners with open streams. */
-  get owners(): number {
+  get ownerCount(): number {
     return this.#streams.size;
   }
 
@@ -88,22 +88,22 @@ export class NotificationFeed {
   /** Searches for messages until no stream is open. */
   async #poll(): Promise<void> {
     this.#isPolling = true;
-    let from = new Date(Date.now() - overlapMs);
-    let delivered = new Set<string>();
+    let searchedFrom = new Date(Date.now() - overlapMs);
+    let deliveredKeys = new Set<string>();
     while (this.#streams.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
       const started = Date.now();
       try {
-        const filter = { updated: { $gt: from } };
+        const filter = { updated: { $gt: searchedFrom } };
         const notifications = await this.#notifications()
           .find(filter, { userId: 1, tokenId: 1, updated: 1 })
-          .limit(maxAtOnce)
+          .limit(maxMessages)
           .lean<NotificationDocument[]>();
         const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
-        if (notifications.length === maxAtOnce || !(await this.#isEnabled())) this.#wakeAll();
-        else for (const message of notifications) if (!delivered.has(key(message))) this.wake(message);
-        delivered = new Set(notifications.map(key));
-        from = new Date(started - overlapMs);
+        if (notifications.length === maxMessages || !(await this.#isEnabled())) this.#wakeAll();
+        else for (const message of notifications) if (!deliveredKeys.has(key(message))) this.wake(message);
+        deliveredKeys = new Set(notifications.map(key));
+        searchedFrom = new Date(started - overlapMs);
       } catch {
         // The streams meet the same error when they read their messages, and report it.
         this.#wakeAll();

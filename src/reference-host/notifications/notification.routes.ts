@@ -17,7 +17,7 @@ import { isStreamEnabled, listNotifications, notificationView, streamNotificatio
 import type { NotificationOwner } from './notification-feed.js';
 import { findToken, userScope } from '../accounts/tokens/tokens.js';
 
-/** The user or anonymous session that sends the request, whose messages are returned. */
+/** The user or anonymous session whose messages a request gets. */
 async function ownerOf(
   { caller, token }: { caller: Caller | null; token: string | null },
   context: HostContext,

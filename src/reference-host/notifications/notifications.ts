@@ -67,7 +67,7 @@ interface StreamOptions {
 }
 
 /** New messages of an owner, until none comes for `silenceMs` or streams are switched off. */
-export async function* newNotifications(
+export async function* followNotifications(
   context: HostContext,
   owner: NotificationOwner,
   { since, silenceMs, signal }: StreamOptions,
@@ -75,26 +75,26 @@ export async function* newNotifications(
   const endSignal = AbortSignal.any([signal, context.closing]);
   const stream = context.notificationFeed.open(owner);
   try {
-    let seen = new Set<string>();
-    let from = since;
+    let seenIds = new Set<string>();
+    let searchedFrom = since;
     let lastSentAt = Date.now();
     while (!endSignal.aborted && Date.now() - lastSentAt < silenceMs && (await isStreamEnabled(context))) {
-      const notifications = await listNotifications(context, owner, from);
-      const fresh = notifications.filter(({ _id }) => !seen.has(_id.toHexString()));
-      for (const message of fresh) {
+      const notifications = await listNotifications(context, owner, searchedFrom);
+      const newMessages = notifications.filter(({ _id }) => !seenIds.has(_id.toHexString()));
+      for (const message of newMessages) {
         yield { ...notificationView(message), _girderTime: Math.floor(message.updated.getTime() / 1000) };
         lastSentAt = Date.now();
       }
-      seen = new Set(notifications.map(({ _id }) => _id.toHexString()));
-      from = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
-      if (fresh.length === 0) await stream.untilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
+      seenIds = new Set(notifications.map(({ _id }) => _id.toHexString()));
+      searchedFrom = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
+      if (newMessages.length === 0) await stream.untilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
     }
   } finally {
     stream.close();
   }
 }
 
-/** New messages as server-sent events. @param options `format` makes the JSON text of a message */
+/** New messages as server-sent events. @param options `format` converts a message to JSON text */
 export async function* streamNotifications(
   context: HostContext,
   owner: NotificationOwner,
@@ -102,5 +102,5 @@ export async function* streamNotifications(
 ): AsyncGenerator<string> {
   // A first line is sent immediately, so that proxies and browsers know that the stream is open.
   yield ': open\n\n';
-  for await (const message of newNotifications(context, owner, options)) yield `data: ${format(message)}\n\n`;
+  for await (const message of followNotifications(context, owner, options)) yield `data: ${format(message)}\n\n`;
 }

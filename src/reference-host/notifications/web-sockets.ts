@@ -5,28 +5,28 @@ import type { WebSocket } from 'ws';
 import { checkedPrefix, errorBody, toWire } from '../../larger-host.js';
 import { verifyToken, userScope } from '../accounts/tokens/tokens.js';
 import type { HostContext } from '../context.js';
-import type { Upgrading } from '../http/upgrades.js';
+import type { UpgradeHandler } from '../http/upgrades.js';
 import { isInstalled, notInstalled } from '../../optional-packages.js';
-import { newNotifications } from './notifications.js';
+import { followNotifications } from './notifications.js';
 
 /**
  * Interval in milliseconds between checks of a connection. A client that has not answered since the last check has disconnected;
- * its token may also have ended.
+ * its token may also have expired.
  */
 const checkMs = 3000;
 /** Time in milliseconds that a client has to close its connection, before it is cut off. */
 const closePatienceMs = 3000;
 /** Largest message of a client in bytes. Clients need not send any. */
-const maxPayload = 1024;
+const maxPayloadBytes = 1024;
 const closeCodes = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 1013 } as const;
 /** Number of web sockets that a user may have open in this process. */
-const maxSockets = 50;
+const maxSocketsPerUser = 50;
 
 /**
  * Sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5 do not use the event stream.
  * Without the package `ws` the response is 501.
  */
-export async function notificationSockets(context: HostContext): Promise<Upgrading> {
+export async function notificationSockets(context: HostContext): Promise<UpgradeHandler> {
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
   const isForNotifications = ({ headers, url = '' }: IncomingMessage): boolean => {
     if (headers.upgrade?.toLowerCase() !== 'websocket' || context.closing.aborted) return false;
@@ -34,21 +34,31 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
     // A proxy may have left its path (`core.server_root`) at the beginning.
     return requestPath.endsWith(path) && checkedPrefix(requestPath.slice(0, -path.length)) !== null;
   };
-  if (!isInstalled('ws')) return (request, socket) => isForNotifications(request) && refuse(socket);
+  if (!isInstalled('ws')) return (request, socket) => isForNotifications(request) && answerNotInstalled(socket);
   const { WebSocketServer } = await import('ws');
-  const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
-  const open = new Map<string, number>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: maxPayloadBytes,
+  });
+  const socketCountByUser = new Map<string, number>();
   return (request, socket, head) => {
     if (!isForNotifications(request)) return false;
     const [, query = ''] = request.url!.split('?', 2);
     const token = new URLSearchParams(query).get('token');
-    sockets.handleUpgrade(request, socket, head, (opened) => void sendNotifications(context, opened, { token, open }));
+    sockets.handleUpgrade(
+      request,
+      socket,
+      head,
+      (opened) => void sendNotifications(context, opened, { token, socketCountByUser }),
+    );
     return true;
   };
 }
 
-/** Says that web sockets need a package. */
-function refuse(socket: Duplex): true {
+/** Answers that web sockets need a package that is not installed. */
+function answerNotInstalled(socket: Duplex): true {
   const message = `There are no web sockets here: ${notInstalled('ws')}.`;
   const body = JSON.stringify(errorBody({ code: 'not-implemented', message, details: {} }));
   const head = [
@@ -66,43 +76,47 @@ function refuse(socket: Duplex): true {
 async function sendNotifications(
   context: HostContext,
   socket: WebSocket,
-  { token, open }: { token: string | null; /** Number of open sockets by user. */ open: Map<string, number> },
+  { token, socketCountByUser }: { token: string | null; socketCountByUser: Map<string, number> },
 ): Promise<void> {
-  const ended = new AbortController();
+  const endController = new AbortController();
   const end = (code: number, reason: string) => {
-    ended.abort();
+    endController.abort();
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closePatienceMs).unref();
   };
-  const invalid = () => end(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
+  const endAsInvalid = () => end(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
   socket.on('error', () => socket.terminate());
-  socket.once('close', () => ended.abort());
-  const offRevoked = context.events.on('token.revoked', (revoked) => (revoked.token === token ? invalid() : undefined));
-  const check = checkRegularly(socket, async () => {
-    if ((await userOf(context, token)) === null) invalid();
+  socket.once('close', () => endController.abort());
+  const unsubscribe = context.events.on('token.revoked', (revoked) => (revoked.token === token ? endAsInvalid() : undefined));
+  const checkTimer = checkRegularly(socket, async () => {
+    if ((await userOf(context, token)) === null) endAsInvalid();
   });
-  let user: string | undefined;
+  let countedUser: string | undefined;
   try {
     const userId = await userOf(context, token);
-    if (userId === null) return invalid();
+    if (userId === null) return endAsInvalid();
     const key = userId.toHexString();
-    const count = open.get(key) ?? 0;
-    if (count >= maxSockets) return end(closeCodes.tryLater, `At most ${maxSockets} web sockets a user`);
-    open.set(key, count + 1);
-    user = key;
-    const messages = newNotifications(context, { userId }, { since: new Date(), silenceMs: Infinity, signal: ended.signal });
+    const count = socketCountByUser.get(key) ?? 0;
+    if (count >= maxSocketsPerUser) return end(closeCodes.tryLater, `At most ${maxSocketsPerUser} web sockets a user`);
+    socketCountByUser.set(key, count + 1);
+    countedUser = key;
+    const messages = followNotifications(
+      context,
+      { userId },
+      { since: new Date(), silenceMs: Infinity, signal: endController.signal },
+    );
     for await (const message of messages) await sendMessage(socket, JSON.stringify(toWire(message)));
     end(closeCodes.goingAway, '');
   } catch (error) {
-    if (!ended.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
+    if (!endController.signal.aborted) context.logger.warn({ err: error }, 'Host:Notifications:Broken');
     end(closeCodes.failed, '');
   } finally {
-    clearInterval(check);
-    offRevoked();
-    if (user !== undefined) {
-      const remainingCount = (open.get(user) ?? 1) - 1;
-      if (remainingCount > 0) open.set(user, remainingCount);
-      else open.delete(user);
+    clearInterval(checkTimer);
+    unsubscribe();
+    if (countedUser !== undefined) {
+      const remainingCount = (socketCountByUser.get(countedUser) ?? 1) - 1;
+      if (remainingCount > 0) socketCountByUser.set(countedUser, remainingCount);
+      else socketCountByUser.delete(countedUser);
     }
   }
 }
@@ -114,8 +128,8 @@ async function userOf(context: HostContext, token: string | null): Promise<Types
 }
 
 /**
- * Checks every few seconds that the client is connected, and calls `check`. If that fails, for example without a database, the
- * token may still be valid.
+ * Checks every few seconds that the client is connected, and calls `check`. Errors of `check` are ignored, because without a
+ * database, for example, the token may still be valid.
  */
 function checkRegularly(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
   let isAlive = true;

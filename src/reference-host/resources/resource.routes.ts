@@ -32,7 +32,7 @@ import type { UserDocument } from '../accounts/users/user.model.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import { levelOn, principalOf, type Principal } from '../access/access.js';
 import { copyFolder, moveFolder } from '../tree/folder-trees.js';
-import { viewsOf } from '../tree/lists.js';
+import { createViews } from '../tree/lists.js';
 import { loadParent, type FolderParent } from '../tree/folders.js';
 import { copyItem, updateItem } from '../tree/items.js';
 import { loadResource, loadResources, parseResources, treeTypes, type TreeType } from './named-resources.js';
@@ -201,7 +201,7 @@ const finding: RouteDefinition<HostContext>[] = [
           throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
         }
         const documents = await search(context, searchedType, principal, { query: q, mode, level, limit, offset });
-        results[searchedType] = await viewsOf(documents, (doc) => searchView(searchedType, doc, principal));
+        results[searchedType] = await createViews(documents, (doc) => searchView(searchedType, doc, principal));
       }
       return results;
     },

@@ -7,7 +7,7 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
-import { ancestorsOf, type FolderParent } from '../tree/folders.js';
+import { loadAncestors, type FolderParent } from '../tree/folders.js';
 
 /** A document with the name of its model. */
 export type Resource = FolderParent | { type: 'item'; doc: ItemDocument };
@@ -82,7 +82,7 @@ export async function pathOf(context: HostContext, resource: Resource, principal
     if (folder !== null) chain.unshift({ type: 'folder', doc: folder });
   }
   const first = chain[0]!;
-  if (first.type === 'folder') chain.unshift(...(await ancestorsOf(context, first.doc)));
+  if (first.type === 'folder') chain.unshift(...(await loadAncestors(context, first.doc)));
   for (const { type, doc } of chain) if (type !== 'item') requireLevel(type, doc, principal, 0);
   const root = chain[0]!;
   const names = chain.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));

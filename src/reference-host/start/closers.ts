@@ -3,10 +3,10 @@ export class Closers {
   private readonly steps: { name: string; close: () => Promise<void> | void }[] = [];
   private closing: Promise<void> | null = null;
 
-  /** `failed` is called with each step that fails. The other steps are run anyway. */
-  constructor(private readonly failed: (name: string, error: unknown) => void) {}
+  /** `onFailure` is called with each step that fails. The other steps are run anyway. */
+  constructor(private readonly onFailure: (name: string, error: unknown) => void) {}
 
-  /** Adds a step. It is run immediately if the end has already come. */
+  /** Adds a step. It is run immediately if `close` was called before. */
   async add(name: string, close: () => Promise<void> | void): Promise<void> {
     this.steps.push({ name, close });
     if (this.closing !== null) {
@@ -15,7 +15,7 @@ export class Closers {
     }
   }
 
-  /** Runs all steps. A second call waits for the same end. */
+  /** Runs all steps. A second call only waits for them. */
   close(): Promise<void> {
     this.closing ??= this.run();
     return this.closing;
@@ -26,7 +26,7 @@ export class Closers {
       try {
         await step.close();
       } catch (error) {
-        this.failed(step.name, error);
+        this.onFailure(step.name, error);
       }
     }
   }

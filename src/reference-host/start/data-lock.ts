@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { askAt, listenAt } from '../upkeep/sockets.js';
 
-/** How long a process can take to remove a socket that another has left, in milliseconds, before it counts as killed. */
-const clearMs = 10_000;
+/** A process that takes longer than this to remove a dead socket, in milliseconds, counts as killed. */
+const clearTimeoutMs = 10_000;
 const retryMs = 50;
-/** Together long enough to outlast a process that was killed while it removed a socket. */
-const attempts = (2 * clearMs) / retryMs;
+/** Enough attempts to wait until a process that was killed while it removed a socket counts as killed. */
+const maxAttempts = (2 * clearTimeoutMs) / retryMs;
 
 /** Another server uses the folder. */
 export class DataDirectoryInUseError extends Error {
@@ -28,14 +28,14 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
   await mkdir(directory, { recursive: true });
   const path = await socketPath(directory);
   for (let attempt = 0; ; attempt++) {
-    const server = await listen(path);
+    const server = await tryListen(path);
     if (server !== null) {
       return async () => {
         await new Promise<void>((resolve) => server.close(() => resolve()));
       };
     }
     const holder = await askAt(path);
-    if (holder !== null || attempt >= attempts) {
+    if (holder !== null || attempt >= maxAttempts) {
       throw new DataDirectoryInUseError(
         `Another server${holder ? ` (process ${holder})` : ''} is using the data folder ${directory}. ` +
           'Stop it, or set DATA_DIR to another folder for this one.',
@@ -47,32 +47,32 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
 
 /**
  * Removes the socket that a killed process has left. Only one process at a time can do this; otherwise a second one could remove
- * the socket of a server that has just started to listen there. No server can listen at a path that is taken, so a socket that is
- * dead while this process has the right to remove it stays dead.
+ * the socket of a server that has just started to listen there. No server can listen at a path that is taken, so a dead
+ * socket stays dead until this process has removed it.
  */
 async function removeDeadSocket(path: string): Promise<void> {
-  const clearLock = `${path}.clear`;
-  const file = await open(clearLock, 'wx').catch((error: NodeJS.ErrnoException) => {
+  const clearLockPath = `${path}.clear`;
+  const file = await open(clearLockPath, 'wx').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return null;
     throw error;
   });
   if (file === null) {
-    const since = await stat(clearLock).then(
+    const createdAtMs = await stat(clearLockPath).then(
       ({ mtimeMs }) => mtimeMs,
       () => null,
     );
     // The process that created this file was killed too.
-    if (since !== null && Date.now() - since > clearMs) await rm(clearLock, { force: true });
+    if (createdAtMs !== null && Date.now() - createdAtMs > clearTimeoutMs) await rm(clearLockPath, { force: true });
     else await wait(retryMs);
     return;
   }
   try {
-    // A server between taking the path and listening at it seems dead for that moment.
+    // A server seems dead in the moment between taking the path and listening at it, so it is asked twice.
     if ((await askAt(path)) !== null || (await wait(retryMs).then(() => askAt(path))) !== null) return;
     await rm(path, { force: true });
   } finally {
     await file.close();
-    await rm(clearLock, { force: true });
+    await rm(clearLockPath, { force: true });
   }
 }
 
@@ -85,8 +85,8 @@ async function socketPath(directory: string): Promise<string> {
   return Buffer.byteLength(path) <= 90 ? path : join(tmpdir(), `large-image-${digest}.lock`);
 }
 
-/** The listening server, or `null` if the path is taken. */
-async function listen(path: string): Promise<Server | null> {
+/** Listens at a path. @returns `null` if the path is taken */
+async function tryListen(path: string): Promise<Server | null> {
   try {
     return await listenAt(path, `${process.pid}`);
   } catch (error) {

@@ -11,12 +11,12 @@ import { addSyntheticSlide, adminLogin, ensureAdmin } from './content/content.js
 import { ContentHashes } from './content/content-hashes.js';
 import { Rescans } from './content/rescans.js';
 import { ServedFiles, type ScanCounts } from './content/served-files.js';
-import type { Listening } from './listen.js';
+import type { ListeningServer } from './listen.js';
 import { openLog } from './log.js';
 import { addNuclei, nucleiName } from './content/nuclei.js';
 import type { StartOptions } from './options.js';
 import { addOwnBuckets } from './content/own-buckets.js';
-import { storedPassword } from './content/password.js';
+import { readOrCreatePassword } from './content/password.js';
 import type { WatchedProcess } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
@@ -24,19 +24,19 @@ import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.j
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { isLoopback } from '../http/loopback.js';
 
-/** Everything that a process of `npm start` has once its database answers. */
-export interface Hosting {
+/** What a process of `npm start` needs to open its host, once its database answers. */
+export interface HostingContext {
   options: StartOptions;
   mongoUri: string;
-  server: Listening;
+  server: ListeningServer;
   /** The connection to the process that watches this one; `null` if this is the only process. */
   watched: WatchedProcess | null;
   display: ProgressDisplay;
   signal: AbortSignal;
   /** Called with the function that restarts the host. */
-  restartable: (restart: () => void) => void;
+  onRestartable: (restart: () => void) => void;
   /** Called when a restart has failed, so that nothing is served. */
-  failed: (error: unknown) => void;
+  onRestartFailed: (error: unknown) => void;
 }
 
 /** The administrator, and the lines of the banner about signing in. */
@@ -51,20 +51,20 @@ interface OpenedHost {
   /** The lines of the banner about signing in; `null` in a process that prints none. */
   login: string[] | null;
   /** Adds the contents; `null` if the host gets none, or another process adds them. */
-  fill: (() => Promise<void>) | null;
+  addContents: (() => Promise<void>) | null;
 }
 
 /** Serves a host at the port. */
-export async function openHost(hosting: Hosting): Promise<OpenedHost> {
+export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
   const { options, watched, display } = hosting;
   const logger = openLog(options.logLevel, watched === null ? null : { pid: process.pid });
-  const register = await metricsRegistry(watched);
+  const register = await createMetricsRegistry(watched);
   const tileSources = await findTileSources(process.cwd(), { logger });
-  const state: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
-  const rescans = options.paths.length + options.buckets.length > 0 ? rescansOf(hosting, () => state.running) : null;
+  const started: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
+  const rescans = options.paths.length + options.buckets.length > 0 ? createRescans(hosting, () => started.running) : null;
   const running = await RunningHost.start({
-    async make(restartThis) {
-      hosting.restartable(restartThis);
+    async makeHost(restartThis) {
+      hosting.onRestartable(restartThis);
       const host = await createReferenceHost({
         mongoUri: hosting.mongoUri,
         databaseWaitMs: options.databaseWaitMs,
@@ -73,33 +73,37 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
         ...(options.serverRoot !== null && { settings: { 'core.server_root': options.serverRoot } }),
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
-        install: { tileSources, processes: options.processes },
+        install: { tileSources, processes: options.processCount },
         restart: watched === null ? restartThis : () => watched.restartAll(),
         ...(register && {
           metrics: { register, token: options.metricsToken, ...(watched !== null && { text: () => watched.metrics() }) },
         }),
       });
       const { otherFolder } = host.context;
-      if (otherFolder !== null) display.line(otherFolderText(otherFolder, options.dataDirectory));
+      if (otherFolder !== null) display.writeLine(otherFolderText(otherFolder, options.dataDirectory));
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
     // The first user to register becomes the administrator, so nobody can register before this.
-    prepare: async (host) => {
+    prepareFirst: async (host) => {
       if (watched !== null && !watched.addsContents) return;
-      state.admin = await runExclusively(host, 'administrator', () =>
-        options.bare ? noAdministrator(host) : administrator(host, options),
+      started.admin = await runExclusively(host, 'administrator', () =>
+        options.bare ? describeMissingAdministrator(host) : ensureAdministrator(host, options),
       );
     },
     server: hosting.server,
-    report: (text) => display.line(text),
-    failed: hosting.failed,
+    report: (text) => display.writeLine(text),
+    onRestartFailed: hosting.onRestartFailed,
   });
-  state.running = running;
-  const { admin } = state;
-  if (admin === null) return { running, login: null, fill: null };
-  const login = [...(await signInLink(running, admin.user, hosting)), ...admin.login];
-  return { running, login, fill: options.bare ? null : () => addAllContents(running, admin.user?._id ?? null, hosting, rescans) };
+  started.running = running;
+  const { admin } = started;
+  if (admin === null) return { running, login: null, addContents: null };
+  const login = [...(await signInLines(running, admin.user, hosting)), ...admin.login];
+  return {
+    running,
+    login,
+    addContents: options.bare ? null : () => addAllContents(running, admin.user?._id ?? null, hosting, rescans),
+  };
 }
 
 /** Why the data folder is probably a mistake, and the remedies. */
@@ -111,43 +115,47 @@ function otherFolderText({ root, machine }: DataFolder, folder: string): string 
   );
 }
 
-/** Scans the files and buckets that are served in place, with the host that runs at that time. */
-function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Rescans {
+/** Scans the files and buckets that are served in place. Each scan uses the host that is running then. */
+function createRescans(hosting: HostingContext, runningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
   const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
     const running = runningHost();
     if (running === null) throw new Error('The server is starting.');
     return running.use(work);
   };
-  const failed = (error: unknown) =>
-    display.line(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
+  const showFailure = (error: unknown) =>
+    display.writeLine(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
   let missingBefore = 0;
-  const scanText = ({ added, moved, changed, missing }: ScanCounts) => {
+  const showCounts = ({ added, moved, changed, missing }: ScanCounts) => {
     if (added + moved + changed > 0 || missing !== missingBefore) {
-      display.line(`Served files: ${added} added, ${moved} moved, ${changed} changed, ${missing} missing.`);
+      display.writeLine(`Served files: ${added} added, ${moved} moved, ${changed} changed, ${missing} missing.`);
     }
     missingBefore = missing;
   };
-  const hashes = hosting.options.hashesContents
+  const hashes = hosting.options.comparesContents
     ? new ContentHashes({
-        use: (work) => use(({ context }) => work(context)),
-        onChanged: (changed) => display.line(`Served files: ${changed} changed in the middle.`),
+        useContext: (work) => use(({ context }) => work(context)),
+        onChanged: (changed) => display.writeLine(`Served files: ${changed} changed in the middle.`),
         onFailure: (error) =>
-          display.line(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
+          display.writeLine(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
         signal,
       })
     : null;
   return new Rescans({
-    ...scanOf(use, hosting, hashes),
+    ...createScan(use, hosting, hashes),
     paths: hosting.options.paths,
-    onScan: scanText,
-    onFailure: failed,
+    onScan: showCounts,
+    onFailure: showFailure,
     signal,
   });
 }
 
-/** The line of the banner with the address that opens the page signed in; none if others could open it too. */
-async function signInLink(running: RunningHost, user: UserDocument | null, { options, server }: Hosting): Promise<string[]> {
+/** The line of the banner with an address that opens the page signed in; no line if others could open that address too. */
+async function signInLines(
+  running: RunningHost,
+  user: UserDocument | null,
+  { options, server }: HostingContext,
+): Promise<string[]> {
   if (user?.admin !== true || user.status !== 'enabled' || !isLoopback(options.host)) return [];
   const secret = await running.use((host) => issueSignInLink(host.context, user));
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
@@ -157,7 +165,7 @@ async function signInLink(running: RunningHost, user: UserDocument | null, { opt
 async function addAllContents(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
-  hosting: Hosting,
+  hosting: HostingContext,
   rescans: Rescans | null,
 ): Promise<void> {
   const { display, signal } = hosting;
@@ -165,13 +173,15 @@ async function addAllContents(
     await (rescans !== null ? registerFiles(rescans, hosting) : addSlideAndNuclei(running, creatorId, hosting));
   } catch (error) {
     if (signal.aborted) return;
-    display.end();
+    display.endProgress();
     const reason = error instanceof Error ? error.message : String(error);
-    display.line(`The server runs, but ${rescans !== null ? 'not with all of the files' : 'has no whole example'}: ${reason}`);
+    display.writeLine(
+      `The server runs, but ${rescans !== null ? 'not with all of the files' : 'has no whole example'}: ${reason}`,
+    );
   }
 }
 
-/** Runs jobs until it is closed. It does not lock the data folder, because that belongs to the server. */
+/** A host that runs jobs until it is closed. It does not lock the data folder, because that belongs to the server. */
 export async function openWorker(options: StartOptions, mongoUri: string): Promise<ReferenceHost> {
   const logger = openLog(options.logLevel);
   return createReferenceHost({
@@ -186,7 +196,7 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
 }
 
 /** The registry of metrics for Prometheus, with the default metrics of the process; `null` if the package is not installed. */
-async function metricsRegistry(watched: WatchedProcess | null): Promise<Registry | null> {
+async function createMetricsRegistry(watched: WatchedProcess | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const register = new Registry();
@@ -195,14 +205,14 @@ async function metricsRegistry(watched: WatchedProcess | null): Promise<Registry
   return register;
 }
 
-/** Does work that only one of several servers on a database may do at a time. The others wait, and then find it done. */
+/** Does work that only one of several servers on a database may do at a time. The others wait. */
 function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const busy = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
 }
 
 /** Adds the contents while no other server does, and without being interrupted by a restart. */
-function addContents(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
+function addExclusively(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
   return running.use((host) => runExclusively(host, 'filling', () => work(host)));
 }
 
@@ -210,10 +220,10 @@ function addContents(running: RunningHost, work: (host: ReferenceHost) => Promis
 async function addSlideAndNuclei(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
-  { options, server, display, signal }: Hosting,
+  { options, server, display, signal }: HostingContext,
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
-  await addContents(running, async (host) => {
+  await addExclusively(running, async (host) => {
     await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,
@@ -228,74 +238,75 @@ async function addSlideAndNuclei(
       report: (progress) => display.report(progress),
       signal,
     });
-    display.end();
+    display.endProgress();
     if (count === 0) return;
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
-    display.line(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
+    display.writeLine(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
   });
 }
 
-/** Least number of new files whose registration is shown as progress. */
-const minShown = 100;
+/** The registration of fewer new files than this is not shown as progress. */
+const minShownFiles = 100;
 
-/** Returns a function that checks the files and buckets that are served in place, in one process at a time. */
-function scanOf(
+/** Options of {@link Rescans}: how to check the files and buckets that are served in place, in one process at a time. */
+function createScan(
   use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
-  { options, display, signal }: Hosting,
+  { options, display, signal }: HostingContext,
   hashes: ContentHashes | null,
-): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
-  const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
+): { scan(): Promise<ScanCounts>; listFolders(): ReadonlySet<string> } {
+  const showLeftOut = (path: string, reason: string) => display.writeLine(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  // For a few files that were added later, no progress is shown.
-  const progress = (done: number, total: number) => {
-    if (total >= minShown) display.report({ text: 'Registering files', fraction: done / total });
+  const showProgress = (done: number, total: number) => {
+    if (total >= minShownFiles) display.report({ text: 'Registering files', fraction: done / total });
   };
   let served: ServedFiles | null = null;
-  const seenInBuckets = new Set<string>();
+  const leftOutOfBuckets = new Set<string>();
   const scan = async ({ context }: ReferenceHost): Promise<ScanCounts> => {
     const creatorId = (await context.models.user.findOne({ login: adminLogin }, { _id: 1 }).lean())?._id ?? null;
-    const shared = { creatorId, isPublic, leftOut };
+    const commonOptions = { creatorId, isPublic, onLeftOut: showLeftOut };
     const counts: ScanCounts = { files: 0, added: 0, moved: 0, changed: 0, missing: 0 };
     if (paths.length > 0) {
-      served ??= new ServedFiles({ ...shared, paths, progress });
+      served ??= new ServedFiles({ ...commonOptions, paths, onProgress: showProgress });
       Object.assign(counts, await served.scan(context, signal));
-      hashes?.compare(served.uncompared);
+      hashes?.compare(served.uncomparedIds);
     }
     if (buckets.length > 0) {
       const objects = await addOwnBuckets(context, {
-        ...shared,
-        leftOut: (path, reason) => {
-          if (seenInBuckets.has(path)) return;
-          seenInBuckets.add(path);
-          leftOut(path, reason);
+        ...commonOptions,
+        onLeftOut: (path, reason) => {
+          if (leftOutOfBuckets.has(path)) return;
+          leftOutOfBuckets.add(path);
+          showLeftOut(path, reason);
         },
         prefixes: buckets,
-        report: () => display.report({ text: 'Registering files in buckets' }),
+        onObject: () => display.report({ text: 'Registering files in buckets' }),
         signal,
       });
       counts.files += objects.files;
       counts.missing += objects.missing;
     }
-    display.end();
+    display.endProgress();
     return counts;
   };
   return {
     scan: () => use((host) => runExclusively(host, 'filling', () => scan(host))),
-    folders: () => served?.folders ?? new Set(),
+    listFolders: () => served?.folders ?? new Set(),
   };
 }
 
 /** Makes the user's files items, and follows their changes. */
-async function registerFiles(rescans: Rescans, { options, display }: Hosting): Promise<void> {
+async function registerFiles(rescans: Rescans, { options, display }: HostingContext): Promise<void> {
   const { files, missing } = await rescans.rescan();
   const what = options.paths.length > 0 ? 'of your own files' : 'files in buckets';
   const collection = options.paths.length > 0 ? 'Local files' : 'Files in buckets';
-  display.line(`${files} ${what} are served in place: collection ${collection}.${missing > 0 ? ` ${missing} are missing.` : ''}`);
-  rescans.follow();
+  display.writeLine(
+    `${files} ${what} are served in place: collection ${collection}.${missing > 0 ? ` ${missing} are missing.` : ''}`,
+  );
+  rescans.startWatching();
 }
 
-/** Leaves the role of administrator to the first user who registers. */
-async function noAdministrator({ context }: ReferenceHost): Promise<Administrator> {
+/** The lines of the banner for a server that creates no administrator. */
+async function describeMissingAdministrator({ context }: ReferenceHost): Promise<Administrator> {
   const isEmpty = (await context.models.user.exists({})) === null;
   const reason = isEmpty
     ? 'nobody yet: the first user to register is the administrator'
@@ -303,11 +314,11 @@ async function noAdministrator({ context }: ReferenceHost): Promise<Administrato
   return { user: null, login: [`Login     ${reason}`] };
 }
 
-/** Creates the administrator if there is no user yet. */
-async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
-  const generatedPassword = options.adminPassword === null ? await storedPassword(options.dataDirectory) : null;
+/** Creates the administrator if there is no user yet. The lines of the banner say how to sign in. */
+async function ensureAdministrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
+  const generatedPassword = options.adminPassword === null ? await readOrCreatePassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? generatedPassword?.password ?? '';
-  const { user, isPassword } = await ensureAdmin(host.context, password);
+  const { user, isPasswordCorrect: isPassword } = await ensureAdmin(host.context, password);
   if (isPassword) {
     const source = generatedPassword === null ? 'from ADMIN_PASSWORD' : `stored in ${generatedPassword.path}`;
     return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };

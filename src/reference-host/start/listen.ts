@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { OpenReplies } from '../http/open-replies.js';
 import { createServerWithTimeouts } from '../http/server-timeouts.js';
-import { offerUpgrades, type Upgrading } from '../http/upgrades.js';
+import { offerUpgrades, type UpgradeHandler } from '../http/upgrades.js';
 import { UsageError } from './options.js';
 
 /** How long requests can continue after the server was asked to stop. */
 const defaultGraceMs = 5000;
 const drainPollMs = 20;
 
-/** A server at a port. */
-export interface Listening {
+/** A server that listens at a port. */
+export interface ListeningServer {
   /** `http://127.0.0.1:8080`, once it listens. */
   readonly url: string;
-  serve(handler: RequestListener, upgrade?: Upgrading): Promise<void>;
+  serve(handler: RequestListener, upgrade?: UpgradeHandler): Promise<void>;
   /**
    * Waits for the end of running requests. Event streams are closed, and requests that take too long are answered with 503. Further
    * requests wait until the server can serve again.
@@ -25,8 +25,8 @@ export interface Listening {
 }
 
 /**
- * Starts to listen before anything slow is done, so that a port that is taken is noticed immediately, and answers 503 until the server
- * is ready. With `whenServing`, it starts to listen only when `serve` is called: if several processes share the port, the others
+ * Starts to listen before anything slow is done, so that a port that is taken is noticed immediately. Answers 503 until `serve` is
+ * called. With `delaysListening`, it starts to listen only when `serve` is called: if several processes share the port, the others
  * get the requests until then.
  *
  * @throws UsageError
@@ -34,65 +34,66 @@ export interface Listening {
 export async function listen(
   host: string,
   port: number,
-  { graceMs = defaultGraceMs, whenServing = false }: { graceMs?: number; whenServing?: boolean } = {},
-): Promise<Listening> {
+  { graceMs = defaultGraceMs, delaysListening = false }: { graceMs?: number; delaysListening?: boolean } = {},
+): Promise<ListeningServer> {
   let handler: RequestListener = (_request, reply) => {
     reply.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '2' });
     reply.end('The server is starting. Try again in a moment.\n');
   };
-  let upgrade: Upgrading = () => false;
-  const waiting: [IncomingMessage, ServerResponse][] = [];
+  let upgrade: UpgradeHandler = () => false;
+  const heldRequests: [IncomingMessage, ServerResponse][] = [];
   let isPaused = false;
   const server = createServerWithTimeouts((request, reply) => {
     if (isPaused) {
-      waiting.push([request, reply]);
+      heldRequests.push([request, reply]);
       return;
     }
     handler(request, reply);
   });
   const replies = new OpenReplies(server);
   offerUpgrades(server, (...upgradeArguments) => !isPaused && upgrade(...upgradeArguments));
-  const running = (): ServerResponse[] => {
-    const heldReplies = new Set(waiting.map(([, reply]) => reply));
+  const runningReplies = (): ServerResponse[] => {
+    const heldReplies = new Set(heldRequests.map(([, reply]) => reply));
     return [...replies.open].filter((reply) => !heldReplies.has(reply));
   };
   let url = '';
-  const open = async () => {
+  const startListening = async () => {
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
+      server.once('error', (error: NodeJS.ErrnoException) => reject(toUsageError(error, host, port)));
       server.listen({ host, port }, resolve);
     });
     url = urlOf(server);
   };
-  if (!whenServing) await open();
+  if (!delaysListening) await startListening();
   return {
     get url() {
       return url;
     },
-    async serve(next, upgradeNext = () => false) {
-      handler = next;
-      upgrade = upgradeNext;
+    async serve(nextHandler, nextUpgrade = () => false) {
+      handler = nextHandler;
+      upgrade = nextUpgrade;
       isPaused = false;
-      if (!server.listening) await open();
-      for (const [request, reply] of waiting.splice(0)) if (!reply.destroyed) handler(request, reply);
+      if (!server.listening) await startListening();
+      for (const [request, reply] of heldRequests.splice(0)) if (!reply.destroyed) handler(request, reply);
     },
     async pause() {
       isPaused = true;
-      await drain(running, graceMs);
-      await replies.end(running());
+      await drain(runningReplies, graceMs);
+      await replies.end(runningReplies());
     },
     close: () => replies.close(graceMs),
   };
 }
 
 /** Waits for a limited time until only event streams are running, which do not end on their own. */
-async function drain(running: () => ServerResponse[], graceMs: number): Promise<void> {
+async function drain(runningReplies: () => ServerResponse[], graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   const isStream = (reply: ServerResponse) => String(reply.getHeader('content-type')).startsWith('text/event-stream');
-  while (running().some((reply) => !isStream(reply)) && Date.now() < deadline) await wait(drainPollMs);
+  while (runningReplies().some((reply) => !isStream(reply)) && Date.now() < deadline) await wait(drainPollMs);
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
+/** The error for users, if the server cannot listen because of their options; otherwise the error itself. */
+function toUsageError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE') {
     const other = port < 65_535 ? port + 1 : 8080;
     return new UsageError(

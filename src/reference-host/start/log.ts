@@ -4,23 +4,23 @@ import type { HostLogger } from '../../index.js';
 
 /**
  * Writes a line to an open file immediately, because the last line before a crash is the most important. A line is dropped if it cannot be written,
- * because the disk is full or nobody reads the pipe. Later lines are written when that is possible again.
+ * because the disk is full or nobody reads the pipe. Later lines are tried again.
  */
 function writeLine(descriptor: number, line: string): void {
   const bytes = Buffer.from(line);
   try {
     for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
   } catch {
-    // There is no place to report it.
+    // The error cannot be reported anywhere.
   }
 }
 
-/** The log on standard error: a JSON object in each line, which includes `base`. It never ends the process. */
+/** The log on standard error: one JSON object per line, each with the members of `base`. It never ends the process. */
 export function openLog(level: string, base: Readonly<Record<string, unknown>> | null = null): HostLogger {
   return pino({ level, base, timestamp: stdTimeFunctions.isoTime }, { write: (line) => writeLine(process.stderr.fd, line) });
 }
 
-/** Keeps the process running if its output cannot be written. Without a listener such an error would end it. */
-export function survivePrinting(): void {
+/** Keeps the process running if its output cannot be written. Without a listener, the error would end the process. */
+export function ignoreOutputErrors(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 }

@@ -29,15 +29,15 @@ export interface StartOptions {
   databaseWaitMs: number;
   /** Token for reading the metrics for Prometheus. */
   metricsToken: string | null;
-  /** Creates neither slide nor user; the first user to register becomes the administrator. */
+  /** Whether to start without a slide or user. Then the first user to register becomes the administrator. */
   bare: boolean;
   /** Whether everyone can see the served files and the synthetic slide. */
   isPublic: boolean;
   /** Whether served files are read whole, to find changes in their middle. */
-  hashesContents: boolean;
+  comparesContents: boolean;
   /** Number of processes that serve requests. */
-  processes: number;
-  /** Only run jobs, next to a server with the same database and data folder. */
+  processCount: number;
+  /** Whether to only run jobs, for a server with the same database and data folder. */
   worker: boolean;
   /** Lowest level that is logged to standard error. */
   logLevel: string;
@@ -110,7 +110,7 @@ export function readOptions(
   program.option('--public', 'show the files to everybody; otherwise only to users who sign in and have access');
   program.option('--processes <number>', 'number of serving processes; auto: one for each processor');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
-  const optionWords = beforeEnd(words);
+  const optionWords = wordsBeforeEnd(words);
   // cac would print its own help text, so it is not called.
   const help = requestedHelp(words, version, command);
   if (help !== null) return { help };
@@ -121,7 +121,7 @@ export function readOptions(
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
   const {
-    '--': after = [],
+    '--': wordsAfterEnd = [],
     bare,
     public: isPublic,
     worker,
@@ -130,7 +130,7 @@ export function readOptions(
   } = parsed.options as Record<string, unknown> & { '--'?: string[] };
   for (const name of Object.keys(unknown))
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
-  // cac treats the value of an option without a value as a file, and `--no-public` as `--public` with the value false.
+  // cac would treat `x` in `--bare=x` as a file, and `--no-public` as `--public` with the value false.
   for (const option of ['bare', 'public', 'worker']) {
     if (optionWords.some((word) => word.startsWith(`--${option}=`))) throw new UsageError(`--${option} takes no value.`);
     if (optionWords.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
@@ -145,7 +145,7 @@ export function readOptions(
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
   }
 
-  const positional = [...parsed.args, ...after];
+  const positional = [...parsed.args, ...wordsAfterEnd];
   const buckets = positional.flatMap((word) => parseBucketPrefix(word) ?? []);
   const paths = positional.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
   const missing = paths.find((path) => !existsSync(path));
@@ -173,12 +173,12 @@ export function readOptions(
     adminPassword,
     trustProxy: readTrustProxy(env.TRUST_PROXY),
     serverRoot: readServerRoot(env.SERVER_ROOT),
-    databaseWaitMs: readDatabaseWait(env.DATABASE_WAIT) * 1000,
+    databaseWaitMs: readDatabaseWaitSeconds(env.DATABASE_WAIT) * 1000,
     metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
     isPublic: isPublic === true,
-    hashesContents: readSwitch('CHECKSUMS', env.CHECKSUMS),
-    processes: readProcesses(processes as string | number | undefined),
+    comparesContents: readSwitch('CHECKSUMS', env.CHECKSUMS),
+    processCount: readProcesses(processes as string | number | undefined),
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
     paths,
@@ -186,14 +186,14 @@ export function readOptions(
   };
 }
 
-/** Reads a variable that is `on` by default. @throws UsageError */
+/** Reads a variable that is `on` or `off`, by default `on`. @throws UsageError if it is anything else */
 function readSwitch(name: string, text: string | undefined): boolean {
   if (text === undefined || text === '' || text === 'on') return true;
   if (text === 'off') return false;
   throw new UsageError(`${name} is ${JSON.stringify(text)}; it must be on or off.`);
 }
 
-/** Reads `s3://bucket/prefix`; `null` for other texts. @throws UsageError */
+/** Reads `s3://bucket/prefix`; `null` for texts without `s3:`. @throws UsageError if the name of the bucket is invalid */
 function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
@@ -212,7 +212,7 @@ function readPort(text: string | undefined): number {
   return port;
 }
 
-function readDatabaseWait(text: string | undefined): number {
+function readDatabaseWaitSeconds(text: string | undefined): number {
   if (text === undefined || text === '') return 60;
   if (/^\d{1,5}$/.test(text)) return Number(text);
   throw new UsageError(`DATABASE_WAIT is ${JSON.stringify(text)}; it must be a whole number of seconds from 0 to 99999.`);
@@ -270,11 +270,11 @@ function readLogLevel(text: string | undefined): string {
 
 /** The help text, if the command line requests it; otherwise `null`. */
 export function requestedHelp(words: readonly string[], version: string, command: string): string | null {
-  return beforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
+  return wordsBeforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
 }
 
 /** The arguments before `--`, among which options are recognized. */
-function beforeEnd(words: readonly string[]): readonly string[] {
+function wordsBeforeEnd(words: readonly string[]): readonly string[] {
   const end = words.indexOf('--');
   return end < 0 ? words : words.slice(0, end);
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Data of a serving process, for the banner. */
-export interface ServingAt {
+export interface ServingProcessInfo {
   url: string;
   /** The lines of the banner about signing in. */
   login: string[] | null;
@@ -11,28 +11,28 @@ export interface ServingAt {
 
 /** Messages from a serving process to the one that watches it. */
 type Report =
-  | ({ kind: 'serving' } & ServingAt)
+  | ({ kind: 'serving' } & ServingProcessInfo)
   | { kind: 'restart' }
-  /** Asks for the numbers of all processes. */
+  /** Asks for the metrics of all processes as a text. */
   | { kind: 'metrics'; id: number }
-  /** The numbers of this process. */
+  /** The metrics of this process as JSON (`numbers`). */
   | { kind: 'numbers'; id: number; numbers: object | null };
 /** Messages to a serving process. */
 type Command =
   | { kind: 'stop' | 'restart' }
   | { kind: 'metrics'; id: number; text?: string; error?: string }
-  /** Asks for the numbers of the process. */
+  /** Asks for the metrics of the process as JSON. */
   | { kind: 'numbers'; id: number };
 
-/** Environment variable of the one process that creates the administrator and the example, and registers files. */
-const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
+/** Environment variable that is set in the one process that creates the administrator and the example, and registers files. */
+const contentsVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
 /**
- * Delay in milliseconds before another process replaces one that has ended. It is doubled while the process ends before it serves.
+ * Delay in milliseconds before another process replaces one that has ended. It is doubled each time the process ends before it serves.
  */
 const shortestDelayMs = 500;
 const longestDelayMs = 30_000;
 /** How long to wait for the numbers of a process, in milliseconds. After that, they are left out. */
-const numbersWithinMs = 3000;
+const numbersTimeoutMs = 3000;
 
 /** Options of {@link ServingProcesses}. */
 export interface ServingProcessesOptions {
@@ -40,7 +40,7 @@ export interface ServingProcessesOptions {
   /** Added to the environment of each process. */
   env: Readonly<Record<string, string>>;
   report(text: string): void;
-  /** Adds up the numbers of the processes for Prometheus. */
+  /** Adds up the metrics of the processes, and returns the text for Prometheus. */
   metrics(numbers: object[]): Promise<string>;
 }
 
@@ -50,7 +50,7 @@ export interface ServingProcessesOptions {
  */
 export class ServingProcesses {
   readonly #delays = new AbortController();
-  /** Whether the first process serves. From then on, processes that end are replaced. */
+  /** Whether processes that end are replaced: from the time when the first one serves until {@link stop}. */
   #isServing = false;
   /** The processes that serve. Only these are asked for their numbers, because the others cannot answer yet. */
   readonly #serving = new Set<Worker>();
@@ -59,12 +59,12 @@ export class ServingProcesses {
 
   constructor(private readonly options: ServingProcessesOptions) {}
 
-  /** Starts the first process. `null` if it has ended before it served, after printing the reason on standard error. */
-  async start(): Promise<ServingAt | null> {
+  /** Starts the first process. @returns `null` if it has ended before it served, after printing the reason on standard error */
+  async start(): Promise<ServingProcessInfo | null> {
     cluster.on('message', (worker, message: Report) => void this.#handleReport(worker, message));
-    const first = await this.#fork({ [fillingVariable]: '1' });
-    this.#isServing = first !== null;
-    return first;
+    const servingInfo = await this.#fork({ [contentsVariable]: '1' });
+    this.#isServing = servingInfo !== null;
+    return servingInfo;
   }
 
   /**
@@ -90,11 +90,11 @@ export class ServingProcesses {
     );
   }
 
-  /** Starts a process, and another in its place when it has ended. @returns `null` if it has ended before it served */
-  async #fork(own: Readonly<Record<string, string>>, delayMs = shortestDelayMs): Promise<ServingAt | null> {
-    const worker = cluster.fork({ ...this.options.env, ...own });
-    let serving: ServingAt | null = null;
-    const settled = new Promise<ServingAt | null>((resolve) => {
+  /** Starts a process, and a replacement whenever it has ended. @returns `null` if it has ended before it served */
+  async #fork(extraEnv: Readonly<Record<string, string>>, delayMs = shortestDelayMs): Promise<ServingProcessInfo | null> {
+    const worker = cluster.fork({ ...this.options.env, ...extraEnv });
+    let serving: ServingProcessInfo | null = null;
+    const servingOrExit = new Promise<ServingProcessInfo | null>((resolve) => {
       worker.on('message', (message: Report) => {
         if (message.kind !== 'serving') return;
         serving = message;
@@ -107,25 +107,25 @@ export class ServingProcesses {
       this.#serving.delete(worker);
       if (!this.#isServing) return;
       this.options.report(`Process ${worker.process.pid} has ended (${signal ?? code}); another takes its place.`);
-      const next = serving === null ? Math.min(delayMs * 2, longestDelayMs) : shortestDelayMs;
+      const nextDelayMs = serving === null ? Math.min(delayMs * 2, longestDelayMs) : shortestDelayMs;
       void wait(delayMs, undefined, { signal: this.#delays.signal }).then(
-        () => this.#fork(own, next),
+        () => this.#fork(extraEnv, nextDelayMs),
         () => undefined,
       );
     });
-    return settled;
+    return servingOrExit;
   }
 
-  async #handleReport(from: Worker, message: Report): Promise<void> {
+  async #handleReport(sender: Worker, message: Report): Promise<void> {
     if (message.kind === 'restart') {
       for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) send(worker, { kind: 'restart' });
     } else if (message.kind === 'metrics') {
       const { id } = message;
       try {
         const numbers = await Promise.all([...this.#serving].map((worker) => this.#numbersOf(worker)));
-        send(from, { kind: 'metrics', id, text: await this.options.metrics(numbers.filter((each) => each !== null)) });
+        send(sender, { kind: 'metrics', id, text: await this.options.metrics(numbers.filter((each) => each !== null)) });
       } catch (error) {
-        send(from, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
+        send(sender, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
       }
     } else if (message.kind === 'numbers') {
       this.#pending.get(message.id)?.(message.numbers);
@@ -133,20 +133,20 @@ export class ServingProcesses {
     }
   }
 
-  /** `null` for a process that does not answer. */
+  /** The metrics of a process as JSON; `null` if it does not answer. */
   async #numbersOf(worker: Worker): Promise<object | null> {
     const id = ++this.#lastId;
     const answered = new Promise<object | null>((resolve) => this.#pending.set(id, resolve));
     send(worker, { kind: 'numbers', id });
-    const numbers = await Promise.race([answered, wait(numbersWithinMs, null, { ref: false })]);
+    const numbers = await Promise.race([answered, wait(numbersTimeoutMs, null, { ref: false })]);
     this.#pending.delete(id);
     return numbers;
   }
 }
 
-function send(worker: Worker, order: Command): void {
+function send(worker: Worker, command: Command): void {
   // A process that has ended needs no messages.
-  if (worker.isConnected()) worker.send(order, () => undefined);
+  if (worker.isConnected()) worker.send(command, () => undefined);
 }
 
 /** A serving process that is watched by another process, and its connection to that process. */
@@ -155,16 +155,16 @@ export class WatchedProcess {
   #lastId = 0;
   #numbers: () => Promise<object | null> = async () => null;
 
-  /** `null` in a process that is not watched. */
-  static here(orders: { stop(): void; restart(): void }): WatchedProcess | null {
-    return cluster.isWorker ? new WatchedProcess(orders) : null;
+  /** The connection to the watching process; `null` in a process that is not watched. */
+  static connect(handlers: { stop(): void; restart(): void }): WatchedProcess | null {
+    return cluster.isWorker ? new WatchedProcess(handlers) : null;
   }
 
-  private constructor(orders: { stop(): void; restart(): void }) {
-    process.on('message', (order: Command) => {
-      if (order.kind === 'numbers') void this.#sendNumbers(order.id);
-      else if (order.kind === 'metrics') this.#receiveMetrics(order);
-      else orders[order.kind]();
+  private constructor(handlers: { stop(): void; restart(): void }) {
+    process.on('message', (command: Command) => {
+      if (command.kind === 'numbers') void this.#sendNumbers(command.id);
+      else if (command.kind === 'metrics') this.#receiveMetrics(command);
+      else handlers[command.kind]();
     });
   }
 
@@ -180,11 +180,11 @@ export class WatchedProcess {
 
   /** Whether this is the process that creates the administrator and the contents. */
   get addsContents(): boolean {
-    return process.env[fillingVariable] !== undefined;
+    return process.env[contentsVariable] !== undefined;
   }
 
-  reportServing(at: ServingAt): void {
-    this.#send({ kind: 'serving', ...at });
+  reportServing(servingInfo: ServingProcessInfo): void {
+    this.#send({ kind: 'serving', ...servingInfo });
   }
 
   /** Restarts all processes. */

@@ -5,19 +5,19 @@ import type { Progress } from '../database/database-options.js';
 export interface ProgressDisplay {
   report(progress: Progress): void;
   /** Writes a line without disturbing the bar. */
-  line(text: string): void;
+  writeLine(text: string): void;
   /** Removes the bar. */
-  end(): void;
+  endProgress(): void;
 }
 
 const lineIntervalMs = 5000;
 
-/** @param stream where to write: bars if it is a terminal */
-export function progressDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
-  return stream.isTTY ? bars(stream) : lines(stream);
+/** @param stream gets a bar if it is a terminal, otherwise lines */
+export function createProgressDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
+  return stream.isTTY ? createBarDisplay(stream) : createLineDisplay(stream);
 }
 
-function bars(stream: NodeJS.WriteStream): ProgressDisplay {
+function createBarDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
   let bar: SingleBar | null = null;
   let title = '';
   const end = (): void => {
@@ -30,15 +30,15 @@ function bars(stream: NodeJS.WriteStream): ProgressDisplay {
     stream.write(`${text}\n`);
   };
   return {
-    end,
-    line,
+    endProgress: end,
+    writeLine: line,
     report({ text, fraction }) {
       if (fraction === undefined) {
         if (text !== title) line(text);
         title = text;
         return;
       }
-      const name = withoutNumbers(text);
+      const name = beforeNumbers(text);
       if (bar === null || name !== title) {
         end();
         title = name;
@@ -51,20 +51,20 @@ function bars(stream: NodeJS.WriteStream): ProgressDisplay {
   };
 }
 
-function lines(stream: NodeJS.WriteStream): ProgressDisplay {
-  let last = '';
-  let at = 0;
+function createLineDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
+  let lastTitle = '';
+  let lastShownAt = 0;
   return {
-    end: () => undefined,
-    line: (text) => {
+    endProgress: () => undefined,
+    writeLine: (text) => {
       stream.write(`${text}\n`);
     },
     report({ text, fraction }) {
       const now = Date.now();
-      const title = withoutNumbers(text);
-      if (title === last && now - at < lineIntervalMs && fraction !== 1) return;
-      last = title;
-      at = now;
+      const title = beforeNumbers(text);
+      if (title === lastTitle && now - lastShownAt < lineIntervalMs && fraction !== 1) return;
+      lastTitle = title;
+      lastShownAt = now;
       const percent = fraction === undefined ? '' : ` ${Math.floor(fraction * 100)} %`;
       stream.write(`${title.length < text.length && fraction !== undefined ? title : text}${percent}\n`);
     },
@@ -73,8 +73,8 @@ function lines(stream: NodeJS.WriteStream): ProgressDisplay {
 
 const units: ReadonlySet<string> = new Set(['%', 'mb', 's', 'files']);
 
-/** The text without the figures that change with each report. */
-function withoutNumbers(text: string): string {
+/** The start of the text, before the figures that change with each report. */
+function beforeNumbers(text: string): string {
   for (const { index, 1: unit = '' } of text.matchAll(/[\d.]+ ?([a-z]+|%|)/gi)) {
     if (units.has(unit.toLowerCase())) return text.slice(0, index).trimEnd().replace(/:$/, '');
   }

@@ -1,18 +1,18 @@
 import pLimit from 'p-limit';
 import type { ReferenceHost } from '../index.js';
-import type { Listening } from './listen.js';
+import type { ListeningServer } from './listen.js';
 
 /** Options of {@link RunningHost}. */
 export interface RunningHostOptions {
   /** Makes a host that calls `restart` when it should be restarted. */
-  make(restart: () => void): Promise<ReferenceHost>;
+  makeHost(restart: () => void): Promise<ReferenceHost>;
   /** Prepares the first host before any request is served. */
-  prepare?(host: ReferenceHost): Promise<void>;
-  server: Pick<Listening, 'serve' | 'pause'>;
+  prepareFirst?(host: ReferenceHost): Promise<void>;
+  server: Pick<ListeningServer, 'serve' | 'pause'>;
   /** Called when a restart begins or has ended. */
   report(text: string): void;
   /** Called when a restart failed; then nothing is served. */
-  failed(error: unknown): void;
+  onRestartFailed(error: unknown): void;
 }
 
 /**
@@ -21,8 +21,8 @@ export interface RunningHostOptions {
  */
 export class RunningHost {
   #host: ReferenceHost | null = null;
-  /** Queues restarts and uses of the host. */
-  readonly #inOrder = pLimit(1);
+  /** Runs restarts and uses of the host one after the other. */
+  readonly #runInOrder = pLimit(1);
   #isRestartPending = false;
   #isClosed = false;
 
@@ -31,33 +31,33 @@ export class RunningHost {
   /** Makes the first host and serves it. */
   static async start(options: RunningHostOptions): Promise<RunningHost> {
     const running = new RunningHost(options);
-    await running.#open((host) => options.prepare?.(host));
+    await running.#open((host) => options.prepareFirst?.(host));
     return running;
   }
 
   /** Uses the host without being interrupted by a restart. */
   use<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
-    return this.#inOrder(async () => {
+    return this.#runInOrder(async () => {
       if (this.#host === null) throw new Error('The host is closed.');
       return work(this.#host);
     });
   }
 
-  /** Ends event streams; the host is not ready for more requests. */
+  /** Ends event streams, and makes the host report that it is not ready for more requests. */
   async endStreams(): Promise<void> {
     this.#host?.endStreams();
   }
 
-  /** Closes the host after running work; it cannot restart. */
+  /** Closes the host when the work of {@link use} has ended. Later restarts are ignored. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#inOrder(async () => this.#closeHost());
+    await this.#runInOrder(async () => this.#closeHost());
   }
 
   #restart(): void {
     if (this.#isRestartPending || this.#isClosed) return;
     this.#isRestartPending = true;
-    void this.#inOrder(async () => {
+    void this.#runInOrder(async () => {
       this.#isRestartPending = false;
       if (this.#isClosed) return;
       this.options.report('Restarting.');
@@ -65,11 +65,11 @@ export class RunningHost {
       await this.#closeHost();
       await this.#open();
       this.options.report('Restarted.');
-    }).catch((error: unknown) => this.options.failed(error));
+    }).catch((error: unknown) => this.options.onRestartFailed(error));
   }
 
   async #open(prepare?: (host: ReferenceHost) => Promise<void> | undefined): Promise<void> {
-    const host = await this.options.make(() => this.#restart());
+    const host = await this.options.makeHost(() => this.#restart());
     this.#host = host;
     await prepare?.(host);
     await this.options.server.serve(host.app, host.upgrade);

@@ -6,24 +6,24 @@ import { DatabaseUnavailableError, type Database } from '../database/database-op
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
 import { Closers } from './closers.js';
 import { listen } from './listen.js';
-import type { Hosting } from './hosting.js';
-import { survivePrinting } from './log.js';
+import type { HostingContext } from './hosting.js';
+import { ignoreOutputErrors } from './log.js';
 import { readOptions, UsageError, type StartOptions } from './options.js';
 import { isInstalled } from '../../optional-packages.js';
 import { WatchedProcess, ServingProcesses } from './processes.js';
-import { progressDisplay } from './progress.js';
+import { createProgressDisplay } from './progress.js';
 
 // The package's own name leads to its package.json, both from the sources and from the built files.
 const { version } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
-/** After this time the process ends even if something has not closed. */
+/** When stopping takes longer than this, the process ends even if something has not closed. */
 const closeDeadlineMs = 40_000;
 
-const display = progressDisplay(process.stdout);
-const closers = new Closers((name, error) => display.line(`Closing failed (${name}): ${describe(error)}`));
+const display = createProgressDisplay(process.stdout);
+const closers = new Closers((name, error) => display.writeLine(`Closing failed (${name}): ${describeError(error)}`));
 const stopping = new AbortController();
 
-async function run(words: readonly string[], command: string): Promise<void> {
-  survivePrinting();
+async function startServer(words: readonly string[], command: string): Promise<void> {
+  ignoreOutputErrors();
   const options = readOptions(words, process.env, version, command);
   if ('help' in options) {
     process.stdout.write(`${options.help}\n`);
@@ -32,55 +32,56 @@ async function run(words: readonly string[], command: string): Promise<void> {
   watchSignals();
   if (options.worker) return runWorker(options);
   let restart = () => undefined as void;
-  const watched = WatchedProcess.here({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
-  if (watched === null && options.processes > 1) return watchOver(options);
+  const watched = WatchedProcess.connect({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
+  if (watched === null && options.processCount > 1) return watchProcesses(options);
   const signal = stopping.signal;
   if (options.buckets.length > 0) await (await import('./content/own-buckets.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
   // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
   // open ports. Whether the port is free is checked now.
-  const whenServing = watched !== null || Boolean(process.env.MONGODB_URI);
-  if (whenServing && watched === null && options.port !== 0) await (await listen(options.host, options.port)).close();
-  const server = await listen(options.host, options.port, { whenServing });
-  if (watched === null) display.line(`express-large-image ${version} is starting${whenServing ? '' : ` at ${server.url}`}`);
+  const delaysListening = watched !== null || Boolean(process.env.MONGODB_URI);
+  if (delaysListening && watched === null && options.port !== 0) await (await listen(options.host, options.port)).close();
+  const server = await listen(options.host, options.port, { delaysListening });
+  if (watched === null)
+    display.writeLine(`express-large-image ${version} is starting${delaysListening ? '' : ` at ${server.url}`}`);
 
   const [database, { openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   signal.throwIfAborted();
 
-  const hosting: Hosting = {
+  const hosting: HostingContext = {
     options,
     mongoUri: database.uri,
     server,
     watched: watched,
     display,
     signal,
-    restartable: (restartThis) => (restart = restartThis),
-    failed: (error) => void stop(1, `The server could not be restarted: ${describe(error)}`),
+    onRestartable: (restartThis) => (restart = restartThis),
+    onRestartFailed: (error) => void stop(1, `The server could not be restarted: ${describeError(error)}`),
   };
-  const { running, login, fill } = await openHost(hosting);
+  const { running, login, addContents: fill } = await openHost(hosting);
   await closers.add('host', () => running.close());
   await closers.add('web server', () => server.close());
   await closers.add('event streams', () => running.endStreams());
   signal.throwIfAborted();
 
-  display.end();
+  display.endProgress();
   if (watched !== null) watched.reportServing({ url: server.url, login });
   else process.stdout.write(`${banner(server.url, database, options, login)}\n`);
   await fill?.();
 }
 
 /** Starts several serving processes and watches them. */
-async function watchOver(options: StartOptions): Promise<void> {
+async function watchProcesses(options: StartOptions): Promise<void> {
   await lockOwnDatabase(options);
   // A port that is taken is noticed before anything slow is done.
   if (options.port !== 0) await (await listen(options.host, options.port)).close();
-  display.line(`express-large-image ${version} is starting in ${options.processes} processes`);
+  display.writeLine(`express-large-image ${version} is starting in ${options.processCount} processes`);
   const database = await openDatabase(options);
   const client = isInstalled('prom-client') ? await import('prom-client') : null;
   const processes = new ServingProcesses({
-    count: options.processes,
+    count: options.processCount,
     env: { MONGODB_URI: database.uri },
-    report: (text) => display.line(text),
+    report: (text) => display.writeLine(text),
     // The numbers are collected here, because prom-client itself waits for processes that are starting, and then fails.
     metrics: async (numbers) => (await client?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
@@ -88,9 +89,9 @@ async function watchOver(options: StartOptions): Promise<void> {
   stopping.signal.throwIfAborted();
   const serving = await processes.start();
   if (serving === null) return stop(1, 'The server has stopped: its first process has ended.');
-  display.end();
+  display.endProgress();
   process.stdout.write(`${banner(serving.url, database, options, serving.login)}\n`);
-  if (await processes.startOthers()) display.line(`All ${options.processes} processes are ready.`);
+  if (await processes.startOthers()) display.writeLine(`All ${options.processCount} processes are ready.`);
 }
 
 /**
@@ -119,7 +120,7 @@ async function runWorker(options: StartOptions): Promise<void> {
   const [database, { openWorker }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   const worker = await openWorker(options, database.uri);
   await closers.add('worker', () => worker.close());
-  display.end();
+  display.endProgress();
   process.stdout.write(`Running jobs of ${database.address}, data in ${options.dataDirectory}. Stop with Ctrl-C.\n`);
 }
 
@@ -127,7 +128,7 @@ const publicText = 'to everybody who can reach this address, downloads included'
 const privateText = 'only to users who sign in and have access; --public shows the files to everybody';
 
 function banner(url: string, database: Database, options: StartOptions, login: string[] | null): string {
-  const keeping =
+  const persistenceText =
     database.durable === null
       ? ''
       : database.durable
@@ -138,7 +139,7 @@ function banner(url: string, database: Database, options: StartOptions, login: s
     `Address   ${url}/`,
     ...(login ?? []),
     ...(options.bare ? [] : [`Visible   ${options.isPublic ? publicText : privateText}`]),
-    `Database  ${database.engine} at ${database.address}${keeping}`,
+    `Database  ${database.engine} at ${database.address}${persistenceText}`,
     `Data      ${options.dataDirectory}`,
     'Stop with Ctrl-C.',
     '',
@@ -157,15 +158,15 @@ function watchSignals(): void {
 
 async function stop(code: number, reason: string): Promise<void> {
   if (stopping.signal.aborted) return;
-  display.line(reason);
+  display.writeLine(reason);
   stopping.abort(new Error(reason));
   const closed = closers.close().then(() => true);
-  const inTime = await Promise.race([closed, wait(closeDeadlineMs, false)]);
-  if (!inTime) display.line('Not everything ended in time.');
-  process.exit(inTime ? code : 1);
+  const isClosedInTime = await Promise.race([closed, wait(closeDeadlineMs, false)]);
+  if (!isClosedInTime) display.writeLine('Not everything ended in time.');
+  process.exit(isClosedInTime ? code : 1);
 }
 
-function describe(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof UsageError || error instanceof DatabaseUnavailableError || error instanceof DataDirectoryInUseError) {
     return error.message;
   }
@@ -180,12 +181,12 @@ function describe(error: unknown): string {
  */
 export async function serve(words: readonly string[], command: string): Promise<void> {
   try {
-    await run(words, command);
+    await startServer(words, command);
   } catch (error) {
     // A start that was canceled ends in stop(), which is already running.
     if (stopping.signal.aborted) return;
-    display.end();
-    process.stderr.write(`${describe(error)}\n`);
+    display.endProgress();
+    process.stderr.write(`${describeError(error)}\n`);
     await closers.close();
     process.exit(error instanceof UsageError ? 2 : 1);
   }

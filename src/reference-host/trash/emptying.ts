@@ -4,7 +4,7 @@ import type { HostContext } from '../context.js';
 import { removeFolder } from '../tree/folder-trees.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { removeItems, withoutContents } from '../tree/item-removals.js';
+import { removeItems, withoutLargeFields } from '../tree/item-removals.js';
 import { findFolderOrItem, removeFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
 import { countOf } from './trashing.js';
@@ -49,7 +49,7 @@ async function claim<D extends FolderDocument | ItemDocument>(
   const documents = await model.find(filter, { _id: 1 }, withTrashed).lean();
   const claimed = { _id: { $in: documents.map(({ _id }) => _id) }, ...removable };
   await model.updateMany(claimed, { $set: { 'trashed.removing': true } }, withTrashed);
-  return model.find({ ...claimed, 'trashed.removing': true }, withoutContents, withTrashed).lean<D[]>();
+  return model.find({ ...claimed, 'trashed.removing': true }, withoutLargeFields, withTrashed).lean<D[]>();
 }
 
 /** Removes a folder from the trash. It stays there until its items are removed, and shows how many are left. */
@@ -57,7 +57,9 @@ async function removeWithProgress(context: HostContext, folder: FolderDocument):
   const { models } = context;
   const { _id } = folder;
   let { items, size } = await countOf(context, _id);
-  const trashedItems = models.item.find({ 'trashed.root': _id }, withoutContents, { ...withTrashed, ...withoutReadLimit }).lean();
+  const trashedItems = models.item
+    .find({ 'trashed.root': _id }, withoutLargeFields, { ...withTrashed, ...withoutReadLimit })
+    .lean();
   for await (const batch of inParts(eachInSlices<ItemDocument>(trashedItems), idsPerQuery)) {
     await removeItems(context, batch);
     items -= batch.length;

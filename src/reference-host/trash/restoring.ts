@@ -4,7 +4,7 @@ import { batches, searchWords, step, UnknownIdError } from '../../larger-host.js
 import type { HostContext } from '../context.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
-import { foldersBelow, setRootBelow } from '../tree/folder-trees.js';
+import { listFoldersBelow, setRootBelow } from '../tree/folder-trees.js';
 import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
 import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
 import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
@@ -130,7 +130,7 @@ export async function finishRestoring(
   // A process may have died before it announced this, so everything in the folder is announced again.
   if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
   else {
-    for (const batch of batches([id, ...(await foldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {
+    for (const batch of batches([id, ...(await listFoldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {
       await announceItems(context, 'item.shown', { folderId: { $in: [...batch] }, trashed: null });
     }
   }

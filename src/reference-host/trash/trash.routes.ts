@@ -22,7 +22,7 @@ import { principalOf, type Principal } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { folderParentType, scopes } from '../http/parameters.js';
 import { loadResources, parseResources } from '../resources/named-resources.js';
-import { foldersBelow } from '../tree/folder-trees.js';
+import { listFoldersBelow } from '../tree/folder-trees.js';
 import { loadParent } from '../tree/folders.js';
 import { listReply } from '../tree/lists.js';
 import type { FolderOrItem } from '../tree/tree-documents.js';
@@ -101,7 +101,7 @@ async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
       extent.size += doc.size;
       continue;
     }
-    const below = await foldersBelow(context, doc);
+    const below = await listFoldersBelow(context, doc);
     extent.folders += below.length;
     for (const batch of batches([doc, ...below].map(({ _id }) => _id))) {
       const sum = await sumOfItems(context, { folderId: { $in: [...batch] } }, withoutReadLimit);

@@ -28,7 +28,7 @@ import { wordsFilter } from '../resources/resources.js';
 import { foldersIn, zipReply } from '../files/zip.js';
 import {
   accessRoutes,
-  mayRead,
+  readAuthorizer,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -44,7 +44,7 @@ const kind: DocumentKind<CollectionDocument> = {
   view: collectionView,
   schema: collectionSchema,
 };
-const readable = mayRead(kind);
+const mayReadCollection = readAuthorizer(kind);
 
 /** Routes for collections. */
 export const collectionRoutes: RouteDefinition<HostContext>[] = [
@@ -120,7 +120,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     path: '/collection/:id/download',
     summary: 'Download a collection as an archive.',
     returns: { types: ['application/zip'] },
-    authorize: readable,
+    authorize: mayReadCollection,
     handle: ({ granted: { document, principal }, caller }, context) =>
       zipReply(context, caller, document.name, foldersIn(context, document._id, principal, { prefix: '' })),
   }),

@@ -4,13 +4,13 @@ import { InvalidError, UnknownIdError, searchWords } from '../../larger-host.js'
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
-import { checkedName, sortableNames } from './names/checked-name.js';
+import { checkName, sortableNames } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
-import { accessUpdate, spreadAccess, type AccessChange } from '../access/folder-access.js';
+import { accessUpdate, setAccessRecursively, type AccessChange } from '../access/folder-access.js';
 import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { findableBy } from './finding/terms.js';
+import { searchFields } from './finding/terms.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
 import { removeTree } from '../upkeep/removal.js';
 
@@ -49,8 +49,8 @@ export async function createCollection(
     creatorId,
   }: { name: string; description: string | null; isPublic: boolean; creatorId: Types.ObjectId | null },
 ): Promise<CollectionDocument> {
-  const trimmed = checkedName('Collection', name);
-  const nobody: AccessList = { users: [], groups: [] };
+  const trimmed = checkName('Collection', name);
+  const emptyList: AccessList = { users: [], groups: [] };
   const now = new Date();
   const collection: CollectionDocument = {
     _id: new Types.ObjectId(),
@@ -63,19 +63,19 @@ export async function createCollection(
     size: 0,
     meta: {},
     words: searchWords(trimmed, description),
-    ...findableBy({ name: trimmed, description }),
-    access: creatorId === null ? nobody : withUserLevel(nobody, creatorId, 2),
+    ...searchFields({ name: trimmed, description }),
+    access: creatorId === null ? emptyList : withUserLevel(emptyList, creatorId, 2),
     public: isPublic,
   };
   try {
     await models.collection.create(collection);
   } catch (error) {
-    throw explainDuplicate(error);
+    throw toDuplicateNameError(error);
   }
   return collection;
 }
 
-function explainDuplicate(error: unknown): unknown {
+function toDuplicateNameError(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A collection with that name already exists.', 'name') : error;
 }
 
@@ -85,9 +85,9 @@ export async function updateCollection(
   collection: CollectionDocument,
   changes: { name?: string | undefined; description?: string | undefined },
 ): Promise<CollectionDocument> {
-  const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
+  const name = changes.name === undefined ? collection.name : checkName('Collection', changes.name);
   const description = changes.description?.trim() ?? collection.description;
-  const set = {
+  const fields = {
     name,
     ...sortableNames(name),
     description,
@@ -98,10 +98,10 @@ export async function updateCollection(
   let updated: CollectionDocument | null;
   try {
     updated = await models.collection
-      .findOneAndUpdate({ _id: collection._id }, { $set: set }, { returnDocument: 'after' })
+      .findOneAndUpdate({ _id: collection._id }, { $set: fields }, { returnDocument: 'after' })
       .lean<CollectionDocument>();
   } catch (error) {
-    throw explainDuplicate(error);
+    throw toDuplicateNameError(error);
   }
   if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
   await indexTerms(models.collection, updated);
@@ -124,15 +124,19 @@ export async function setCollectionAccess(
   context: HostContext,
   collection: CollectionDocument,
   change: AccessChange,
-  recurse: Principal | null,
+  administrator: Principal | null,
 ): Promise<CollectionDocument> {
-  return spreadAccess(context, { type: 'collection', id: collection._id, change, administrator: recurse }, async () => {
-    const updated = await context.models.collection
-      .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
-      .lean<CollectionDocument>();
-    if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-    return updated;
-  });
+  return setAccessRecursively(
+    context,
+    { type: 'collection', id: collection._id, change, administrator: administrator },
+    async () => {
+      const updated = await context.models.collection
+        .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+        .lean<CollectionDocument>();
+      if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+      return updated;
+    },
+  );
 }
 
 /** Removes a collection with everything in it. */

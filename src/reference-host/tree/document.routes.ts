@@ -4,8 +4,8 @@ import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { describeAccessList, principalOf, type Principal } from '../access/access.js';
 import type { AccessChange } from '../access/folder-access.js';
-import { metadataRemoval, metadataUpdate, type MetadataUpdate } from './metadata.js';
-import { accessChange, accessQuery, withAccess } from '../access/access.routes.js';
+import { createMetadataRemoval, createMetadataUpdate, type MetadataUpdate } from './metadata.js';
+import { readAccessChange, accessQuery, addAccessList } from '../access/access.routes.js';
 import { byId, returnsMessage, scopes } from '../http/parameters.js';
 
 /** A kind of document with its own routes: how to load, show and change it. */
@@ -68,17 +68,17 @@ export function removalRoutes<D>(
   ];
 }
 
-/** A document with its list of permissions. */
+/** The schema of a document with its list of permissions. */
 function withAccessSchema(schema: Schema): Schema {
   return { allOf: [schema, objectOf({ access: accessSchema })] };
 }
 
-/** GET and PUT of the access list. `set` gets the caller if the folders below get the same list. */
+/** GET and PUT of the access list. If the folders below get the same list, `setAccess` gets the caller as `administrator`. */
 export function accessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
-  set: (context: HostContext, document: D, change: AccessChange, recurse: Principal | null) => Promise<D>,
+  setAccess: (context: HostContext, document: D, change: AccessChange, administrator: Principal | null) => Promise<D>,
 ): Routes {
-  const shared = {
+  const sharedMembers = {
     path: `/${type}/:id/access`,
     access: 'user',
     scope: scopes.own,
@@ -86,7 +86,7 @@ export function accessRoutes<D extends AccessControlled>(
   } as const;
   return [
     defineRoute({
-      ...shared,
+      ...sharedMembers,
       method: 'get',
       summary: `The permissions of one ${type}.`,
       returns: { schema: accessSchema },
@@ -96,7 +96,7 @@ export function accessRoutes<D extends AccessControlled>(
       },
     }),
     defineRoute({
-      ...shared,
+      ...sharedMembers,
       method: 'put',
       summary: `Replace the permissions of one ${type}.`,
       returns: { schema: withAccessSchema(schema) },
@@ -105,13 +105,13 @@ export function accessRoutes<D extends AccessControlled>(
       async handle({ params, query, caller }, context) {
         const principal = await principalOf(context, caller);
         const document = await load(context, params.id, principal, 2);
-        const updated = await set(
+        const updated = await setAccess(
           context,
           document,
-          await accessChange(context, query, caller, document),
+          await readAccessChange(context, query, caller, document),
           query.recurse ? principal : null,
         );
-        return withAccess(context, view(updated, principal), updated);
+        return addAccessList(context, view(updated, principal), updated);
       },
     }),
   ];
@@ -120,10 +120,10 @@ export function accessRoutes<D extends AccessControlled>(
 /** PUT and DELETE of metadata. */
 export function metadataRoutes<D>(
   { type, load, view, schema }: DocumentKind<D>,
-  set: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
+  setMetadata: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
 ): Routes {
-  const writable = mayWrite({ load });
-  const shared = {
+  const authorize = writeAuthorizer({ load });
+  const sharedMembers = {
     path: `/${type}/:id/metadata`,
     access: 'user',
     scope: scopes.write,
@@ -133,7 +133,7 @@ export function metadataRoutes<D>(
   } as const;
   return [
     defineRoute({
-      ...shared,
+      ...sharedMembers,
       method: 'put',
       summary: `Merge keys into the metadata of one ${type}.`,
       query: {
@@ -141,20 +141,20 @@ export function metadataRoutes<D>(
       },
       body: 'json-object',
       bodyName: 'metadata',
-      authorize: writable,
+      authorize: authorize,
       async handle({ query, granted: { document, principal }, body }, context) {
-        return view(await set(context, document, metadataUpdate(body, query.allowNull)), principal);
+        return view(await setMetadata(context, document, createMetadataUpdate(body, query.allowNull)), principal);
       },
     }),
     defineRoute({
-      ...shared,
+      ...sharedMembers,
       method: 'delete',
       summary: `Remove keys from the metadata of one ${type}.`,
       body: 'json-array',
       bodyName: 'fields',
-      authorize: writable,
+      authorize: authorize,
       async handle({ granted: { document, principal }, body }, context) {
-        return view(await set(context, document, metadataRemoval(body)), principal);
+        return view(await setMetadata(context, document, createMetadataRemoval(body)), principal);
       },
     }),
   ];
@@ -170,16 +170,16 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** Loads the document in the path and the caller, if the caller can read it. */
-export function mayRead<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+/** Makes a function that loads the document in the path, and the caller, if the caller can read the document. */
+export function readAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
     return { document: await load(context, params.id, principal, 0), principal };
   };
 }
 
-/** Loads the document in the path and the caller, if the caller can write to it. */
-function mayWrite<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+/** Makes a function that loads the document in the path, and the caller, if the caller can write to the document. */
+function writeAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
     return { document: await load(context, params.id, principal, 1), principal };

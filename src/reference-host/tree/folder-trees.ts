@@ -16,34 +16,34 @@ import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
-import { ancestorsOf, createFolder, updateParent, rootOf, type FolderParent } from './folders.js';
-import { removeItems, withoutContents } from './item-removals.js';
+import { loadAncestors, createFolder, writeFolder, rootOf, type FolderParent } from './folders.js';
+import { removeItems, withoutLargeFields } from './item-removals.js';
 import { copyItemAs } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
-import { recount, rootSums } from './recount.js';
+import { correctSizes, rootSizes } from './recount.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
 
 /** The collection or user at the root of a tree of folders. */
-type Root = { baseParentType: RootType; baseParentId: Types.ObjectId };
+type RootFields = { baseParentType: RootType; baseParentId: Types.ObjectId };
 
 /** Removes a folder with everything in it. */
 export function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  return removeTree(context, 'folder', folder, (removed) => clearFolder(context, removed));
+  return removeTree(context, 'folder', folder, (removed) => removeLeftovers(context, removed));
 }
 
-/** Removes everything that belonged to a removed folder. Can be repeated. */
-export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
+/** Removes everything that belonged to a folder after its record was removed. Can be repeated. */
+export async function removeLeftovers(context: HostContext, folder: FolderDocument): Promise<void> {
   await releaseNames(context, [folder._id]);
-  await removeContents(context, folder._id, contentsOf(folder));
+  await removeContents(context, folder._id, selectContents(folder));
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
 /** Removes everything in a folder, but not the folder. If this takes longer than clients wait, it continues after this returns. */
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
-  return context.journal.finish({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
+  return context.journal.finish({ kind: 'emptying', id: _id, before }, () => removeContentsUntil(context, _id, before));
 }
 
 /** @throws AccessDeniedError if the caller may not remove one of the folders directly in a folder */
@@ -60,16 +60,17 @@ export async function requireRemovableFolders(
   if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
 
-/** Removes what is in a folder and was created no later than `before`. Can be repeated. */
-export function emptySince(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
+/** Removes the contents of a folder that were created no later than `before`. Can be repeated. */
+export function removeContentsUntil(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
   return removeContents(context, folderId, { filter: { created: { $lte: before } }, options: {} });
 }
 
-/** Selects the contents that are removed with a folder: if it is in the trash, those that were moved there with it; otherwise those that are not in the trash. */
-function contentsOf({ trashed }: FolderDocument): Contents {
+/** Selects the contents that are removed with a folder. If the folder is in the trash, these were moved there with it; otherwise, they are not in the trash. */
+function selectContents({ trashed }: FolderDocument): Contents {
   return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
 }
 
+/** Selects contents of a folder. */
 interface Contents {
   filter: { created?: { $lte: Date }; 'trashed.root'?: Types.ObjectId };
   options: Partial<typeof withTrashed>;
@@ -78,7 +79,7 @@ interface Contents {
 async function removeContents(context: HostContext, folderId: Types.ObjectId, { filter, options }: Contents): Promise<void> {
   const { models } = context;
   await discardUploadsOf(context, [folderId]);
-  const items = models.item.find({ folderId, ...filter }, withoutContents, { ...withoutReadLimit, ...options }).lean();
+  const items = models.item.find({ folderId, ...filter }, withoutLargeFields, { ...withoutReadLimit, ...options }).lean();
   for await (const batch of inParts(eachInSlices<ItemDocument>(items), idsPerQuery)) {
     await removeItems(context, batch);
     step('folder-removal:items');
@@ -94,59 +95,59 @@ export async function removeFoldersIn(context: HostContext, parentId: Types.Obje
 }
 
 /** All folders below a folder, parents before children. */
-export async function foldersBelow(
+export async function listFoldersBelow(
   { models }: Pick<HostContext, 'models'>,
   folder: Pick<FolderDocument, '_id'>,
 ): Promise<FolderDocument[]> {
   const descendants: FolderDocument[] = [];
-  const seen = new Set([folder._id.toHexString()]);
-  let parents = [folder._id];
-  while (parents.length > 0) {
-    const next: Types.ObjectId[] = [];
-    for (const batch of batches(parents)) {
+  const seenIds = new Set([folder._id.toHexString()]);
+  let parentIds = [folder._id];
+  while (parentIds.length > 0) {
+    const childIds: Types.ObjectId[] = [];
+    for (const batch of batches(parentIds)) {
       for (const child of await readInSlices<FolderDocument>(models.folder.find({ parentId: { $in: [...batch] } }).lean())) {
         const key = child._id.toHexString();
-        if (seen.has(key)) continue;
-        seen.add(key);
+        if (seenIds.has(key)) continue;
+        seenIds.add(key);
         descendants.push(child);
-        next.push(child._id);
+        childIds.push(child._id);
       }
     }
-    parents = next;
+    parentIds = childIds;
   }
   return descendants;
 }
 
 /** @throws InvalidError if the target is the folder itself or is inside it. */
-async function refuseCircle(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<void> {
+async function requireNoCircle(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<void> {
   if (target.type !== 'folder') return;
   const doc = (await context.models.folder.findById(target.doc._id).lean<FolderDocument>()) ?? target.doc;
-  const above = [target, ...(await ancestorsOf(context, doc))];
-  if (above.some((parent) => parent.doc._id.equals(folder._id))) {
+  const ancestors = [target, ...(await loadAncestors(context, doc))];
+  if (ancestors.some((parent) => parent.doc._id.equals(folder._id))) {
     throw new InvalidError('You may not move a folder underneath itself.');
   }
 }
 
-/** Moves a folder. @throws InvalidError if the target is the folder itself or is inside it, or if the name is taken there. */
+/** Moves a folder into `target`. @throws InvalidError if the target is the folder itself or is inside it, or if the name is taken there. */
 export async function moveFolder(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
-  await refuseCircle(context, folder, target);
+  await requireNoCircle(context, folder, target);
   const { baseParentId, baseParentType } = folder;
   const from = { baseParentId, baseParentType };
   return context.journal.undertake({ kind: 'move', id: folder._id, before: new Date(), from }, () =>
-    moveTo(context, folder, target),
+    moveToParent(context, folder, target),
   );
 }
 
-async function moveTo(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
+async function moveToParent(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   const root = rootOf(target);
-  const moved = await updateParent(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
+  const moved = await writeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   step('move:placed');
   try {
     // Checked again, because two simultaneous moves may each have moved its folder below the other's.
-    await refuseCircle(context, folder, target);
+    await requireNoCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
-    await updateParent(context, moved, { parentId, parentCollection, baseParentId, baseParentType });
+    await writeFolder(context, moved, { parentId, parentCollection, baseParentId, baseParentType });
     throw error;
   }
   if (!root.baseParentId.equals(folder.baseParentId)) {
@@ -159,9 +160,9 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
   return moved;
 }
 
-/** Records the root of a folder and of everything below it. @returns the bytes of all these folders. */
-export async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
-  const folders = [folder, ...(await foldersBelow({ models }, folder))];
+/** Sets the root of a folder and of everything below it. @returns the total size of these folders in bytes. */
+export async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: RootFields): Promise<number> {
+  const folders = [folder, ...(await listFoldersBelow({ models }, folder))];
   for (const batch of batches(folders.map(({ _id }) => _id))) {
     await models.folder.updateMany({ _id: { $in: [...batch] } }, { $set: root });
     await models.item.updateMany({ folderId: { $in: [...batch] } }, { $set: root });
@@ -173,31 +174,31 @@ export async function setRootBelow({ models }: HostContext, folder: FolderDocume
 /** Finishes an interrupted move. Can be repeated. */
 export async function finishMove(
   context: HostContext,
-  { id, before, from }: { id: Types.ObjectId; before: Date; from: Root },
+  { id, before, from }: { id: Types.ObjectId; before: Date; from: RootFields },
 ): Promise<void> {
   const { models, events } = context;
   const folder = await models.folder.findById(id).lean<FolderDocument>();
   if (folder === null) return;
   await releaseOldNames(context, { ...folder, ownerId: id }, before);
-  const [top] = await ancestorsOf(context, folder);
-  if (top === undefined || top.type === 'folder') return;
-  const root = { baseParentType: top.type, baseParentId: top.doc._id };
-  await setRootBelow(context, folder, root);
-  for (const each of [from, root]) {
-    await recount(rootModel(context, each.baseParentType) as never, rootSums(context), [each.baseParentId]);
+  const [outermost] = await loadAncestors(context, folder);
+  if (outermost === undefined || outermost.type === 'folder') return;
+  const newRoot = { baseParentType: outermost.type, baseParentId: outermost.doc._id };
+  await setRootBelow(context, folder, newRoot);
+  for (const root of [from, newRoot]) {
+    await correctSizes(rootModel(context, root.baseParentType) as never, rootSizes(context), [root.baseParentId]);
   }
   await events.emit('access.changed', {});
 }
 
-/** Properties of a copy of a folder. */
-export interface FolderCopy {
+/** Options of {@link copyFolder}. */
+export interface FolderCopyOptions {
   name?: string | undefined;
   description?: string | undefined;
   public?: boolean | undefined;
   creatorId: Types.ObjectId | null;
   /** Whether the annotations of the items are copied too; by default true. */
   copyAnnotations?: boolean | undefined;
-  /** Whether to copy a folder. Other folders are left out with everything in them. */
+  /** Whether the caller can read a folder. Folders that are not readable are left out with everything in them. */
   isReadable(folder: FolderDocument): boolean;
 }
 
@@ -209,7 +210,7 @@ export async function copyFolder(
   context: HostContext,
   source: FolderDocument,
   target: FolderParent,
-  options: FolderCopy,
+  options: FolderCopyOptions,
 ): Promise<FolderDocument> {
   const _id = new Types.ObjectId();
   let copiedFolder: FolderDocument | null = null;
@@ -224,24 +225,24 @@ export async function copyFolder(
 /** Largest number of items and folders of a copy. An interrupted copy is undone. */
 const maxCopied = 5000;
 /** Number of items that are copied at the same time. */
-const copiedTogether = 4;
+const maxConcurrentCopies = 4;
 
 async function copyFolderAs(
   context: HostContext,
   source: FolderDocument,
   target: FolderParent,
-  options: FolderCopy & { _id: Types.ObjectId; onCopy: (copy: FolderDocument) => void },
+  options: FolderCopyOptions & { _id: Types.ObjectId; onCopy: (copy: FolderDocument) => void },
 ): Promise<FolderDocument> {
   // Everything is listed before the copy is created, because a folder can be copied into itself.
-  const below = await foldersBelow(context, source);
+  const foldersBelow = await listFoldersBelow(context, source);
   const { creatorId, copyAnnotations } = options;
-  const folderIds = [source, ...below].map(({ _id }) => _id);
-  const itemIds = new Map<string, Types.ObjectId[]>(folderIds.map((id) => [id.toHexString(), []]));
-  let count = below.length;
+  const folderIds = [source, ...foldersBelow].map(({ _id }) => _id);
+  const itemIdsByFolder = new Map<string, Types.ObjectId[]>(folderIds.map((id) => [id.toHexString(), []]));
+  let count = foldersBelow.length;
   for (const batch of batches(folderIds)) {
     const items = context.models.item.find({ folderId: { $in: [...batch] } }, { folderId: 1 }).lean();
     for (const { _id, folderId } of await readInSlices<Pick<ItemDocument, '_id' | 'folderId'>>(items)) {
-      itemIds.get(folderId.toHexString())?.push(_id);
+      itemIdsByFolder.get(folderId.toHexString())?.push(_id);
       count += 1;
     }
   }
@@ -260,24 +261,29 @@ async function copyFolderAs(
     allowRename: true,
   });
   options.onCopy(copy);
-  const copies = new Map([[source._id.toHexString(), copy]]);
-  const copying = pLimit(copiedTogether);
-  for (const folder of [source, ...below]) {
+  const copiesBySource = new Map([[source._id.toHexString(), copy]]);
+  const limitCopies = pLimit(maxConcurrentCopies);
+  for (const folder of [source, ...foldersBelow]) {
     const key = folder._id.toHexString();
-    if (!copies.has(key)) {
-      const parent = copies.get(folder.parentId.toHexString());
+    if (!copiesBySource.has(key)) {
+      const parent = copiesBySource.get(folder.parentId.toHexString());
       if (parent === undefined || !options.isReadable(folder)) continue;
       const { name, description, meta } = folder;
       const properties = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
-      copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
+      copiesBySource.set(key, await createFolder(context, { type: 'folder', doc: parent }, properties));
     }
-    const copyOf = async (id: Types.ObjectId) => {
+    const copyItemById = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
       if (item === null) return;
-      await copyItemAs(context, item, { _id: new Types.ObjectId(), folder: copies.get(key)!, creatorId, copyAnnotations });
+      await copyItemAs(context, item, {
+        _id: new Types.ObjectId(),
+        folder: copiesBySource.get(key)!,
+        creatorId,
+        copyAnnotations,
+      });
       step('folder-copy:item');
     };
-    await Promise.all((itemIds.get(key) ?? []).map((id) => copying(() => copyOf(id))));
+    await Promise.all((itemIdsByFolder.get(key) ?? []).map((id) => limitCopies(() => copyItemById(id))));
   }
   return copy;
 }

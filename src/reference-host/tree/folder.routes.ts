@@ -16,16 +16,24 @@ import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
 import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
 import { copyFolder, emptyFolder, moveFolder, removeFolder, requireRemovableFolders } from './folder-trees.js';
-import { ancestorsOf, countChildren, createFolder, loadFolder, loadParent, setFolderMetadata, updateFolder } from './folders.js';
+import {
+  loadAncestors,
+  countChildren,
+  createFolder,
+  loadFolder,
+  loadParent,
+  setFolderMetadata,
+  updateFolder,
+} from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
 import { findFilter, findText } from './finding/find-filter.js';
 import { pageReply } from './lists.js';
-import { metadataUpdate } from './metadata.js';
+import { createMetadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { folderEntries, zipReply } from '../files/zip.js';
 import {
   accessRoutes,
-  mayRead,
+  readAuthorizer,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -45,7 +53,7 @@ import {
 import { folderView, resourceView } from '../views.js';
 
 const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView, schema: folderSchema };
-const readable = mayRead(kind);
+const mayReadFolder = readAuthorizer(kind);
 
 /** Folders. */
 export const folderRoutes: RouteDefinition<HostContext>[] = [
@@ -129,8 +137,8 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
-      const chain = await ancestorsOf(context, await loadFolder(context, params.id, principal, 0));
-      return chain
+      const ancestors = await loadAncestors(context, await loadFolder(context, params.id, principal, 0));
+      return ancestors
         .filter((parent) => levelOn(parent.doc, principal) >= 0)
         .map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
     },
@@ -148,7 +156,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       let folder = await loadFolder(context, params.id, principal, 1);
-      const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
+      const update = query.metadata === undefined ? undefined : createMetadataUpdate(query.metadata, false);
       if (query.parentId !== undefined && query.parentType !== undefined) {
         const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
         if (!parent.doc._id.equals(folder.parentId)) folder = await moveFolder(context, folder, parent);
@@ -217,7 +225,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Download a folder as an archive.',
     query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
     returns: { types: ['application/zip'] },
-    authorize: readable,
+    authorize: mayReadFolder,
     handle({ query, granted: { document, principal }, caller }, context) {
       const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
       return zipReply(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));

@@ -5,11 +5,11 @@ import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { checkedName, sortableNames } from './names/checked-name.js';
+import { checkName, sortableNames } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { findableBy } from './finding/terms.js';
-import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { searchFields } from './finding/terms.js';
+import { withoutNullValues, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
@@ -68,13 +68,13 @@ export interface NewFolder {
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
-  /** By default the same as the parent; folders directly below a user are private. */
+  /** By default as in the parent; by default private directly below a user. */
   public?: boolean | undefined;
   metadata?: Record<string, unknown> | undefined;
   /** Metadata of another folder, which is stored without checks. */
   copiedMetadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
-  /** Whether an existing folder of this name is returned, if `principal` may read it. */
+  /** Whether to return an existing folder of this name, if `principal` may read it. */
   reuseExisting?: boolean | undefined;
   /** The caller; by default one who can read everything. */
   principal?: Principal;
@@ -91,8 +91,8 @@ export function rootOf(parent: FolderParent): { baseParentType: RootType; basePa
 /** Creates a folder. It inherits the permissions of its parent, and its creator administers it. */
 export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
   const { models } = context;
-  const requestedName = checkedName('Folder', folder.name);
-  const metadata = folder.copiedMetadata ?? newMetadata(folder.metadata);
+  const requestedName = checkName('Folder', folder.name);
+  const metadata = folder.copiedMetadata ?? withoutNullValues(folder.metadata);
   if (folder.reuseExisting) {
     const existing = await models.folder.findOne({ parentId: parent.doc._id, name: requestedName }).lean<FolderDocument>();
     if (existing !== null && levelOn(existing, folder.principal ?? system) >= 0) return existing;
@@ -103,7 +103,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   if (!folder.allowRename) await claimFolderName(context, nameOwner, name);
   step('folder:named');
   const now = new Date();
-  const { access, isPublic, publicFlags } = inheritedAccess(parent, folder.creatorId);
+  const { access, isPublic, publicFlags } = inheritAccess(parent, folder.creatorId);
   const description = folder.description?.trim() ?? '';
   const created: FolderDocument = {
     _id,
@@ -119,7 +119,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     size: 0,
     meta: metadata,
     words: searchWords(name, description),
-    ...findableBy({ name, description, meta: metadata }),
+    ...searchFields({ name, description, meta: metadata }),
     access,
     public: folder.public ?? isPublic,
     ...(publicFlags && { publicFlags }),
@@ -128,7 +128,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     // The driver is used directly, because Mongoose would interpret `$` keys in metadata as operators.
     await models.folder.collection.insertOne(created);
     step('folder:recorded');
-    if (!(await stillExists(context, parent))) {
+    if (!(await parentExists(context, parent))) {
       await models.folder.deleteOne({ _id }, withTrashed);
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
     }
@@ -140,13 +140,13 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   return created;
 }
 
-async function stillExists({ models }: HostContext, { type, doc }: FolderParent): Promise<boolean> {
+async function parentExists({ models }: HostContext, { type, doc }: FolderParent): Promise<boolean> {
   const _id = doc._id;
   if (type === 'folder') return (await models.folder.exists({ _id })) !== null;
   return (await (type === 'collection' ? models.collection.exists({ _id }) : models.user.exists({ _id }))) !== null;
 }
 
-function inheritedAccess(parent: FolderParent, creatorId: Types.ObjectId | null) {
+function inheritAccess(parent: FolderParent, creatorId: Types.ObjectId | null) {
   const parentAccess: AccessList = parent.type === 'user' ? { users: [], groups: [] } : parent.doc.access;
   const ownedAccess = parent.type === 'user' ? withUserLevel(parentAccess, parent.doc._id, 2) : parentAccess;
   return {
@@ -161,9 +161,9 @@ async function claimFolderName(
   nameOwner: { parentId: Types.ObjectId; ownerType: 'folder'; ownerId: Types.ObjectId },
   name: string,
 ): Promise<void> {
-  const owner = await claimName(context, nameOwner, name);
-  if (owner === null) return;
-  throw new InvalidError(`${owner === 'item' ? 'An item' : 'A folder'} with that name already exists here.`, 'name');
+  const otherOwner = await claimName(context, nameOwner, name);
+  if (otherOwner === null) return;
+  throw new InvalidError(`${otherOwner === 'item' ? 'An item' : 'A folder'} with that name already exists here.`, 'name');
 }
 
 /** Changes name, description and metadata of a folder. @throws InvalidError if the name is taken. */
@@ -172,29 +172,29 @@ export async function updateFolder(
   folder: FolderDocument,
   changes: { name?: string | undefined; description?: string | undefined; metadata?: MetadataUpdate | undefined },
 ): Promise<FolderDocument> {
-  const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
+  const name = changes.name === undefined ? folder.name : checkName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
   const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...unindexedMark() };
-  const write = () => updateParent(context, folder, fields);
-  const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
-  const updated = name === folder.name ? await write() : await context.journal.undertake(naming, write);
+  const write = () => writeFolder(context, folder, fields);
+  const undertaking = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
+  const updated = name === folder.name ? await write() : await context.journal.undertake(undertaking, write);
   return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
 }
 
 /**
- * Writes fields of a folder. If name or parent change, the new name is claimed before, and the old one released after.
+ * Writes fields of a folder. If name or parent change, the new name is claimed first, and the old one is released at the end.
  *
  * @throws InvalidError if the name is taken there, or if another request has renamed or moved the folder.
  */
-export async function updateParent(
+export async function writeFolder(
   context: HostContext,
   folder: FolderDocument,
   changes: Partial<FolderDocument>,
 ): Promise<FolderDocument> {
   const { parentId, name } = { ...folder, ...changes };
-  const isMoved = name !== folder.name || !parentId.equals(folder.parentId);
+  const isNameChanged = name !== folder.name || !parentId.equals(folder.parentId);
   const nameOwner = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
-  if (isMoved) await claimFolderName(context, nameOwner, name);
+  if (isNameChanged) await claimFolderName(context, nameOwner, name);
   const updated = await context.models.folder
     .findOneAndUpdate(
       { _id: folder._id, parentId: folder.parentId, name: folder.name },
@@ -203,7 +203,7 @@ export async function updateParent(
     )
     .lean<FolderDocument>();
   if (updated === null) {
-    if (isMoved) await releaseName(context, nameOwner, name);
+    if (isNameChanged) await releaseName(context, nameOwner, name);
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
       throw new UnknownIdError('folder', folder._id.toHexString());
     }
@@ -211,7 +211,7 @@ export async function updateParent(
   }
   if (updated.unindexed) await indexTerms(context.models.folder, updated);
   step('folder-change:recorded');
-  if (isMoved) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
+  if (isNameChanged) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
   await context.events.emit('folder.saved', { folder: { ...updated } });
   return updated;
 }
@@ -238,25 +238,25 @@ export async function countChildren({ models }: HostContext, folder: FolderDocum
 }
 
 /** The folders above a folder and their root, from the root down. Access is not checked. */
-export async function ancestorsOf(context: HostContext, folder: FolderDocument): Promise<FolderParent[]> {
+export async function loadAncestors(context: HostContext, folder: FolderDocument): Promise<FolderParent[]> {
   const { models } = context;
-  const above: FolderParent[] = [];
-  const seen = new Set([folder._id.toHexString()]);
+  const ancestors: FolderParent[] = [];
+  const seenIds = new Set([folder._id.toHexString()]);
   let current = folder;
   while (current.parentCollection === 'folder') {
     const parent = await models.folder.findById(current.parentId).lean<FolderDocument>();
     // A folder that appears twice means that two simultaneous moves have made a circle, which has no root.
-    if (parent === null || seen.has(parent._id.toHexString())) return above;
-    seen.add(parent._id.toHexString());
-    above.unshift({ type: 'folder', doc: parent });
+    if (parent === null || seenIds.has(parent._id.toHexString())) return ancestors;
+    seenIds.add(parent._id.toHexString());
+    ancestors.unshift({ type: 'folder', doc: parent });
     current = parent;
   }
   if (current.parentCollection === 'collection') {
     const doc = await models.collection.findById(current.parentId).lean<CollectionDocument>();
-    if (doc !== null) above.unshift({ type: 'collection', doc });
+    if (doc !== null) ancestors.unshift({ type: 'collection', doc });
   } else {
     const doc = await models.user.findById(current.parentId).lean<UserDocument>();
-    if (doc !== null) above.unshift({ type: 'user', doc });
+    if (doc !== null) ancestors.unshift({ type: 'user', doc });
   }
-  return above;
+  return ancestors;
 }

@@ -8,20 +8,20 @@ import { recordedForm, unrecordedFields, removeTree } from '../upkeep/removal.js
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import type { ItemDocument } from './item.model.js';
 import { releaseNames } from './names/names.js';
-import { folderSums, recount, rootSums } from './recount.js';
+import { folderSizes, correctSizes, rootSizes } from './recount.js';
 import { addFolderSize, addRootSize, rootModel } from './sizes.js';
 
 /** Projection that leaves out the fields of items that may be large and are not needed to remove them. */
-export const withoutContents = Object.fromEntries(unrecordedFields.map((name) => [name, 0]));
+export const withoutLargeFields = Object.fromEntries(unrecordedFields.map((name) => [name, 0]));
 
 /** Removes an item with its files, attached files and unfinished uploads. */
 export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
-  return removeTree(context, 'item', item, (removed) => clearItems(context, [removed]));
+  return removeTree(context, 'item', item, (removed) => removeItemLeftovers(context, [removed]));
 }
 
 /**
- * Removes items as {@link removeItem} does, some hundred at a time, so that each step is one command to the database. Each batch is recorded,
- * and finished if it is interrupted; the caller records which items must be removed.
+ * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. An interrupted batch is
+ * finished later. The batches that have not begun are not: the caller must record them.
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {
@@ -29,25 +29,30 @@ export async function removeItems(context: HostContext, items: readonly ItemDocu
       const ids = batch.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
       step('item-removals:hidden');
-      // If other requests have removed some of these items first, sizes are counted again. If they have removed all, they also do the rest.
-      if (deletedCount > 0) await clearItems(context, batch, deletedCount < batch.length);
+      // If other requests have removed some of these items first, sizes are counted again. If they have removed all, they also remove the
+      // leftovers.
+      if (deletedCount > 0) await removeItemLeftovers(context, batch, deletedCount < batch.length);
     });
   }
 }
 
-/** Finishes an interrupted removal of items. Those that still exist are left alone. Can be repeated. */
+/** Finishes an interrupted removal of items. Items that still exist are left alone. Can be repeated. */
 export async function finishItemRemovals(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {
     const ids = batch.map(({ _id }) => _id);
     const documents = await context.models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
-    const existing = new Set(documents.map(({ _id }) => _id.toHexString()));
-    const removed = batch.filter(({ _id }) => !existing.has(_id.toHexString()));
-    if (removed.length > 0) await clearItems(context, removed, true);
+    const existingIds = new Set(documents.map(({ _id }) => _id.toHexString()));
+    const removed = batch.filter(({ _id }) => !existingIds.has(_id.toHexString()));
+    if (removed.length > 0) await removeItemLeftovers(context, removed, true);
   }
 }
 
-/** Removes everything that belonged to removed items (at most some hundred). @param isRepeated whether an earlier call may have done a part of this. */
-export async function clearItems(context: HostContext, items: readonly ItemDocument[], isRepeated = false): Promise<void> {
+/** Removes everything that belonged to items after their records were removed; at most one batch. @param isRepeated whether an earlier call may have done a part of this. */
+export async function removeItemLeftovers(
+  context: HostContext,
+  items: readonly ItemDocument[],
+  isRepeated = false,
+): Promise<void> {
   const { models } = context;
   const ids = items.map(({ _id }) => _id);
   await releaseNames(context, ids);
@@ -56,19 +61,22 @@ export async function clearItems(context: HostContext, items: readonly ItemDocum
     await dropFiles(context, eachInSlices<FileDocument>(models.file.find(filter, null, withoutReadLimit).lean()));
   }
   step('item-removal:emptied');
-  for (const [item, size] of sums(items, ({ folderId }) => folderId)) {
-    if (isRepeated) await recount(models.folder as never, folderSums(context), [item.folderId]);
+  for (const [item, size] of sumSizesBy(items, ({ folderId }) => folderId)) {
+    if (isRepeated) await correctSizes(models.folder as never, folderSizes(context), [item.folderId]);
     else await addFolderSize(context, item.folderId, -size);
   }
-  for (const [item, size] of sums(items, ({ baseParentId }) => baseParentId)) {
-    if (isRepeated) await recount(rootModel(context, item.baseParentType) as never, rootSums(context), [item.baseParentId]);
+  for (const [item, size] of sumSizesBy(items, ({ baseParentId }) => baseParentId)) {
+    if (isRepeated) await correctSizes(rootModel(context, item.baseParentType) as never, rootSizes(context), [item.baseParentId]);
     else await addRootSize(context, item, -size);
   }
   await context.events.emit('items.removed', { items: items.map((item) => ({ ...item })) });
 }
 
-/** The total size of items by an id that some of them share: one of the items, and the sum. */
-function sums(items: readonly ItemDocument[], idOf: (item: ItemDocument) => Types.ObjectId): Iterable<[ItemDocument, number]> {
+/** Groups items by an id, and adds up the sizes of each group. @returns an item of each group, and the size of the group in bytes */
+function sumSizesBy(
+  items: readonly ItemDocument[],
+  idOf: (item: ItemDocument) => Types.ObjectId,
+): Iterable<[ItemDocument, number]> {
   const totals = new Map<string, [ItemDocument, number]>();
   for (const item of items) {
     const key = idOf(item).toHexString();

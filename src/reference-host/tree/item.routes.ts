@@ -14,15 +14,22 @@ import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from './item.model.js';
 import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';
 import { downloadFile, downloadQuery } from '../files/downloads.js';
-import { ancestorsOf, loadTargetFolder } from './folders.js';
+import { loadAncestors, loadTargetFolder } from './folders.js';
 import { removeItem } from './item-removals.js';
-import { copyItem, createItem, filesOf, loadItem, setItemMetadata, updateItem } from './items.js';
+import { copyItem, createItem, listFiles, loadItem, setItemMetadata, updateItem } from './items.js';
 import { findFilter, findText } from './finding/find-filter.js';
-import { listReply, pageReply, positionIn, viewsOf } from './lists.js';
-import { metadataUpdate } from './metadata.js';
+import { listReply, pageReply, findPosition, createViews } from './lists.js';
+import { createMetadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
-import { downloadRoute, mayRead, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
+import {
+  downloadRoute,
+  readAuthorizer,
+  metadataRoutes,
+  readRoutes,
+  removalRoutes,
+  type DocumentKind,
+} from './document.routes.js';
 import { byId, byLowerName, byName, copyAnnotations, metadata, scopes, searchText } from '../http/parameters.js';
 import { fileView, itemView, resourceView } from '../views.js';
 
@@ -34,19 +41,19 @@ const listQuery = {
   ...byLowerName,
 };
 
-async function listFilter(
+async function createListFilter(
   context: HostContext,
   query: { folderId?: string | undefined; text?: string | undefined; find?: string | undefined; name?: string | undefined },
   principal: Principal,
 ) {
-  const words = { ...wordsFilter(query.text), ...findFilter(query.find) };
-  const named = query.name === undefined ? {} : { name: query.name };
+  const searchConditions = { ...wordsFilter(query.text), ...findFilter(query.find) };
+  const nameCondition = query.name === undefined ? {} : { name: query.name };
   if (query.folderId !== undefined) {
     const folder = await loadTargetFolder(context, query.folderId, principal, 0);
-    return { folderId: folder._id, ...named, ...words };
+    return { folderId: folder._id, ...nameCondition, ...searchConditions };
   }
   if (!query.text && !query.find) throw new BadParameterError('Invalid search mode.');
-  return { ...(await itemAccessFilter(context, principal, 0)), ...words };
+  return { ...(await itemAccessFilter(context, principal, 0)), ...searchConditions };
 }
 
 const kind: DocumentKind<ItemDocument> = {
@@ -55,7 +62,7 @@ const kind: DocumentKind<ItemDocument> = {
   view: itemView,
   schema: itemSchema,
 };
-const readable = mayRead(kind);
+const mayReadItem = readAuthorizer(kind);
 
 /** Items. */
 export const itemRoutes: RouteDefinition<HostContext>[] = [
@@ -76,9 +83,9 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       if (extended !== null) {
         // The documents come from the model of items.
         const documents = extended.documents as unknown as ItemDocument[];
-        return listReply(await viewsOf(documents, itemView), extended.total);
+        return listReply(await createViews(documents, itemView), extended.total);
       }
-      const filter = await listFilter(context, query, await principalOf(context, caller));
+      const filter = await createListFilter(context, query, await principalOf(context, caller));
       return pageReply(context.models.item, filter, query, itemView);
     },
   }),
@@ -117,7 +124,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const { item } = await loadItem(context, params.id, principal, 1);
       const folder = query.folderId === undefined ? undefined : await loadTargetFolder(context, query.folderId, principal, 1);
-      const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
+      const update = query.metadata === undefined ? undefined : createMetadataUpdate(query.metadata, false);
       const { name, description } = query;
       return itemView(await updateItem(context, item, { name, description, folder, metadata: update }));
     },
@@ -150,8 +157,8 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
       const { folder } = await loadItem(context, params.id, principal, 0);
-      const chain = [...(await ancestorsOf(context, folder)), { type: 'folder' as const, doc: folder }];
-      const readable = chain.filter((parent) => levelOn(parent.doc, principal) >= 0);
+      const ancestors = [...(await loadAncestors(context, folder)), { type: 'folder' as const, doc: folder }];
+      const readable = ancestors.filter((parent) => levelOn(parent.doc, principal) >= 0);
       return readable.map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
     },
   }),
@@ -170,7 +177,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const { item } = await loadItem(context, params.id, principal, 0);
       const extended = await context.plugin.itemLists.position(item._id, query, caller, wordsFilter);
       if (extended !== null) return extended;
-      return positionIn(context.models.item, await listFilter(context, query, principal), item._id, query);
+      return findPosition(context.models.item, await createListFilter(context, query, principal), item._id, query);
     },
   }),
   defineRoute({
@@ -193,8 +200,8 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const { item } = await loadItem(context, params.id, principal, 0);
       const folderId = query.folderId ?? item.folderId.toHexString();
       const target = await loadTargetFolder(context, folderId, principal, 1);
-      const copied = { name: query.name, description: query.description, copyAnnotations: query.copyAnnotations };
-      const copy: ItemDocument = await copyItem(context, item, target, { ...copied, creatorId: principal.id });
+      const copyOptions = { name: query.name, description: query.description, copyAnnotations: query.copyAnnotations };
+      const copy: ItemDocument = await copyItem(context, item, target, { ...copyOptions, creatorId: principal.id });
       return itemView(copy);
     },
   }),
@@ -205,9 +212,9 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     errors: [...downloadRoute.errors, 'unsatisfiable-range'],
     query: { ...downloadQuery, format: oneOf(['zip', '']) },
     returns: { types: ['application/octet-stream', 'application/zip'] },
-    authorize: readable,
+    authorize: mayReadItem,
     async handle({ query, granted: { document: item }, caller, headers }, context) {
-      const files = await filesOf(context, item);
+      const files = await listFiles(context, item);
       if (files.length === 1 && query.format !== 'zip') {
         return downloadFile(context, files[0]!, { ...query, headers, disposition: query.contentDisposition });
       }

@@ -5,17 +5,17 @@ import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { checkedName, sortableNames } from './names/checked-name.js';
+import { checkName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile } from '../files/files.js';
-import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { withoutNullValues, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { indexTerms, unindexedMark } from './finding/index-terms.js';
-import { findableBy } from './finding/terms.js';
+import { searchFields } from './finding/terms.js';
 import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './names/names.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
-/** Loads an item if the caller has this level on it, and its folder. */
+/** Loads an item and its folder, if the caller has this level on them. */
 export async function loadItem(
   context: HostContext,
   id: string | Types.ObjectId,
@@ -48,13 +48,13 @@ export interface NewItem {
 
 /** Creates an item. A number is appended to a name that is taken. */
 export async function createItem(context: HostContext, folder: FolderDocument, item: NewItem): Promise<ItemDocument> {
-  const name = checkedName('Item', item.name);
-  const metadata = newMetadata(item.metadata);
+  const name = checkName('Item', item.name);
+  const metadata = withoutNullValues(item.metadata);
   if (item.reuseExisting) {
     const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
     if (existing !== null) return existing;
   }
-  return insertItem(context, folder, initialFields({ ...item, name }, metadata));
+  return insertItem(context, folder, toInitialItem({ ...item, name }, metadata));
 }
 
 /** Creates items, each with its own id, as {@link createItem} does. */
@@ -66,11 +66,11 @@ export async function createItems(
   return insertItems(
     context,
     folder,
-    items.map((item) => initialFields({ ...item, name: checkedName('Item', item.name) }, newMetadata(item.metadata))),
+    items.map((item) => toInitialItem({ ...item, name: checkName('Item', item.name) }, withoutNullValues(item.metadata))),
   );
 }
 
-function initialFields(item: NewItem, meta: Record<string, unknown>): InitialItem {
+function toInitialItem(item: NewItem, meta: Record<string, unknown>): InitialItem {
   return {
     ...item.fields,
     _id: item._id ?? new Types.ObjectId(),
@@ -86,29 +86,29 @@ type InitialItem = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorI
   [field: string]: unknown;
 };
 
-async function insertItem(context: HostContext, folder: FolderDocument, start: InitialItem): Promise<ItemDocument> {
-  const [item] = await insertItems(context, folder, [start]);
+async function insertItem(context: HostContext, folder: FolderDocument, initialFields: InitialItem): Promise<ItemDocument> {
+  const [item] = await insertItems(context, folder, [initialFields]);
   return item!;
 }
 
 async function insertItems(
   context: HostContext,
   folder: FolderDocument,
-  starts: readonly InitialItem[],
+  initialItems: readonly InitialItem[],
 ): Promise<ItemDocument[]> {
   const { models } = context;
-  const named = starts.map(({ _id, name }) => {
+  const nameRequests = initialItems.map(({ _id, name }) => {
     return { request: { parentId: folder._id, ownerType: 'item' as const, ownerId: _id }, name };
   });
   const items: ItemDocument[] = [];
   try {
-    const names = await claimFreeNames(context, named);
+    const names = await claimFreeNames(context, nameRequests);
     step('item:named');
     const now = new Date();
-    for (const [index, start] of starts.entries()) {
+    for (const [index, initial] of initialItems.entries()) {
       const name = names[index]!;
       items.push({
-        ...start,
+        ...initial,
         name,
         ...sortableNames(name),
         folderId: folder._id,
@@ -116,8 +116,8 @@ async function insertItems(
         baseParentId: folder.baseParentId,
         created: now,
         updated: now,
-        words: searchWords(name, start.description),
-        ...findableBy({ ...start, name }),
+        words: searchWords(name, initial.description),
+        ...searchFields({ ...initial, name }),
       });
     }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
@@ -130,7 +130,7 @@ async function insertItems(
   } catch (error) {
     await releaseNames(
       context,
-      starts.map(({ _id }) => _id),
+      initialItems.map(({ _id }) => _id),
     );
     throw error;
   }
@@ -156,22 +156,22 @@ export interface ItemChanges {
 
 /** Changes an item. A number is appended to a name that is taken. */
 export function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
-  const isNamed = changes.name !== undefined && changes.name !== item.name;
+  const isRenamed = changes.name !== undefined && changes.name !== item.name;
   const isMoved = changes.folder !== undefined && !changes.folder._id.equals(item.folderId);
-  if (!isNamed && !isMoved) return changeItem(context, item, changes);
-  const naming = { kind: 'naming', type: 'item', id: item._id, before: new Date() } as const;
-  return context.journal.undertake(naming, () => changeItem(context, item, changes));
+  if (!isRenamed && !isMoved) return changeItem(context, item, changes);
+  const undertaking = { kind: 'naming', type: 'item', id: item._id, before: new Date() } as const;
+  return context.journal.undertake(undertaking, () => changeItem(context, item, changes));
 }
 
 async function changeItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const { models } = context;
   const folderId = changes.folder?._id ?? item.folderId;
-  const requestedName = changes.name === undefined ? item.name : checkedName('Item', changes.name);
-  const isElsewhere = !folderId.equals(item.folderId);
+  const requestedName = changes.name === undefined ? item.name : checkName('Item', changes.name);
+  const isMoved = !folderId.equals(item.folderId);
   const nameOwner = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
-  const name = isElsewhere || requestedName !== item.name ? await claimFreeName(context, nameOwner, requestedName) : item.name;
+  const name = isMoved || requestedName !== item.name ? await claimFreeName(context, nameOwner, requestedName) : item.name;
   const description = changes.description?.trim() ?? item.description;
-  const base = changes.folder ?? item;
+  const folderOrItem = changes.folder ?? item;
   const updated = await models.item
     .findOneAndUpdate(
       // If another request has moved or renamed the item since it was read, nothing is written, and the change is repeated below.
@@ -184,8 +184,8 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
           words: searchWords(name, description),
           ...unindexedMark(),
           folderId,
-          baseParentType: base.baseParentType,
-          baseParentId: base.baseParentId,
+          baseParentType: folderOrItem.baseParentType,
+          baseParentId: folderOrItem.baseParentId,
           updated: new Date(),
         },
       },
@@ -195,30 +195,30 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   step('item-move:placed');
   if (updated !== null) await indexTerms(models.item, updated);
   else {
-    if (isElsewhere || name !== item.name) await releaseName(context, nameOwner, name);
+    if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
     if (current === null) throw new UnknownIdError('item', item._id.toHexString());
     return changeItem(context, current, changes);
   }
-  if (isElsewhere || name !== item.name) {
+  if (isMoved || name !== item.name) {
     await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);
   }
   step('item-move:named');
-  if (isElsewhere) {
+  if (isMoved) {
     await addFolderSize(context, item.folderId, -updated.size);
     await addFolderSize(context, folderId, updated.size);
     await addRootSize(context, item, -updated.size);
     await addRootSize(context, updated, updated.size);
     await context.events.emit('access.changed', {});
   }
-  return changes.metadata ? setItemMetadata(context, updated, changes.metadata) : announce(context, updated);
+  return changes.metadata ? setItemMetadata(context, updated, changes.metadata) : emitSaved(context, updated);
 }
 
 /** Changes the metadata of an item. */
 export async function setItemMetadata(context: HostContext, item: ItemDocument, update: MetadataUpdate): Promise<ItemDocument> {
   const updated = await writeMetadata(context.models.item, item, update);
   if (updated === null) throw new UnknownIdError('item', item._id.toHexString());
-  return announce(context, updated);
+  return emitSaved(context, updated);
 }
 
 /** Sets the time of an item's last change to now. */
@@ -226,21 +226,21 @@ export async function touchItem(context: HostContext, id: Types.ObjectId): Promi
   const updated = await context.models.item
     .findOneAndUpdate({ _id: id }, { $set: { updated: new Date() } }, { returnDocument: 'after' })
     .lean<ItemDocument>();
-  if (updated !== null) await announce(context, updated);
+  if (updated !== null) await emitSaved(context, updated);
 }
 
-async function announce(context: HostContext, item: ItemDocument): Promise<ItemDocument> {
+async function emitSaved(context: HostContext, item: ItemDocument): Promise<ItemDocument> {
   await context.events.emit('item.saved', { item: { ...item } });
   return item;
 }
 
 /** The files of an item by name, without attached ones. */
-export async function filesOf({ models }: HostContext, item: Pick<ItemDocument, '_id'>): Promise<FileDocument[]> {
+export async function listFiles({ models }: HostContext, item: Pick<ItemDocument, '_id'>): Promise<FileDocument[]> {
   return models.file.find({ itemId: item._id }).sort({ name: 1, _id: 1 }).lean<FileDocument[]>();
 }
 
-/** Properties of a copy of an item. */
-export interface ItemCopy {
+/** Options of {@link copyItem}. */
+export interface ItemCopyOptions {
   name?: string | undefined;
   description?: string | undefined;
   creatorId: Types.ObjectId | null;
@@ -256,7 +256,7 @@ export function copyItem(
   context: HostContext,
   source: ItemDocument,
   folder: FolderDocument,
-  options: ItemCopy,
+  options: ItemCopyOptions,
 ): Promise<ItemDocument> {
   const _id = new Types.ObjectId();
   let copiedItem: ItemDocument | null = null;
@@ -265,7 +265,7 @@ export function copyItem(
   return context.journal.undertakeInTime({ kind: 'making', type: 'item', id: _id }, copy, () => copiedItem);
 }
 
-/** Like {@link copyItem}, as a part of a larger copy, which is undone as a whole. */
+/** Does the work of {@link copyItem}, without undoing an interrupted copy. The caller must do that. */
 export async function copyItemAs(
   context: HostContext,
   source: ItemDocument,
@@ -277,7 +277,7 @@ export async function copyItemAs(
     _id,
     folder,
     onCopy,
-  }: ItemCopy & {
+  }: ItemCopyOptions & {
     _id: Types.ObjectId;
     folder: FolderDocument;
     /** Called when the copy exists, without its annotations. */
@@ -288,13 +288,13 @@ export async function copyItemAs(
     ...source,
     _id,
     size: 0,
-    name: name === undefined ? source.name : checkedName('Item', name),
+    name: name === undefined ? source.name : checkName('Item', name),
     description: description?.trim() ?? source.description,
     creatorId,
     copyOfItem: source._id,
   });
   const fileIds = new Map<string, string>();
-  for (const file of await filesOf(context, source)) {
+  for (const file of await listFiles(context, source)) {
     const copied = await copyFile(context, file, copy, creatorId);
     fileIds.set(file._id.toHexString(), copied._id.toHexString());
   }

@@ -2,9 +2,9 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
 
-/** Number of documents that are read, and that are converted, before other work can use the event loop. */
+/** Numbers of documents that are read, or converted, before other work can use the event loop. */
 const batchSize = 1000;
-const viewsAtOnce = 100;
+const viewBatchSize = 100;
 
 /** A part of a sorted list. `limit` 0 means no limit. */
 export interface Page {
@@ -27,7 +27,7 @@ const hiddenFields: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws BadParameterError for a field that no response contains */
-export function requireShown(field: string, name: string): void {
+export function requireVisibleField(field: string, name: string): void {
   if (hiddenFields.has(field.split('.', 1)[0]!)) throw new BadParameterError(`Invalid value for parameter ${name}: ${field}.`);
 }
 
@@ -36,13 +36,13 @@ export function sortOrder(
   { sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>,
   sortable?: readonly string[],
 ): Record<string, 1 | -1> {
-  const isList = sortable === undefined && sort.startsWith('[');
-  if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
+  const isJsonList = sortable === undefined && sort.startsWith('[');
+  if (!isJsonList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
     const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
     throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
   }
   const order = parseSortOrder(sort, sortdir);
-  for (const [field] of order) requireShown(field, 'sort');
+  for (const [field] of order) requireVisibleField(field, 'sort');
   return Object.fromEntries(order);
 }
 
@@ -59,11 +59,11 @@ export async function pageReply<D>(
   const query = model.find(filter).sort(sortOrder(page, page.sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([readInSlices<D>(query.lean()), model.countDocuments(filter)]);
-  return listReply(await viewsOf(documents, view), total);
+  return listReply(await createViews(documents, view), total);
 }
 
 /** The number of matching documents before one of them in sort order; the number of all matches if the document is not among them. */
-export async function positionIn<D>(
+export async function findPosition<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
   id: Types.ObjectId,
@@ -80,11 +80,11 @@ export async function positionIn<D>(
 }
 
 /** Converts documents to the form that clients get. Other work can use the event loop in between. */
-export async function viewsOf<D>(documents: readonly D[], view: (document: D) => unknown): Promise<unknown[]> {
+export async function createViews<D>(documents: readonly D[], view: (document: D) => unknown): Promise<unknown[]> {
   const views: unknown[] = [];
   for (const document of documents) {
     views.push(view(document));
-    if (views.length % viewsAtOnce === 0) await nextIteration();
+    if (views.length % viewBatchSize === 0) await nextIteration();
   }
   return views;
 }

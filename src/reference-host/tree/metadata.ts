@@ -9,8 +9,8 @@ const maxKeys = 5000;
 
 /** Checks keys, number of values and depth of metadata. @throws InvalidError that names the key. */
 function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
-  requireFewKeys(Object.keys(metadata).length);
-  requireFewValues(metadata);
+  checkKeyCount(Object.keys(metadata).length);
+  checkValueCount(metadata);
   for (const [key, value] of Object.entries(metadata)) {
     if (key === '') throw new InvalidError('Key names must not be empty.');
     if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
@@ -20,11 +20,11 @@ function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
   }
 }
 
-function requireFewKeys(count: number): void {
+function checkKeyCount(count: number): void {
   if (count > maxKeys) throw new InvalidError(`At most ${maxKeys} keys can be changed at once.`, 'metadata');
 }
 
-function requireFewValues(metadata: unknown): void {
+function checkValueCount(metadata: unknown): void {
   if (hasTooManyValues(metadata)) {
     throw new InvalidError(`The metadata of a document can have at most ${maxStoredValues} values.`, 'metadata');
   }
@@ -46,11 +46,11 @@ export interface MetadataUpdate {
 }
 
 /**
- * The update that merges metadata at the top level. A value of `null` removes its key, unless `allowNull`.
+ * The update that merges metadata at the top level. A value of `null` removes its key, or is stored if `allowNull` is set.
  *
  * @throws InvalidError for a key that cannot be stored.
  */
-export function metadataUpdate(metadata: Readonly<Record<string, unknown>>, allowNull: boolean): MetadataUpdate {
+export function createMetadataUpdate(metadata: Readonly<Record<string, unknown>>, allowNull: boolean): MetadataUpdate {
   checkMetadata(metadata);
   const entries = Object.entries(metadata);
   const isRemoved = (value: unknown) => value === null && !allowNull;
@@ -61,8 +61,8 @@ export function metadataUpdate(metadata: Readonly<Record<string, unknown>>, allo
 }
 
 /** The update that removes keys. @throws InvalidError if the list contains anything but keys. */
-export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
-  requireFewKeys(keys.length);
+export function createMetadataRemoval(keys: readonly unknown[]): MetadataUpdate {
+  checkKeyCount(keys.length);
   const names = keys.map((key) => {
     if (typeof key !== 'string') throw new InvalidError(`Key names must be text, not ${JSON.stringify(key)}.`);
     return key;
@@ -71,14 +71,14 @@ export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
   return { $set: {}, $unset: Object.fromEntries(names.map((name) => [`meta.${name}`, ''])) };
 }
 
-/** Metadata of a new document, without `null` values. @throws InvalidError for a key that cannot be stored. */
-export function newMetadata(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
+/** The metadata to store in a new document, without `null` values. @throws InvalidError for a key that cannot be stored. */
+export function withoutNullValues(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
   if (metadata === undefined) return {};
   checkMetadata(metadata);
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
 }
 
-interface WithMetadata {
+interface DocumentWithMetadata {
   _id: Types.ObjectId;
   meta: Record<string, unknown>;
   updated: Date;
@@ -88,13 +88,13 @@ interface WithMetadata {
  * Writes a change of metadata. Returns the changed document; `null` if it does not exist. The driver is used directly, because Mongoose would
  * interpret values such as `{"$gt": 1}` as operators.
  */
-export async function writeMetadata<D extends WithMetadata>(
+export async function writeMetadata<D extends DocumentWithMetadata>(
   model: Model<D>,
   { _id, meta }: Pick<D, '_id' | 'meta'>,
   { $set, $unset }: MetadataUpdate,
 ): Promise<D | null> {
   const remaining = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
-  requireFewValues([$set, Object.fromEntries(remaining)]);
+  checkValueCount([$set, Object.fromEntries(remaining)]);
   const update = {
     $set: { ...$set, ...unindexedMark(), updated: new Date() },
     ...(Object.keys($unset).length > 0 && { $unset }),

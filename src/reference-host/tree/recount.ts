@@ -6,39 +6,40 @@ import type { ItemPosition } from './item.model.js';
 import { rootModel } from './sizes.js';
 
 /**
- * Time in milliseconds after which a wrong size is corrected. Requests update sizes just after they have recorded the file, so a shorter
- * difference may be due to a request that is still running.
+ * A size is only corrected if it is still wrong after this time, in milliseconds. Requests update sizes just after they have recorded the
+ * file, so a size may be wrong for a moment.
  */
-const settleMs = 500;
+const confirmDelayMs = 500;
 
-interface Sized {
+/** A document with its size in bytes. */
+interface DocumentWithSize {
   _id: Types.ObjectId;
   size: number;
 }
 
-/** Computes the sizes of several documents from their contents, by id. Documents without contents are missing. */
-export type SumOf = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
+/** Computes the sizes of documents from their contents, in bytes by id. Documents without contents are missing in the result. */
+export type ComputeSizes = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
 
-/** Bytes of the files of items. */
-export function itemSums({ models }: HostContext): SumOf {
-  return (ids) => sum(models.file, 'itemId', ids);
+/** Computes the sizes of items: the bytes of their files. */
+export function itemSizes({ models }: HostContext): ComputeSizes {
+  return (ids) => sumSizes(models.file, 'itemId', ids);
 }
 
-/** Total bytes of the items directly in each folder. */
-export function folderSums({ models }: HostContext): SumOf {
-  return (ids) => sum(models.item, 'folderId', ids);
+/** Computes the sizes of folders: the bytes of the items directly in them. */
+export function folderSizes({ models }: HostContext): ComputeSizes {
+  return (ids) => sumSizes(models.item, 'folderId', ids);
 }
 
-/** Bytes of the items below collections and users. */
-export function rootSums({ models }: HostContext): SumOf {
-  return (ids) => sum(models.item, 'baseParentId', ids);
+/** Computes the sizes of collections or users: the bytes of all items below them. */
+export function rootSizes({ models }: HostContext): ComputeSizes {
+  return (ids) => sumSizes(models.item, 'baseParentId', ids);
 }
 
 /** Time limit of a query for sums, in milliseconds. A collection may contain millions of items, and no client waits for the result. */
 const sumTimeoutMs = 10 * 60 * 1000;
 
-async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
-  const groups = await model.aggregate<Sized>(
+async function sumSizes<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
+  const groups = await model.aggregate<DocumentWithSize>(
     [{ $match: { [field]: { $in: ids } } }, { $group: { _id: `$${field}`, size: { $sum: '$size' } } }],
     // Files in the trash still take space.
     { maxTimeMS: sumTimeoutMs, ...withTrashed },
@@ -51,36 +52,40 @@ async function sum<D>(model: Model<D>, field: string, ids: readonly Types.Object
  *
  * @returns the number of corrected sizes
  */
-export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly Types.ObjectId[]): Promise<number> {
+export async function correctSizes(
+  model: Model<never>,
+  computeSizes: ComputeSizes,
+  ids: readonly Types.ObjectId[],
+): Promise<number> {
   // Only fields that all documents with a size have are used here.
-  const documents = model as unknown as Model<Sized>;
-  const wrongSizes = async (among: readonly Types.ObjectId[]) => {
-    const sizes = await documents.find({ _id: { $in: among } }, { size: 1 }, withTrashed).lean<Sized[]>();
-    const counted = await sumOf(among);
+  const documents = model as unknown as Model<DocumentWithSize>;
+  const findWrongSizes = async (someIds: readonly Types.ObjectId[]) => {
+    const sizes = await documents.find({ _id: { $in: someIds } }, { size: 1 }, withTrashed).lean<DocumentWithSize[]>();
+    const counted = await computeSizes(someIds);
     const compared = sizes.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
     return compared.filter((each) => each.size !== each.counted);
   };
-  const first = await wrongSizes(ids);
-  if (first.length === 0) return 0;
-  await delay(settleMs);
-  let corrected = 0;
-  for (const now of await wrongSizes(first.map(({ _id }) => _id))) {
-    const before = first.find(({ _id }) => _id.equals(now._id))!;
+  const firstWrong = await findWrongSizes(ids);
+  if (firstWrong.length === 0) return 0;
+  await delay(confirmDelayMs);
+  let correctedCount = 0;
+  for (const now of await findWrongSizes(firstWrong.map(({ _id }) => _id))) {
+    const before = firstWrong.find(({ _id }) => _id.equals(now._id))!;
     if (before.size !== now.size || before.counted !== now.counted) continue;
     const { modifiedCount } = await documents.updateOne(
       { _id: now._id, size: now.size },
       { $set: { size: now.counted } },
       withTrashed,
     );
-    corrected += modifiedCount;
+    correctedCount += modifiedCount;
   }
-  return corrected;
+  return correctedCount;
 }
 
-/** {@link recount} for an item, its folder and its root. */
-export async function recountAround(context: HostContext, item: ItemPosition): Promise<void> {
+/** {@link correctSizes} for an item, its folder and its root. */
+export async function correctSizesAround(context: HostContext, item: ItemPosition): Promise<void> {
   const { models } = context;
-  await recount(models.item as never, itemSums(context), [item._id]);
-  await recount(models.folder as never, folderSums(context), [item.folderId]);
-  await recount(rootModel(context, item.baseParentType) as never, rootSums(context), [item.baseParentId]);
+  await correctSizes(models.item as never, itemSizes(context), [item._id]);
+  await correctSizes(models.folder as never, folderSizes(context), [item.folderId]);
+  await correctSizes(rootModel(context, item.baseParentType) as never, rootSizes(context), [item.baseParentId]);
 }

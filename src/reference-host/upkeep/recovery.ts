@@ -5,13 +5,13 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
 import { clearFile, dropFiles } from '../files/files.js';
-import { clearFolder, emptySince, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
+import { removeLeftovers, removeContentsUntil, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
-import { clearItems, finishItemRemovals } from '../tree/item-removals.js';
+import { removeItemLeftovers, finishItemRemovals } from '../tree/item-removals.js';
 import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
-import { recountAround } from '../tree/recount.js';
+import { correctSizesAround } from '../tree/recount.js';
 import { findFolderOrItem, removeFolderOrItem } from '../tree/tree-documents.js';
 import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
 import { finishRestoring } from '../trash/restoring.js';
@@ -29,14 +29,14 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
     case 'item-removals':
       return finishItemRemovals(context, undertaking.items as ItemDocument[]);
     case 'emptying':
-      return emptySince(context, undertaking.id, undertaking.before);
+      return removeContentsUntil(context, undertaking.id, undertaking.before);
     case 'making':
       return undoMaking(context, undertaking);
     case 'registering':
       for (const id of undertaking.ids) await undoMaking(context, { kind: 'making', type: 'item', id });
       return dropFilesOf(context, undertaking.ids);
     case 'file-move':
-      for (const item of undertaking.items) await recountAround(context, item);
+      for (const item of undertaking.items) await correctSizesAround(context, item);
       return;
     case 'move':
       return finishMove(context, undertaking);
@@ -65,9 +65,9 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
     case 'file':
       return clearFile(context, doc as FileDocument, true);
     case 'item':
-      return clearItems(context, [doc as ItemDocument], true);
+      return removeItemLeftovers(context, [doc as ItemDocument], true);
     case 'folder':
-      return clearFolder(context, doc as FolderDocument);
+      return removeLeftovers(context, doc as FolderDocument);
     case 'collection':
       return removeFoldersIn(context, doc._id);
     case 'user':
@@ -94,7 +94,7 @@ async function finishNaming(context: HostContext, { type, id, before }: Of<'nami
   const parentId = item?.folderId ?? folder?.parentId;
   const name = item?.name ?? folder?.name;
   if (parentId !== undefined && name !== undefined) await releaseOldNames(context, { ownerId: id, parentId, name }, before);
-  if (item !== null) await recountAround(context, item);
+  if (item !== null) await correctSizesAround(context, item);
 }
 
 async function finishAccess(context: HostContext, spreading: Of<'access'>): Promise<void> {

@@ -5,7 +5,7 @@ import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
 import { releaseBytes, type StoredReference } from '../files/blobs.js';
 import { indexMissingTerms } from '../tree/finding/index-terms.js';
-import { folderSums, itemSums, recount, rootSums, type SumOf } from '../tree/recount.js';
+import { folderSizes, itemSizes, correctSizes, rootSizes, type ComputeSizes } from '../tree/recount.js';
 import { removeExpired } from '../trash/emptying.js';
 import { withTrashed } from '../trash/trash-mark.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
@@ -51,10 +51,10 @@ export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: 
   const { registrations, missing } = await sweepRegistrations(context, signal);
   const bytes = (await store.belongsTo(storeId.toHexString())) ? await sweepBytes(context, signal) : 0;
   const sizes =
-    (await recountAll(models.item as never, itemSums(context), signal)) +
-    (await recountAll(models.folder as never, folderSums(context), signal)) +
-    (await recountAll(models.collection as never, rootSums(context), signal)) +
-    (await recountAll(models.user as never, rootSums(context), signal));
+    (await recountAll(models.item as never, itemSizes(context), signal)) +
+    (await recountAll(models.folder as never, folderSizes(context), signal)) +
+    (await recountAll(models.collection as never, rootSizes(context), signal)) +
+    (await recountAll(models.user as never, rootSizes(context), signal));
   const indexed = await indexMissingTerms([models.item, models.folder, models.collection] as never, signal);
   for (const id of await life.dead()) {
     await models.claim.deleteMany({ process: id });
@@ -128,13 +128,13 @@ async function uploadsAmong({ models }: HostContext, keys: readonly string[]): P
   return new Set((await models.upload.find({ _id: { $in: ids } }, { _id: 1 }).lean()).map(({ _id }) => _id.toHexString()));
 }
 
-async function recountAll(model: Model<never>, sumOf: SumOf, signal: AbortSignal): Promise<number> {
+async function recountAll(model: Model<never>, sumOf: ComputeSizes, signal: AbortSignal): Promise<number> {
   let count = 0;
   const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
     .find({}, { _id: 1 }, { ...withoutReadLimit, ...withTrashed })
     .lean();
   for await (const batch of inBatches(eachInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
-    count += await recount(
+    count += await correctSizes(
       model,
       sumOf,
       batch.map(({ _id }) => _id),

@@ -9,7 +9,7 @@ import type { UploadDocument } from './upload.model.js';
 import { registerBytes, releaseBytes } from '../files/blobs.js';
 import { insertFile, recordFiles } from '../files/files.js';
 import { createItem, touchItem } from '../tree/items.js';
-import { recountAround } from '../tree/recount.js';
+import { correctSizesAround } from '../tree/recount.js';
 import { addItemSize } from '../tree/sizes.js';
 import { withTrashed } from '../trash/trash-mark.js';
 
@@ -73,7 +73,7 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
   if (existing === null) return insertFile(context, item, recordOf(upload));
-  await recountAround(context, item);
+  await correctSizesAround(context, item);
   await events.emit('file.saved', { file: { ...existing }, created: true });
   return existing;
 }
@@ -98,7 +98,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
       if (isFinal(error)) await models.file.deleteOne({ _id: file._id });
       throw error;
     }
-  } else await recountAround(context, existing);
+  } else await correctSizesAround(context, existing);
   await events.emit('file.saved', { file: { ...file }, created: true });
   // A listener of the event may have moved the file to another item.
   return (await models.file.findById(file._id).lean<FileDocument>()) ?? file;
@@ -125,7 +125,7 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
     await releaseBytes(context, [{ fileId, storage: before.storage }]);
     if (item !== null) await addItemSize(context, item, upload.size - (before.size ?? 0));
     step('upload:counted');
-  } else if (item !== null) await recountAround(context, item);
+  } else if (item !== null) await correctSizesAround(context, item);
   // Caches detect from this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);
   const { linkUrl: _linkUrl, ...otherFields } = before;

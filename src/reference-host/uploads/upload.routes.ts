@@ -34,7 +34,7 @@ import {
   type NewUpload,
   type UploadResult,
 } from './uploads.js';
-import { checkedName } from '../tree/names/checked-name.js';
+import { checkName } from '../tree/names/checked-name.js';
 import { byId, returnsMessage, scopes } from '../http/parameters.js';
 import { fileView, uploadView } from '../views.js';
 
@@ -282,7 +282,7 @@ async function makeLink(
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw new InvalidError('Linked file URL must start with http: or https:.', 'linkUrl');
   }
-  const checked = checkedName('File', name);
+  const checked = checkName('File', name);
   const parent = item ?? (await createItem(context, folder, { name: checked, creatorId: principal.id }));
   const file = await insertFile(context, parent, {
     name: checked,

@@ -6,7 +6,7 @@ import { BadParameterError, InvalidError, UnknownIdError, step } from '../../lar
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { UploadDocument } from './upload.model.js';
-import { checkedName } from '../tree/names/checked-name.js';
+import { checkName } from '../tree/names/checked-name.js';
 import { withCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
 import { uploadClaim } from './upload-removal.js';
@@ -32,7 +32,7 @@ export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 
 /** Starts an upload of a known size. */
 export async function createUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
-  const name = checkedName('File', upload.name);
+  const name = checkName('File', upload.name);
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
   const largest = await context.setting('core.upload_maximum_size');
   if (largest > 0 && upload.size > largest) {

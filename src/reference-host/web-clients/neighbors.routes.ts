@@ -15,7 +15,7 @@ import { byId, scopes } from '../http/parameters.js';
 import { findFilter, findText } from '../tree/finding/find-filter.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { loadItem } from '../tree/items.js';
-import { positionIn, sortOrder } from '../tree/lists.js';
+import { findPosition, sortOrder } from '../tree/lists.js';
 import { itemView } from '../views.js';
 
 const shared = {
@@ -52,7 +52,7 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
   };
   const sort = query.sort ?? (await orderOfFolder());
   const page = { sort, sortdir: query.sortdir };
-  const [index, count] = await Promise.all([positionIn(items, images, item._id, page), items.countDocuments(images)]);
+  const [index, count] = await Promise.all([findPosition(items, images, item._id, page), items.countDocuments(images)]);
   if (index >= count) throw new NotFoundError('Id is not an image');
   const at = async (position: number) => {
     const matches = items

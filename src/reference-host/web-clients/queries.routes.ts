@@ -3,7 +3,7 @@ import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
-import { listReply, pageReply, requireShown, viewsOf } from '../tree/lists.js';
+import { listReply, pageReply, requireVisibleField, createViews } from '../tree/lists.js';
 import { shownFiles } from '../trash/shown-files.js';
 import { fileView, folderView, itemView } from '../views.js';
 
@@ -30,7 +30,7 @@ function checked(filter: Record<string, unknown>): Record<string, unknown> {
 function requireShownOnly(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   for (const [field, member] of Object.entries(part)) {
-    if (!Array.isArray(part)) requireShown(field, 'query');
+    if (!Array.isArray(part)) requireVisibleField(field, 'query');
     requireShownOnly(member);
   }
 }
@@ -71,7 +71,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       return explained(async () => {
         const { shown, total } = await shownFiles(context, checked(query.query), query);
-        return listReply(await viewsOf(shown, (file) => fileView(file, principal, context.storeId)), total);
+        return listReply(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
       });
     },
   }),

@@ -2,7 +2,7 @@
 import { mongo } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';
-import { recountAround } from '../../../src/reference-host/tree/recount.js';
+import { correctSizesAround } from '../../../src/reference-host/tree/recount.js';
 import { newFolder } from '../../support/images/images.js';
 import { startHost, type Client, type Sending, type TestHost } from '../../support/hosts/reference-host.js';
 
@@ -64,7 +64,7 @@ it('sums have a time limit, which is longer for recounting than for requests', a
   const added = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));
   await blob.aggregate([{ $group: { _id: null, size: { $sum: '$size' } } }]);
   const anyItem = await item.findOne({ folderId: folder }).lean<ItemDocument>();
-  await recountAround(context, anyItem!);
+  await correctSizesAround(context, anyItem!);
   const limits = added.flatMap(({ mock }) => mock.calls.map(([, options]) => options?.maxTimeMS));
   expect(limits).toEqual([10_000, 600_000, 600_000, 600_000]);
 });

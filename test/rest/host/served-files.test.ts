@@ -66,8 +66,8 @@ describe('files that are served in place', () => {
       paths: [folder],
       creatorId: null,
       isPublic: false,
-      progress: () => undefined,
-      leftOut: (path) => leftOut.push(path),
+      onProgress: () => undefined,
+      onLeftOut: (path) => leftOut.push(path),
     });
   });
   let missingBefore = 0;
@@ -93,13 +93,13 @@ describe('files that are served in place', () => {
     let changed = 0;
     failures = [];
     const hashes = new ContentHashes({
-      use: (work) => work(context),
+      useContext: (work) => work(context),
       onChanged: (count) => (changed += count),
       onFailure: (error) => failures.push(error),
       signal: new AbortController().signal,
     });
-    hashes.compare(served.uncompared);
-    await hashes.idle();
+    hashes.compare(served.uncomparedIds);
+    await hashes.whenIdle();
     expect(failures).toEqual([]);
     return { ...scanned, inMiddle: changed };
   };
@@ -203,7 +203,7 @@ describe('files that are served in place', () => {
     expect('fileChanged' in annotation!).toBe(changed === 1);
     // Afterwards there is nothing to compare.
     expect(await compare()).toEqual({ ...counts({ files: 1 }), inMiddle: 0 });
-    expect(served.uncompared).toEqual([]);
+    expect(served.uncomparedIds).toEqual([]);
   });
 
   it('are replaced when their size differs and their time does not, and when another known file is moved over them', async () => {

@@ -167,7 +167,7 @@ describe('notifications', () => {
     expect(messages()[0]!._girderTime).toEqual(expect.any(Number));
     abort.abort();
     await reading;
-    await until('the stream has ended', () => server.host.context.notificationFeed.owners === 0);
+    await until('the stream has ended', () => server.host.context.notificationFeed.ownerCount === 0);
   });
 
   it('from another process wake only the streams of their user', async () => {

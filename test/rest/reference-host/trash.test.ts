@@ -204,7 +204,13 @@ it('a rescan of served files does not restore items from the trash', async () =>
   const directory = await mkdtemp(join(tmpdir(), 'served-'));
   try {
     await writeFile(join(directory, 'one.png'), png);
-    const options = { paths: [directory], creatorId: null, isPublic: false, progress: () => undefined, leftOut: () => undefined };
+    const options = {
+      paths: [directory],
+      creatorId: null,
+      isPublic: false,
+      onProgress: () => undefined,
+      onLeftOut: () => undefined,
+    };
     const served = new ServedFiles(options);
     const scan = () => served.scan(server.host.context, new AbortController().signal);
     expect(await scan()).toMatchObject({ files: 1, added: 1 });

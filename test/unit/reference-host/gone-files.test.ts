@@ -23,7 +23,7 @@ describe('missing served files', () => {
         return Promise.resolve(each.storage.digest);
       };
       const inode = index % 1000 === 0 ? 'of another disk' : each.storage.inode;
-      if ((await goneFiles.take({ inode, size: 100, modified, digest })) !== each) wrong += 1;
+      if ((await goneFiles.takeMoved({ inode, size: 100, modified, digest })) !== each) wrong += 1;
     }
     expect({ wrong, read, left: goneFiles.size }).toEqual({ wrong: 0, read: 100, left: 0 });
   });
@@ -32,11 +32,11 @@ describe('missing served files', () => {
     const goneFiles = new GoneFiles();
     goneFiles.add(file(1));
     const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('digest 1') };
-    expect(await goneFiles.take({ ...facts, size: 101 })).toBeNull();
-    expect(await goneFiles.take({ ...facts, modified: new Date() })).toBeNull();
-    expect(await goneFiles.take({ ...facts, inode: '1:2', digest: () => Promise.resolve('digest 2') })).toBeNull();
-    expect(await goneFiles.take(facts)).not.toBeNull();
-    expect(await goneFiles.take(facts)).toBeNull();
+    expect(await goneFiles.takeMoved({ ...facts, size: 101 })).toBeNull();
+    expect(await goneFiles.takeMoved({ ...facts, modified: new Date() })).toBeNull();
+    expect(await goneFiles.takeMoved({ ...facts, inode: '1:2', digest: () => Promise.resolve('digest 2') })).toBeNull();
+    expect(await goneFiles.takeMoved(facts)).not.toBeNull();
+    expect(await goneFiles.takeMoved(facts)).toBeNull();
   });
 
   it('are found together with the other records of the same file', async () => {
@@ -44,7 +44,7 @@ describe('missing served files', () => {
     const [original, copy, other] = [file(1), file(1), file(2)];
     for (const each of [original, copy, other]) goneFiles.add(each);
     const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('') };
-    expect(await goneFiles.take(facts)).toBe(original);
+    expect(await goneFiles.takeMoved(facts)).toBe(original);
     expect(goneFiles.takeAt('/a/1')).toEqual([copy]);
     expect(goneFiles.itemIds()).toEqual([other.itemId]);
   });

@@ -6,7 +6,7 @@ import { Types } from 'mongoose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { markMoved } from '../../../src/reference-host/start/content/displaced-files.js';
 import type { KnownFile } from '../../../src/reference-host/start/content/gone-files.js';
-import { ownFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
+import { listOwnFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
 import { Rescans } from '../../../src/reference-host/start/content/rescans.js';
 
 /** The number of turns of the event loop during some work. */
@@ -43,7 +43,7 @@ describe('many served files', () => {
       return sort.call(this, compare);
     });
     const listedNames: string[] = [];
-    for await (const { name } of ownFiles([work])) listedNames.push(name);
+    for await (const { name } of listOwnFiles([work])) listedNames.push(name);
     vi.restoreAllMocks();
     expect(lengths).toEqual([1000, 200]);
     expect(listedNames.sort()).toEqual(names.sort());
@@ -53,14 +53,14 @@ describe('many served files', () => {
     const modified = new Date();
     const ownFile = (ino: number): OwnFile => {
       const stats = { dev: 1, ino, size: 1, mtime: modified } as Stats;
-      return { path: `/${ino}`, folders: [], name: String(ino), isTree: false, stats };
+      return { path: `/${ino}`, folders: [], name: String(ino), isZarr: false, stats };
     };
     const knownFile = (ino: number): KnownFile => {
       const storage = { kind: 'in-place' as const, path: `/${ino}`, modified, inode: `1:${ino}` };
       return { _id: new Types.ObjectId(), name: String(ino), size: 1, itemId: new Types.ObjectId(), storage };
     };
     const indexes = Array.from({ length: 1000 }, (_, index) => index);
-    const displaced = indexes.map((index) => ({ own: ownFile(index + 5000), files: [knownFile(index)] }));
+    const displaced = indexes.map((index) => ({ own: ownFile(index + 5000), formerFiles: [knownFile(index)] }));
     // Every second former file is at another path now.
     const fresh = indexes.filter((index) => index % 2 === 0).map(ownFile);
     const turns = await turnsOf(async () => markMoved(displaced, fresh));
@@ -84,14 +84,14 @@ describe('many served files', () => {
     const stop = new AbortController();
     const rescans = new Rescans({
       scan: () => Promise.resolve({ files: 0, added: 0, moved: 0, changed: 0, missing: 0 }),
-      folders: () => new Folders(names),
+      listFolders: () => new Folders(names),
       paths: [],
       onScan: () => undefined,
       onFailure: (error) => expect.fail(String(error)),
       signal: stop.signal,
     });
     try {
-      rescans.follow();
+      rescans.startWatching();
       expect(takenCount).toBeLessThanOrEqual(100);
       while (takenCount < names.length) await new Promise(setImmediate);
     } finally {

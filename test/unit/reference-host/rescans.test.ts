@@ -27,14 +27,14 @@ describe('scans of served files', () => {
         scans += 1;
         return Promise.resolve({ files: 0, added: 0, moved: 0, changed: 0, missing: 0 });
       },
-      folders: () => new Set(existsSync(folder) ? [folder] : []),
+      listFolders: () => new Set(existsSync(folder) ? [folder] : []),
       paths: [folder],
       onScan: () => undefined,
       onFailure: (error) => expect.fail(String(error)),
       signal: stop.signal,
     });
     await rescans.rescan();
-    rescans.follow();
+    rescans.startWatching();
     for (const change of [
       () => writeFile(join(folder, 'a.tiff'), 'a'),
       () => rename(folder, join(work, 'away')),

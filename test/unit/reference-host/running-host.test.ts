@@ -9,18 +9,18 @@ describe('RunningHost', () => {
     const recorder = (name: string) => async () => void steps.push(name);
     const asking: (() => void)[] = [];
     const running = await RunningHost.start({
-      make: async (restart) => {
+      makeHost: async (restart) => {
         steps.push('made');
         asking.push(restart);
         return { app: {}, close: recorder('closed') } as unknown as ReferenceHost;
       },
-      prepare: async () => {
+      prepareFirst: async () => {
         await new Promise(setImmediate);
         steps.push('prepared');
       },
       server: { serve: async () => void steps.push('served'), pause: recorder('paused') },
       report: () => undefined,
-      failed: (error) => {
+      onRestartFailed: (error) => {
         throw error;
       },
     });

@@ -7,8 +7,8 @@ import { basename, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
-import { ownFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
-import { storedPassword } from '../../../src/reference-host/start/content/password.js';
+import { listOwnFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
+import { readOrCreatePassword } from '../../../src/reference-host/start/content/password.js';
 import { until } from '../../support/run/until.js';
 
 let work: string;
@@ -127,7 +127,7 @@ describe("the caller's own files", () => {
   const list = async (paths: string[]): Promise<Omit<OwnFile, 'stats'>[]> => {
     leftOut = [];
     const files: Omit<OwnFile, 'stats'>[] = [];
-    const walk = ownFiles(paths, { leftOut: (...report) => leftOut.push(report) });
+    const walk = listOwnFiles(paths, { onLeftOut: (...report) => leftOut.push(report) });
     for await (const { stats: _stats, ...file } of walk) files.push(file);
     return files;
   };
@@ -200,15 +200,15 @@ describe("the caller's own files", () => {
 
 describe('the stored password', () => {
   it('is made once, and readable by its owner only', async () => {
-    const first = await storedPassword(work);
+    const first = await readOrCreatePassword(work);
     expect(first.password.length).toBeGreaterThanOrEqual(16);
     expect((await stat(first.path)).mode & 0o777).toBe(0o600);
-    expect(await storedPassword(work)).toEqual(first);
+    expect(await readOrCreatePassword(work)).toEqual(first);
   });
 
   it('is regenerated when the file is empty, with the right mode', async () => {
     await writeFile(join(work, 'admin-password'), '', { mode: 0o644 });
-    const { password, path } = await storedPassword(work);
+    const { password, path } = await readOrCreatePassword(work);
     expect(password.length).toBeGreaterThanOrEqual(16);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });

@@ -1,7 +1,7 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it, vi } from 'vitest';
 import { DatabaseUnavailableError } from '../../../src/reference-host/database/database-options.js';
-import { whileDatabaseIsAway } from '../../../src/reference-host/database/while-away.js';
+import { retryWhileDatabaseIsAway } from '../../../src/reference-host/database/while-away.js';
 
 const uri = 'mongodb://ann:s3cret@127.0.0.1:1/x';
 const away = () => new mongo.MongoNetworkError('connect ECONNREFUSED mongodb://ann:s3cret@127.0.0.1:1');
@@ -14,7 +14,7 @@ describe('a database that is unreachable while a server starts', () => {
       .mockRejectedValueOnce(away())
       .mockRejectedValueOnce(away())
       .mockResolvedValue('done');
-    expect(await whileDatabaseIsAway(work, { uri, waitMs: 600_000, report })).toBe('done');
+    expect(await retryWhileDatabaseIsAway(work, { uri, waitMs: 600_000, report })).toBe('done');
     expect(work).toHaveBeenCalledTimes(3);
     expect(report).toHaveBeenCalledTimes(1);
     expect(report).toHaveBeenCalledWith(expect.stringMatching(/127\.0\.0\.1:1 cannot be reached .*Waiting for it, up to 600 s/));
@@ -23,7 +23,9 @@ describe('a database that is unreachable while a server starts', () => {
 
   it('ends the start with the reason after waiting long enough', async () => {
     const work = () => Promise.reject(away());
-    const error = await whileDatabaseIsAway(work, { uri, waitMs: 0, report: () => undefined }).catch((each: unknown) => each);
+    const error = await retryWhileDatabaseIsAway(work, { uri, waitMs: 0, report: () => undefined }).catch(
+      (each: unknown) => each,
+    );
     expect(error).toBeInstanceOf(DatabaseUnavailableError);
     expect((error as Error).message).toMatch(/^The database at 127\.0\.0\.1:1 could not be reached: connect ECONNREFUSED/);
     expect((error as Error).message).not.toContain('s3cret');
@@ -32,12 +34,12 @@ describe('a database that is unreachable while a server starts', () => {
   it('is not awaited when something else is wrong, or the start is canceled', async () => {
     const waiting = { uri, waitMs: 600_000, report: () => undefined };
     const refused = new Error('Authentication failed.');
-    await expect(whileDatabaseIsAway(() => Promise.reject(refused), waiting)).rejects.toBe(refused);
+    await expect(retryWhileDatabaseIsAway(() => Promise.reject(refused), waiting)).rejects.toBe(refused);
     const stopping = new AbortController();
     const work = async () => {
       stopping.abort(new Error('Stopping.'));
       throw away();
     };
-    await expect(whileDatabaseIsAway(work, { ...waiting, signal: stopping.signal })).rejects.toThrow('Stopping.');
+    await expect(retryWhileDatabaseIsAway(work, { ...waiting, signal: stopping.signal })).rejects.toThrow('Stopping.');
   });
 });

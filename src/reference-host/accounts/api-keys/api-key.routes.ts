@@ -20,7 +20,7 @@ import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } 
 import { replyWithSecret } from '../../http/cookies.js';
 import { pageReply } from '../../tree/lists.js';
 import { byId, returnsMessage } from '../../http/parameters.js';
-import { signedIn } from '../../http/signed-in.js';
+import { requireSignedIn } from '../../http/signed-in.js';
 import { apiKeyView } from '../../views.js';
 
 const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
@@ -58,7 +58,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     query: { userId: id(), ...paging('name') },
     returns: { schema: listOf(apiKeySchema) },
     async handle({ query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       if (!principal.admin && !userId.equals(principal.id)) {
         throw new LevelDeniedError(2, `user ${String(query.userId)}`, principal.id.toHexString());
@@ -75,7 +75,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: apiKeySchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       if (query.targetUserId !== undefined && !principal.id.equals(query.targetUserId))
         throw new AccessDeniedError('Users must create their API keys themselves.');
       const { document, text: key } = await createApiKey(context, principal, query);
@@ -92,7 +92,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: apiKeySchema },
     errors: ['invalid', 'unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const key = await loadApiKey(context, params.id, principal);
       return apiKeyView(await updateApiKey(context, key, principal.admin, query));
     },
@@ -106,7 +106,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsMessage,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const key = await loadApiKey(context, params.id, await signedIn(context, caller));
+      const key = await loadApiKey(context, params.id, await requireSignedIn(context, caller));
       await removeApiKey(context, key);
       return { message: `Deleted API key ${key.name}.` };
     },

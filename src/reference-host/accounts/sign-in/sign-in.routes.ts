@@ -17,7 +17,7 @@ import { issueSignIn, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
 import { redeemSignInLink } from './sign-in-link.js';
 import { isLoopback } from '../../http/loopback.js';
-import { replyWithSecret, replyWithSession, type Browser } from '../../http/cookies.js';
+import { replyWithSecret, replyWithSession, type SessionRequest } from '../../http/cookies.js';
 import { returnsMessage, scopes } from '../../http/parameters.js';
 import { userView } from '../../views.js';
 
@@ -43,7 +43,7 @@ function parseBasic(header: string | undefined): { login: string; password: stri
 const signedInSchema = objectOf({ user: userSchema, authToken: tokenSchema, message: anyText });
 
 /** Issues a token for a user who has just signed in. */
-async function replyToSignIn(context: HostContext, browser: Browser, user: UserDocument): Promise<Reply> {
+async function replyToSignIn(context: HostContext, browser: SessionRequest, user: UserDocument): Promise<Reply> {
   const issued = await issueSignIn(context, user);
   const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
   const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };

@@ -24,7 +24,7 @@ import { createUser, loadUser, removeUser, setPassword, updateUser } from './use
 import { replyWithSession } from '../../http/cookies.js';
 import { readRoutes, removalRoutes, type DocumentKind } from '../../tree/document.routes.js';
 import { byId, returnsMessage, scopes, searchText } from '../../http/parameters.js';
-import { signedIn } from '../../http/signed-in.js';
+import { requireSignedIn } from '../../http/signed-in.js';
 import { userView } from '../../views.js';
 
 const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
@@ -121,7 +121,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: userSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
-      const principal = await signedIn(context, caller);
+      const principal = await requireSignedIn(context, caller);
       const user = await loadUser(context, params.id, principal, 1);
       if (!principal.admin) {
         if (query.admin !== undefined && query.admin !== user.admin) {
@@ -146,7 +146,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     errors: ['invalid', 'access-denied', 'too-often', 'busy'],
     async handle(input, context) {
       const { query, caller, address } = input;
-      const { id: userId } = await signedIn(context, caller);
+      const { id: userId } = await requireSignedIn(context, caller);
       const user = await changePassword(context, { userId, oldPassword: query.old, password: query.new, address });
       // All tokens have ended, including that of this request. The browser gets a new one and stays signed in.
       return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignIn(context, user));

@@ -3,7 +3,7 @@ import { InvalidError, UnknownIdError, step, searchWords } from '../../../larger
 import type { HostContext } from '../../context.js';
 import type { GrantedLevel } from '../../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
-import { checkedName } from '../../tree/names/checked-name.js';
+import { checkName } from '../../tree/names/checked-name.js';
 import { requireLevel, type Principal } from '../../access/access.js';
 import { removeFoldersIn } from '../../tree/folder-trees.js';
 import { createFolder } from '../../tree/folders.js';
@@ -126,8 +126,8 @@ function checkEmail(sent: string): string {
 
 function checkNames(sent: { firstName: string; lastName: string }): { firstName: string; lastName: string } {
   return {
-    firstName: checkedName('First', sent.firstName, 'firstName'),
-    lastName: checkedName('Last', sent.lastName, 'lastName'),
+    firstName: checkName('First', sent.firstName, 'firstName'),
+    lastName: checkName('Last', sent.lastName, 'lastName'),
   };
 }
 

@@ -10,13 +10,13 @@ import { announceReplaced } from '../../files/replaced-files.js';
 /** Number of bytes that are read and hashed together. */
 const pieceBytes = 4 * 2 ** 20;
 /** Pause after reading a piece, as a multiple of the reading time, because others use the disk and the processors too. */
-const idleShare = 3;
+const idleFactor = 3;
 const filesAtOnce = 100;
 
 /** Dependencies of {@link ContentHashes}. */
 export interface ContentHashesOptions {
-  /** Uses the host that runs at the time. */
-  use: <T>(work: (context: HostContext) => Promise<T>) => Promise<T>;
+  /** Calls `work` with the context of the host that is running then. */
+  useContext: <T>(work: (context: HostContext) => Promise<T>) => Promise<T>;
   /** Called with the number of files that were found to be changed. */
   onChanged: (changed: number) => void;
   /** Called if files could not be compared. They are compared after a later scan. */
@@ -29,38 +29,38 @@ export interface ContentHashesOptions {
  * This distinguishes a file that was only touched from one whose middle has changed.
  */
 export class ContentHashes {
-  #next: readonly Types.ObjectId[] = [];
+  #waitingIds: readonly Types.ObjectId[] = [];
   #running: Promise<void> | null = null;
 
   constructor(private readonly options: ContentHashesOptions) {}
 
-  /** Compares these files, after the ones that are being compared now. They replace files that are still waiting. */
+  /** Compares these files, after those that are being compared now. They replace files that are still waiting. */
   compare(ids: readonly Types.ObjectId[]): void {
-    this.#next = ids;
+    this.#waitingIds = ids;
     this.#running ??= this.#compareAll().finally(() => {
       this.#running = null;
     });
   }
 
   /** Waits until all files have been compared. */
-  async idle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     while (this.#running !== null) await this.#running;
   }
 
   async #compareAll(): Promise<void> {
-    const { signal, use, onChanged, onFailure } = this.options;
+    const { signal, useContext: use, onChanged, onFailure } = this.options;
     let changed = 0;
     try {
-      while (this.#next.length > 0) {
-        const ids = this.#next;
-        this.#next = [];
+      while (this.#waitingIds.length > 0) {
+        const ids = this.#waitingIds;
+        this.#waitingIds = [];
         for (const batch of batches(ids, filesAtOnce)) {
           const query = { _id: { $in: [...batch] }, 'storage.kind': 'in-place' as const };
           const files = await use(({ models }) => models.file.find(query).lean<FileInPlace[]>());
           for (const file of files) {
             signal.throwIfAborted();
             const hash = await hashOf(file, signal);
-            if (hash !== null && (await use((context) => store(context, file, hash)))) changed += 1;
+            if (hash !== null && (await use((context) => storeHash(context, file, hash)))) changed += 1;
           }
         }
       }
@@ -85,12 +85,12 @@ async function hashOf({ size, storage: { path, modified } }: FileInPlace, signal
       const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(pieceBytes, size ?? 0)));
       for (let position = 0; ;) {
         const started = performance.now();
-        const count = await fill(handle, buffer, position);
+        const count = await readFully(handle, buffer, position);
         if (count === 0) break;
         position += count;
-        // It is computed in a thread, so the event loop is not occupied.
+        // This hash is computed in a thread, so the event loop is not occupied.
         hash.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
-        await pause(idleShare * (performance.now() - started), undefined, { ref: false, signal });
+        await pause(idleFactor * (performance.now() - started), undefined, { ref: false, signal });
       }
       return (await isSame()) ? hash.digest('base64url') : null;
     } finally {
@@ -102,8 +102,8 @@ async function hashOf({ size, storage: { path, modified } }: FileInPlace, signal
   }
 }
 
-/** Reads until the buffer is full or the file ends, because the pieces must always be the same. @returns the number of bytes. */
-async function fill(handle: FileHandle, buffer: Buffer, position: number): Promise<number> {
+/** Reads until the buffer is full or the file ends, so that files are always hashed in the same pieces. @returns the number of bytes. */
+async function readFully(handle: FileHandle, buffer: Buffer, position: number): Promise<number> {
   let filled = 0;
   for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
     count = (await handle.read(buffer, filled, buffer.length - filled, position + filled)).bytesRead;
@@ -111,19 +111,19 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
   return filled;
 }
 
-/** Stores the hash of a file, and notes that the file has changed if it has. @returns whether it has */
-async function store(context: HostContext, file: FileInPlace, contents: string): Promise<boolean> {
-  const { contents: former, touched, modified } = file.storage;
-  const isChanged = former !== undefined && former !== contents;
-  const at = touched ?? new Date();
+/** Stores the hash of a file. If the hash has changed, announces that the file has changed. @returns whether it has changed */
+async function storeHash(context: HostContext, file: FileInPlace, hash: string): Promise<boolean> {
+  const { contents: formerHash, touched, modified } = file.storage;
+  const isChanged = formerHash !== undefined && formerHash !== hash;
+  const changedAt = touched ?? new Date();
   const updated = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size, 'storage.modified': modified },
-      { $set: { 'storage.contents': contents, ...(isChanged && { updated: at }) }, $unset: { 'storage.touched': 1 } },
+      { $set: { 'storage.contents': hash, ...(isChanged && { updated: changedAt }) }, $unset: { 'storage.touched': 1 } },
       { returnDocument: 'after' },
     )
     .lean<FileInPlace>();
   if (!isChanged || updated === null) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at: changedAt });
   return true;
 }

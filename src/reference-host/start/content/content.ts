@@ -26,19 +26,19 @@ export type RegisterInPlace = (file: {
 /**
  * Creates the user `admin`, who is the first and so the administrator, if there is no user yet.
  *
- * @returns the user, `null` if there are others but no `admin`; and whether the password is this user's
+ * @returns the user `admin`, or `null` if there are only other users; and whether this is the user's password
  */
 export async function ensureAdmin(
   context: HostContext,
   password: string,
-): Promise<{ user: UserDocument | null; isPassword: boolean }> {
+): Promise<{ user: UserDocument | null; isPasswordCorrect: boolean }> {
   if ((await context.models.user.exists({})) === null) {
     const names = { login: adminLogin, email: 'admin@localhost.localdomain', firstName: 'Site', lastName: 'Administrator' };
-    return { user: await createUser(context, { ...names, password }), isPassword: true };
+    return { user: await createUser(context, { ...names, password }), isPasswordCorrect: true };
   }
   const user = await context.models.user.findOne({ login: adminLogin }).lean<UserDocument>();
-  if (user === null) return { user, isPassword: false };
-  return { user, isPassword: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
+  if (user === null) return { user, isPasswordCorrect: false };
+  return { user, isPasswordCorrect: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
 }
 
 /** Makes the slide an item of the collection `Examples`, if it is not one yet. @returns the id of the item. */

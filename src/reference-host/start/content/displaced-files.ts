@@ -7,7 +7,7 @@ import type { OwnFile } from './own-files.js';
 export interface DisplacedFile {
   own: OwnFile;
   /** The records of the former file. */
-  files: readonly KnownFile[];
+  formerFiles: readonly KnownFile[];
   /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the file that is there now has replaced it. */
   isMoved?: boolean;
 }
@@ -16,23 +16,24 @@ export interface DisplacedFile {
 export async function markMoved(displaced: DisplacedFile[], fresh: readonly OwnFile[]): Promise<DisplacedFile[]> {
   if (displaced.length === 0) return displaced;
   const keyOf = ({ stats }: OwnFile) => `${inodeOf(stats)} ${stats.size} ${stats.mtime.getTime()}`;
-  const former = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
-  const takers = new Set<string>();
-  const byFormer = new Map<string, DisplacedFile>();
-  for await (const own of inTurns(fresh)) takers.add(keyOf(own));
+  const formerKeyOf = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
+  /** Keys of the files that can take over the items of a former file. */
+  const takerKeys = new Set<string>();
+  const displacedByFormerKey = new Map<string, DisplacedFile>();
+  for await (const own of inTurns(fresh)) takerKeys.add(keyOf(own));
   for await (const each of inTurns(displaced)) {
     each.isMoved = true;
-    takers.add(keyOf(each.own));
-    for (const file of each.files) byFormer.set(former(file), each);
+    takerKeys.add(keyOf(each.own));
+    for (const file of each.formerFiles) displacedByFormerKey.set(formerKeyOf(file), each);
   }
-  // A path whose former file no longer exists keeps its items, so it cannot take over the items of the file that is there now. The path from which
-  // that file came is therefore checked again: it is appended during the loop.
+  // If the former file of a path no longer exists anywhere, the path keeps its items, so the items of the file that is there now cannot
+  // move to it. The path where that file was before is therefore checked again: it is appended during the loop.
   const unchecked = [...displaced];
   for await (const each of inTurns(unchecked)) {
-    if (each.isMoved !== true || each.files.some((file) => takers.has(former(file)))) continue;
+    if (each.isMoved !== true || each.formerFiles.some((file) => takerKeys.has(formerKeyOf(file)))) continue;
     each.isMoved = false;
-    takers.delete(keyOf(each.own));
-    const dependent = byFormer.get(keyOf(each.own));
+    takerKeys.delete(keyOf(each.own));
+    const dependent = displacedByFormerKey.get(keyOf(each.own));
     if (dependent !== undefined) unchecked.push(dependent);
   }
   return displaced;

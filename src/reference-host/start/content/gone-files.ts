@@ -4,8 +4,8 @@ import type { FileInPlace } from '../../files/in-place.js';
 /** A file that has an item, in its last known state. */
 export type KnownFile = Pick<FileInPlace, '_id' | 'name' | 'size' | 'itemId'> & { storage: FileInPlace['storage'] };
 
-/** The facts by which a file is found among those that are gone. */
-export interface FileFacts {
+/** Properties by which a file at a new path is recognized as a known file that is gone. */
+export interface FileIdentity {
   inode: string;
   size: number;
   modified: Date;
@@ -14,7 +14,7 @@ export interface FileFacts {
 }
 
 /**
- * Known files that no longer exist. They are found without comparing each with each, because a folder of 100,000 files may be renamed.
+ * Known files that no longer exist. They are found by keys instead of comparing all files with each other, because a folder of 100,000 files may be renamed.
  */
 export class GoneFiles {
   readonly #byKey = new Map<string, Set<KnownFile>>();
@@ -23,9 +23,9 @@ export class GoneFiles {
   add(file: KnownFile): void {
     this.#files.add(file);
     for (const key of keysOf(file)) {
-      const others = this.#byKey.get(key);
-      if (others === undefined) this.#byKey.set(key, new Set([file]));
-      else others.add(file);
+      const filesWithKey = this.#byKey.get(key);
+      if (filesWithKey === undefined) this.#byKey.set(key, new Set([file]));
+      else filesWithKey.add(file);
     }
   }
 
@@ -39,11 +39,11 @@ export class GoneFiles {
     return [...this.#files].flatMap(({ itemId }) => itemId ?? []);
   }
 
-  /** Removes and returns the file that now has another path; `null` if there is none. */
-  async take({ inode, size, modified, digest }: FileFacts): Promise<KnownFile | null> {
-    const state = stateKey(size, modified);
-    if (!this.#byKey.has(state)) return null;
-    const file = this.#firstWith(`${inode} ${state}`) ?? this.#firstWith(`${await digest()} ${state}`);
+  /** Removes and returns the gone file that has the same properties as a file at a new path; `null` if there is none. */
+  async takeMoved({ inode, size, modified, digest }: FileIdentity): Promise<KnownFile | null> {
+    const sizeAndTime = sizeAndTimeKey(size, modified);
+    if (!this.#byKey.has(sizeAndTime)) return null;
+    const file = this.#firstWith(`${inode} ${sizeAndTime}`) ?? this.#firstWith(`${await digest()} ${sizeAndTime}`);
     if (file === undefined) return null;
     this.#remove(file);
     return file;
@@ -64,19 +64,19 @@ export class GoneFiles {
   #remove(file: KnownFile): void {
     this.#files.delete(file);
     for (const key of keysOf(file)) {
-      const others = this.#byKey.get(key);
-      others?.delete(file);
-      if (others?.size === 0) this.#byKey.delete(key);
+      const filesWithKey = this.#byKey.get(key);
+      filesWithKey?.delete(file);
+      if (filesWithKey?.size === 0) this.#byKey.delete(key);
     }
   }
 }
 
-function stateKey(size: number | undefined, modified: Date | undefined): string {
+function sizeAndTimeKey(size: number | undefined, modified: Date | undefined): string {
   return `${size ?? 0} ${modified?.getTime()}`;
 }
 
-/** The keys of the different facts never equal each other, because paths begin with a slash. */
+/** The keys under which a file is found. The different kinds of keys are never equal, because paths begin with a slash. */
 function keysOf({ size, storage }: KnownFile): string[] {
-  const state = stateKey(size, storage.modified);
-  return [storage.path, state, `${storage.inode} ${state}`, `${storage.digest} ${state}`];
+  const sizeAndTime = sizeAndTimeKey(size, storage.modified);
+  return [storage.path, sizeAndTime, `${storage.inode} ${sizeAndTime}`, `${storage.digest} ${sizeAndTime}`];
 }

@@ -8,16 +8,16 @@ import { nucleiOf, syntheticSlide } from '../../synthetic-slide/slide.js';
 /** Name of the annotation. */
 export const nucleiName = 'Nuclei';
 
-/** Line colors by kind. Areas are filled with a tint of them. */
-const colors = {
+/** Colors by kind of nucleus. */
+const stylesByKind = {
   epithelial: { lineColor: 'rgb(0, 114, 178)', fillColor: 'rgba(0, 114, 178, 0.25)' },
   stromal: { lineColor: 'rgb(0, 158, 115)', fillColor: 'rgba(0, 158, 115, 0.25)' },
   lymphocyte: { lineColor: 'rgb(213, 94, 0)', fillColor: 'rgba(213, 94, 0, 0.3)' },
 } as const;
 
-/** Number of characters of a body that are sent together. */
+/** Number of characters of the annotation that are sent together. */
 const chunkLength = 64 * 1024;
-/** A token for the one request. */
+/** Lifetime of the token, which is used for one upload and then revoked. */
 const tokenDays = 1;
 
 /** Options of {@link addNuclei}. */
@@ -45,7 +45,7 @@ export async function addNuclei(context: HostContext, options: NucleiOptions): P
   if (administrator === null) return 0;
   const { token } = await issueToken(context, { user: administrator }, { days: tokenDays, scope: [userScope] });
   try {
-    const count = await post(context, options, token);
+    const count = await postNuclei(context, options, token);
     signal.throwIfAborted();
     await hostState.updateOne({ _id: 'nuclei' }, { $set: { subject: itemId } }, { upsert: true });
     return count;
@@ -54,14 +54,14 @@ export async function addNuclei(context: HostContext, options: NucleiOptions): P
   }
 }
 
-async function post({ apiRoot }: HostContext, options: NucleiOptions, token: string): Promise<number> {
+async function postNuclei({ apiRoot }: HostContext, options: NucleiOptions, token: string): Promise<number> {
   const { url, itemId, signal } = options;
   const headers = { Authorization: `Bearer ${token}` };
   const tiles = await fetch(`${url}${apiRoot}/item/${itemId.toHexString()}/tiles`, { headers, signal });
-  if (!tiles.ok) throw new Error(await refusal(tiles));
-  const { sizeX: size } = (await tiles.json()) as { sizeX: number };
-  const counted = { count: 0 };
-  const body = Readable.from(documentText(size, options, counted), { objectMode: false });
+  if (!tiles.ok) throw new Error(await describeRefusal(tiles));
+  const { sizeX: slideSize } = (await tiles.json()) as { sizeX: number };
+  const counter = { count: 0 };
+  const body = Readable.from(annotationJson(slideSize, options, counter), { objectMode: false });
   const reply = await fetch(`${url}${apiRoot}/annotation?itemId=${itemId.toHexString()}`, {
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/json' },
@@ -69,36 +69,36 @@ async function post({ apiRoot }: HostContext, options: NucleiOptions, token: str
     duplex: 'half',
     signal,
   });
-  if (!reply.ok) throw new Error(await refusal(reply));
-  // A full answer would repeat all nuclei.
+  if (!reply.ok) throw new Error(await describeRefusal(reply));
+  // The body of the response would repeat all nuclei, so it is not read.
   await reply.body?.cancel();
-  return counted.count;
+  return counter.count;
 }
 
-async function refusal(reply: Response): Promise<string> {
+async function describeRefusal(reply: Response): Promise<string> {
   return `${reply.status} ${(await reply.text()).slice(0, 1000)}`;
 }
 
-/** The annotation as JSON, piece by piece. */
-function* documentText(
-  size: number,
+/** The annotation as JSON, piece by piece. Counts the nuclei in `counter`. */
+function* annotationJson(
+  slideSize: number,
   { report }: Pick<NucleiOptions, 'report'>,
-  counted: { count: number },
+  counter: { count: number },
 ): Generator<string, void> {
   const head = {
     name: nucleiName,
     description: 'Every nucleus of the synthetic slide, as the program that painted it knows it.',
   };
   let text = `${JSON.stringify(head).slice(0, -1)},"elements":[`;
-  for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, size)) {
+  for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, slideSize)) {
     const points = outline.map(([pointX, pointY]) => [round(pointX), round(pointY), 0]);
-    const element = { type: 'polyline', closed: true, points, group: kind, ...colors[kind], lineWidth: 2 };
-    text += `${counted.count === 0 ? '' : ','}${JSON.stringify(element)}`;
-    counted.count += 1;
+    const element = { type: 'polyline', closed: true, points, group: kind, ...stylesByKind[kind], lineWidth: 2 };
+    text += `${counter.count === 0 ? '' : ','}${JSON.stringify(element)}`;
+    counter.count += 1;
     if (text.length < chunkLength) continue;
     yield text;
     text = '';
-    report({ text: `Annotating the nuclei of the synthetic slide (once)`, fraction: Math.min(0.99, Math.max(0, y / size)) });
+    report({ text: `Annotating the nuclei of the synthetic slide (once)`, fraction: Math.min(0.99, Math.max(0, y / slideSize)) });
   }
   yield `${text}]}`;
 }

@@ -5,12 +5,12 @@ import type { HostContext } from '../../context.js';
 import { Buckets } from '../../files/buckets.js';
 import { registerObjects, type ObjectInPlace } from '../../files/in-place.js';
 import { TreeDigest } from '../../files/tree-digest.js';
-import { checkedName } from '../../tree/names/checked-name.js';
+import { checkName } from '../../tree/names/checked-name.js';
 import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { UsageError, type BucketPrefix } from '../options.js';
 import { isShownName, isZarrName, zarrDescriptions } from './own-files.js';
-import { filesTogether, setMissing } from './served-files.js';
+import { maxGroupFiles, setMissing } from './served-files.js';
 import type { FileInBucket } from '../../files/in-bucket.js';
 
 const sdk = '@aws-sdk/client-s3';
@@ -21,8 +21,8 @@ export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: 
   if (!isInstalled(sdk)) throw new UsageError(`Files in buckets cannot be read: ${notInstalled(sdk)}.`);
   const buckets = new Buckets();
   try {
-    for (const from of prefixes) {
-      const listing = listObjects(await buckets.bucket(from.bucket), from, signal);
+    for (const bucketPrefix of prefixes) {
+      const listing = listObjects(await buckets.bucket(bucketPrefix.bucket), bucketPrefix, signal);
       await listing.next();
       await listing.return(undefined);
     }
@@ -47,7 +47,7 @@ async function* listObjects(
 }
 
 /**
- * The reason why an object is not served; `null` if it is. An empty text for the empty objects that programs create for folders.
+ * The reason why an object is not served; `null` if it is served. The reason is empty for the empty objects that programs create for folders.
  */
 function reasonAgainst({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
@@ -62,7 +62,7 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
 /**
  * Makes objects of buckets items of the collection `Files in buckets`, without copying them, and updates existing items.
  *
- * @returns how many there are, and how many are missing
+ * @returns the number of objects that have items, and the number of missing objects
  */
 export async function addOwnBuckets(
   context: HostContext,
@@ -70,8 +70,8 @@ export async function addOwnBuckets(
     prefixes: readonly BucketPrefix[];
     creatorId: Types.ObjectId | null;
     isPublic: boolean;
-    report: () => void;
-    leftOut: (path: string, reason: string) => void;
+    onObject: () => void;
+    onLeftOut: (path: string, reason: string) => void;
     signal: AbortSignal;
   },
 ): Promise<{ files: number; missing: number }> {
@@ -84,45 +84,45 @@ export async function addOwnBuckets(
   });
   let count = 0;
   let missing = 0;
-  for (const from of options.prefixes) {
-    const bucket = await context.buckets.bucket(from.bucket);
+  for (const bucketPrefix of options.prefixes) {
+    const bucket = await context.buckets.bucket(bucketPrefix.bucket);
     const listedKeys = new Set<string>();
-    const trees = new Map<string, ListedTree>();
-    let names: readonly string[] = [];
+    const zarrsByFolder = new Map<string, ListedZarr>();
+    let batchFolderNames: readonly string[] = [];
     let objects: ObjectInPlace[] = [];
     const register = async () => {
       const batch = objects;
       objects = [];
       if (batch.length === 0) return;
-      const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
-      await registerObjects(context, folder, { bucket: from.bucket, creatorId, objects: batch });
+      const folder = await ensureFolder(context, collection, [bucketPrefix.bucket, ...batchFolderNames], creatorId);
+      await registerObjects(context, folder, { bucket: bucketPrefix.bucket, creatorId, objects: batch });
       count += batch.length;
     };
-    const addObject = async (place: Place, object: ListedObject, digest?: string) => {
-      options.report();
-      // Objects of a folder follow one another.
-      if (objects.length >= filesTogether || place.names.join('/') !== names.join('/')) await register();
-      ({ names } = place);
+    const addObject = async (place: ItemPlace, object: ListedObject, digest?: string) => {
+      options.onObject();
+      // The listing is sorted, so the objects of a folder follow one another.
+      if (objects.length >= maxGroupFiles || place.folderNames.join('/') !== batchFolderNames.join('/')) await register();
+      ({ folderNames: batchFolderNames } = place);
       objects.push({ object, itemName: place.name, tree: digest });
       listedKeys.add(object.key);
     };
-    for await (const object of listObjects(bucket, from, signal)) {
+    for await (const object of listObjects(bucket, bucketPrefix, signal)) {
       signal.throwIfAborted();
-      const path = `s3://${from.bucket}/${object.key}`;
+      const path = `s3://${bucketPrefix.bucket}/${object.key}`;
       const reason = reasonAgainst(object) ?? reasonAgainstName(object.key);
       if (reason !== null) {
-        if (reason !== '') options.leftOut(path, reason);
+        if (reason !== '') options.onLeftOut(path, reason);
         continue;
       }
       const place = placeOf(object.key);
-      if (place.tree === undefined) await addObject(place, object);
-      else addToTree(trees, place.tree, object);
+      if (place.zarrFolder === undefined) await addObject(place, object);
+      else addToZarr(zarrsByFolder, place.zarrFolder, object);
     }
-    for (const [path, { description, digest }] of trees) {
-      if (description !== null) await addObject(nameAndFolders(path), description, digest.toString());
+    for (const [path, { description, digest }] of zarrsByFolder) {
+      if (description !== null) await addObject(splitPath(path), description, digest.toString());
     }
     await register();
-    missing += await markMissing(context, from, listedKeys);
+    missing += await markMissing(context, bucketPrefix, listedKeys);
   }
   return { files: count, missing };
 }
@@ -130,7 +130,7 @@ export async function addOwnBuckets(
 /** The reason why folders and items cannot have the names in a key; `null` if they can. */
 function reasonAgainstName(key: string): string | null {
   try {
-    for (const name of key.split('/')) checkedName('Item', name);
+    for (const name of key.split('/')) checkName('Item', name);
     return null;
   } catch (error) {
     return (error as Error).message;
@@ -138,45 +138,49 @@ function reasonAgainstName(key: string): string | null {
 }
 
 /** The folders and the name of an item. */
-interface Place {
-  names: string[];
+interface ItemPlace {
+  folderNames: string[];
   name: string;
 }
 
 /** A folder `*.zarr`, whose objects together are one item. */
-interface ListedTree {
+interface ListedZarr {
   /** The object that describes it, if it has been listed. */
   description: ListedObject | null;
   digest: TreeDigest;
 }
 
-function nameAndFolders(path: string): Place {
+function splitPath(path: string): ItemPlace {
   const names = path.split('/');
-  return { names: names.slice(0, -1), name: names.at(-1)! };
+  return { folderNames: names.slice(0, -1), name: names.at(-1)! };
 }
 
-/** The place of an object's item. For an object of a Zarr, `tree` is the path of the Zarr's folder. */
-function placeOf(key: string): Place & { tree?: string } {
-  const place = nameAndFolders(key);
-  const at = place.names.findIndex(isZarrName);
-  return at < 0 ? place : { ...place, tree: place.names.slice(0, at + 1).join('/') };
+/** The place of an object's item. For an object of a Zarr, `zarrFolder` is the path of the Zarr's folder. */
+function placeOf(key: string): ItemPlace & { zarrFolder?: string } {
+  const place = splitPath(key);
+  const zarrIndex = place.folderNames.findIndex(isZarrName);
+  return zarrIndex < 0 ? place : { ...place, zarrFolder: place.folderNames.slice(0, zarrIndex + 1).join('/') };
 }
 
-function addToTree(trees: Map<string, ListedTree>, folder: string, object: ListedObject): void {
-  const tree = trees.get(folder) ?? { description: null, digest: new TreeDigest() };
-  trees.set(folder, tree);
+function addToZarr(zarrsByFolder: Map<string, ListedZarr>, folder: string, object: ListedObject): void {
+  const zarr = zarrsByFolder.get(folder) ?? { description: null, digest: new TreeDigest() };
+  zarrsByFolder.set(folder, zarr);
   const path = object.key.slice(folder.length + 1);
-  tree.digest.add(path, object.size, object.etag);
-  if (zarrDescriptions.includes(path)) tree.description ??= object;
+  zarr.digest.add(path, object.size, object.etag);
+  if (zarrDescriptions.includes(path)) zarr.description ??= object;
 }
 
-/** Marks the items of objects below a prefix that were not listed. @returns how many there are */
-async function markMissing(context: HostContext, { bucket, prefix }: BucketPrefix, seen: ReadonlySet<string>): Promise<number> {
+/** Marks the items whose objects below a prefix were not listed. @returns the number of these items */
+async function markMissing(
+  context: HostContext,
+  { bucket, prefix }: BucketPrefix,
+  listedKeys: ReadonlySet<string>,
+): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
   const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
   const missing: Types.ObjectId[] = [];
   for await (const { itemId, storage } of files) {
-    if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) missing.push(itemId);
+    if (itemId !== null && storage.path.startsWith(prefix) && !listedKeys.has(storage.path)) missing.push(itemId);
   }
   await setMissing(context, missing, new Date());
   return missing.length;

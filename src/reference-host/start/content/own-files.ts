@@ -12,13 +12,13 @@ export interface OwnFile {
   /** Name of its item. */
   name: string;
   /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
-  isTree: boolean;
-  /** A digest of these files. */
-  tree?: string;
+  isZarr: boolean;
+  /** A digest of these other files. */
+  treeDigest?: string;
   stats: Stats;
 }
 
-/** Number of names that are read and sorted together. All names of a folder of 100,000 files would occupy the event loop for 0.1 s. */
+/** Number of names that are read and sorted together. Sorting all names of a folder of 100,000 files together would occupy the event loop for 0.1 s. */
 const namesAtOnce = 1000;
 /** Number of files whose state is read at the same time, because network file systems take a while to answer. */
 const statsAtOnce = 16;
@@ -27,9 +27,9 @@ const statsAtOnce = 16;
 export interface OwnFilesOptions {
   signal?: AbortSignal;
   /** Called with each path that cannot be read, and the reason. */
-  leftOut?: (path: string, reason: string) => void;
+  onLeftOut?: (path: string, reason: string) => void;
   /** Called with each folder that is read. */
-  entered?: (folder: string) => void;
+  onFolder?: (folder: string) => void;
 }
 
 /** Files that describe a Zarr group or array, in the order in which a reader looks for them. */
@@ -46,53 +46,60 @@ export function isZarrName(name: string): boolean {
   return /\.zarr$/i.test(name);
 }
 
-/** A walk through the paths on the command line. */
-interface Walk extends OwnFilesOptions {
-  /** These paths, without symbolic links. */
+/** The options and the progress of a search through the paths on the command line. */
+interface FileSearch extends OwnFilesOptions {
+  /** The paths on the command line, without symbolic links. */
   roots: ReadonlySet<string>;
   /** Folders that have been visited. */
   seen: Set<string>;
 }
 
 /**
- * Lists these files and, for folders, all files below them. A folder `*.zarr` is listed as one file, its description. Names that
- * start with a dot are left out, except names that Zarr uses. Links to visited folders, and links that lead out of these paths, are left out too.
+ * Lists the files at these paths and, for folders, all files below them. A folder `*.zarr` is listed as one file, its description. Names that
+ * start with a dot are left out, except names that Zarr uses. Links to visited folders, and links that lead out of the paths, are left out too.
  * Single files go into the folder `Files`, folders keep their names.
  */
-export async function* ownFiles(paths: readonly string[], walkOptions: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
+export async function* listOwnFiles(paths: readonly string[], options: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
   const roots = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
-  const options: Walk = { ...walkOptions, roots: new Set(roots), seen: new Set() };
+  const search: FileSearch = { ...options, roots: new Set(roots), seen: new Set() };
   for (const path of paths) {
-    options.signal?.throwIfAborted();
+    search.signal?.throwIfAborted();
     try {
       const [real, stats] = [await realpath(path), await stat(path)];
-      if (stats.isDirectory()) yield* filesIn(real, [], options);
-      else if (stats.isFile()) yield { path: real, folders: ['Files'], name: basename(path), isTree: false, stats };
+      if (stats.isDirectory()) yield* listFolderOrZarr(real, [], search);
+      else if (stats.isFile()) yield { path: real, folders: ['Files'], name: basename(path), isZarr: false, stats };
     } catch (error) {
-      options.signal?.throwIfAborted();
-      leaveOut(path, error, options);
+      search.signal?.throwIfAborted();
+      reportLeftOut(path, error, search);
     }
   }
 }
 
 /** All files below a folder whose path has no links; of a Zarr folder, only its description. */
-async function* filesIn(real: string, above: string[], options: Walk): AsyncGenerator<OwnFile> {
-  if (isZarrName(real)) {
-    const description = await descriptionIn(real);
+async function* listFolderOrZarr(realPath: string, foldersAbove: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+  if (isZarrName(realPath)) {
+    const description = await findZarrDescription(realPath);
     if (description !== null) {
-      if (!options.seen.has(real)) {
+      if (!search.seen.has(realPath)) {
         // A Zarr that is named on the command line goes with the single files.
-        const tree = await treeDigestOf(real, options.signal);
-        yield { ...description, folders: above.length === 0 ? ['Files'] : above, name: basename(real), isTree: true, tree };
+        const tree = await treeDigestOf(realPath, search.signal);
+        yield {
+          ...description,
+          folders: foldersAbove.length === 0 ? ['Files'] : foldersAbove,
+          name: basename(realPath),
+          isZarr: true,
+          treeDigest: tree,
+        };
       }
-      options.seen.add(real);
+      search.seen.add(realPath);
       return;
     }
   }
-  yield* filesBelow(real, [...above, basename(real) || 'root'], options);
+  yield* listFolder(realPath, [...foldersAbove, basename(realPath) || 'root'], search);
 }
 
-async function descriptionIn(folder: string): Promise<{ path: string; stats: Stats } | null> {
+/** The first of {@link zarrDescriptions} in a folder. */
+async function findZarrDescription(folder: string): Promise<{ path: string; stats: Stats } | null> {
   for (const name of zarrDescriptions) {
     const path = join(folder, name);
     const stats = await stat(path).catch(() => null);
@@ -101,33 +108,34 @@ async function descriptionIn(folder: string): Promise<{ path: string; stats: Sta
   return null;
 }
 
-async function* filesBelow(real: string, folders: string[], options: Walk): AsyncGenerator<OwnFile> {
-  options.signal?.throwIfAborted();
-  if (options.seen.has(real)) return;
-  options.seen.add(real);
-  options.entered?.(real);
+/** All files below a folder that is no Zarr. `folders` is where its items go in the collection. */
+async function* listFolder(realPath: string, folders: string[], search: FileSearch): AsyncGenerator<OwnFile> {
+  search.signal?.throwIfAborted();
+  if (search.seen.has(realPath)) return;
+  search.seen.add(realPath);
+  search.onFolder?.(realPath);
   try {
-    for await (const entries of inParts(await opendir(real, { bufferSize: namesAtOnce }), namesAtOnce)) {
+    for await (const entries of inParts(await opendir(realPath, { bufferSize: namesAtOnce }), namesAtOnce)) {
       const names = entries.map(({ name }) => name).filter(isShownName);
       for (const batch of batches(names.sort(), statsAtOnce)) {
-        const paths = batch.map((name) => join(real, name));
+        const paths = batch.map((name) => join(realPath, name));
         const states = await Promise.allSettled(paths.map((path) => lstat(path)));
-        for (const [index, path] of paths.entries()) yield* filesAt(path, states[index]!, folders, options);
+        for (const [index, path] of paths.entries()) yield* listPath(path, states[index]!, folders, search);
       }
     }
   } catch (error) {
-    options.signal?.throwIfAborted();
+    search.signal?.throwIfAborted();
     // An unreadable folder must not keep the other files from being served.
-    leaveOut(real, error, options);
+    reportLeftOut(realPath, error, search);
   }
 }
 
 /** The file at a path, or the files in the folder at that path. @param state the state of the path, or why it cannot be read */
-async function* filesAt(
+async function* listPath(
   path: string,
   state: PromiseSettledResult<Stats>,
   folders: string[],
-  options: Walk,
+  search: FileSearch,
 ): AsyncGenerator<OwnFile> {
   const name = basename(path);
   try {
@@ -138,24 +146,25 @@ async function* filesAt(
     }
     const linkStats = state.value;
     const target = linkStats.isSymbolicLink() ? await realpath(path) : path;
-    if (target !== path && !isBelow(target, options.roots)) {
-      options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
+    if (target !== path && !isWithin(target, search.roots)) {
+      search.onLeftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
       return;
     }
     const stats = target === path ? linkStats : await stat(target);
-    if (stats.isFile()) yield { path: target, folders, name, isTree: false, stats };
-    else if (stats.isDirectory() && isZarrName(name)) yield* filesIn(target, folders, options);
-    else if (stats.isDirectory()) yield* filesBelow(target, [...folders, name], options);
+    if (stats.isFile()) yield { path: target, folders, name, isZarr: false, stats };
+    else if (stats.isDirectory() && isZarrName(name)) yield* listFolderOrZarr(target, folders, search);
+    else if (stats.isDirectory()) yield* listFolder(target, [...folders, name], search);
   } catch (error) {
-    options.signal?.throwIfAborted();
-    leaveOut(path, error, options);
+    search.signal?.throwIfAborted();
+    reportLeftOut(path, error, search);
   }
 }
 
-function isBelow(path: string, roots: ReadonlySet<string>): boolean {
-  for (let above = path; ; above = dirname(above)) {
-    if (roots.has(above)) return true;
-    if (above === dirname(above)) return false;
+/** Whether a path is one of the roots or below one. */
+function isWithin(path: string, roots: ReadonlySet<string>): boolean {
+  for (let ancestor = path; ; ancestor = dirname(ancestor)) {
+    if (roots.has(ancestor)) return true;
+    if (ancestor === dirname(ancestor)) return false;
   }
 }
 
@@ -164,7 +173,7 @@ function hasLostBytes(path: string): boolean {
   return path.includes('\ufffd');
 }
 
-function leaveOut(path: string, error: unknown, { leftOut }: OwnFilesOptions): void {
+function reportLeftOut(path: string, error: unknown, { onLeftOut: leftOut }: OwnFilesOptions): void {
   const reason = error instanceof Error ? error.message : String(error);
   leftOut?.(path, hasLostBytes(path) ? 'its name is not UTF-8' : reason);
 }

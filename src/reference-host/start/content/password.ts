@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The password of `admin` in the data folder. If there is none, it is generated and written (readable by its owner only). */
-export async function storedPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
+/** The password of `admin` in the data folder. If there is none, it is generated and stored in a file that only its owner can read. */
+export async function readOrCreatePassword(dataDirectory: string): Promise<{ password: string; path: string }> {
   const path = join(dataDirectory, 'admin-password');
   const fileText = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';

@@ -6,9 +6,9 @@ import type { ScanCounts } from './served-files.js';
 
 /** Delay after a change on disk until the files are checked, because programs that write files cause many events. */
 const settleMs = 1000;
-const everyMs = 60_000;
-/** Checking the files takes at most this part of the time. */
-const idleShare = 20;
+const scanIntervalMs = 60_000;
+/** Pause after a scan, as a multiple of its duration. */
+const idleFactor = 20;
 /** Maximum number of folders to watch. Systems limit how many a user can watch; the others are checked every minute. */
 const maxWatched = 4000;
 /** Number of folders that are watched, or no longer watched, between two turns of the event loop. */
@@ -16,18 +16,18 @@ const watchedPerTurn = 100;
 
 /** Checks the served files when the system reports changes, every minute, and on request. */
 export class Rescans {
-  readonly #inOrder = pLimit(1);
+  readonly #runInOrder = pLimit(1);
   readonly #watchers = new Map<string, FSWatcher>();
   readonly #parentWatchers: FSWatcher[] = [];
-  #waiting: Promise<ScanCounts> | null = null;
-  #settling: NodeJS.Timeout | null = null;
-  #next: NodeJS.Timeout | null = null;
+  #waitingScan: Promise<ScanCounts> | null = null;
+  #settleTimer: NodeJS.Timeout | null = null;
+  #nextScanTimer: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly options: {
       scan(): Promise<ScanCounts>;
       /** Folders to watch, after a scan. */
-      folders(): ReadonlySet<string>;
+      listFolders(): ReadonlySet<string>;
       /** The served paths. Their parent folders are watched, because watching a folder does not tell that the folder itself was moved. */
       paths: readonly string[];
       /** Called with the result of a scan that was not requested. */
@@ -40,21 +40,21 @@ export class Rescans {
 
   /** Scans the files, after a scan that is running. Requests that wait for the same scan share it. */
   rescan(): Promise<ScanCounts> {
-    this.#waiting ??= this.#inOrder(() => {
-      this.#waiting = null;
+    this.#waitingScan ??= this.#runInOrder(() => {
+      this.#waitingScan = null;
       return this.options.scan();
     });
-    return this.#waiting;
+    return this.#waitingScan;
   }
 
-  /** Starts to watch, after the first scan. The signal ends it. */
-  follow(): void {
+  /** Starts to watch, after the first scan, until the signal aborts. */
+  startWatching(): void {
     const { signal } = this.options;
     if (signal.aborted) return;
-    signal.addEventListener('abort', () => this.#end(), { once: true });
+    signal.addEventListener('abort', () => this.#stopWatching(), { once: true });
     this.#watchParents();
-    void this.#watch();
-    this.#schedule(everyMs);
+    void this.#watchFolders();
+    this.#schedule(scanIntervalMs);
   }
 
   /** Watches the folders that contain the served paths, for changes of these paths only. */
@@ -62,7 +62,7 @@ export class Rescans {
     for (const path of this.options.paths) {
       try {
         const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
-          if (name === null || name === basename(path)) this.#changed();
+          if (name === null || name === basename(path)) this.#scanWhenSettled();
         });
         watcher.on('error', () => watcher.close());
         this.#parentWatchers.push(watcher);
@@ -79,19 +79,19 @@ export class Rescans {
     } catch (error) {
       if (!this.options.signal.aborted) this.options.onFailure(error);
     }
-    await this.#watch();
+    await this.#watchFolders();
     if (this.options.signal.aborted) return;
-    this.#schedule(Math.max(everyMs, (Date.now() - started) * idleShare));
+    this.#schedule(Math.max(scanIntervalMs, (Date.now() - started) * idleFactor));
   }
 
   #schedule(delayMs: number): void {
-    if (this.#next !== null) clearTimeout(this.#next);
-    this.#next = setTimeout(() => void this.#scanAndWatch(), delayMs).unref();
+    if (this.#nextScanTimer !== null) clearTimeout(this.#nextScanTimer);
+    this.#nextScanTimer = setTimeout(() => void this.#scanAndWatch(), delayMs).unref();
   }
 
   /** Watches the folders of the last scan. Many are watched in several turns of the event loop. */
-  async #watch(): Promise<void> {
-    const folders = this.options.folders();
+  async #watchFolders(): Promise<void> {
+    const folders = this.options.listFolders();
     let count = 0;
     const isTurnOver = () => ++count % watchedPerTurn === 0;
     for (const [folder, watcher] of this.#watchers) {
@@ -105,9 +105,9 @@ export class Rescans {
       if (this.#watchers.size >= maxWatched) return;
       if (this.#watchers.has(folder)) continue;
       try {
-        const watcher = watch(folder, { persistent: false }, () => this.#changed());
+        const watcher = watch(folder, { persistent: false }, () => this.#scanWhenSettled());
         // A folder that was removed, or one that the system no longer watches, is checked every minute.
-        watcher.on('error', () => this.#forget(folder));
+        watcher.on('error', () => this.#unwatch(folder));
         this.#watchers.set(folder, watcher);
       } catch {
         // The system watches no more folders, or this one was removed.
@@ -118,26 +118,26 @@ export class Rescans {
     }
   }
 
-  #forget(folder: string): void {
+  #unwatch(folder: string): void {
     this.#watchers.get(folder)?.close();
     this.#watchers.delete(folder);
-    this.#changed();
+    this.#scanWhenSettled();
   }
 
-  #changed(): void {
+  #scanWhenSettled(): void {
     if (this.options.signal.aborted) return;
     // The scan starts when nothing has changed for a while.
-    if (this.#settling !== null) this.#settling.refresh();
+    if (this.#settleTimer !== null) this.#settleTimer.refresh();
     else {
-      this.#settling = setTimeout(() => {
-        this.#settling = null;
+      this.#settleTimer = setTimeout(() => {
+        this.#settleTimer = null;
         void this.#scanAndWatch();
       }, settleMs).unref();
     }
   }
 
-  #end(): void {
-    for (const timer of [this.#settling, this.#next]) if (timer !== null) clearTimeout(timer);
+  #stopWatching(): void {
+    for (const timer of [this.#settleTimer, this.#nextScanTimer]) if (timer !== null) clearTimeout(timer);
     for (const watcher of [...this.#watchers.values(), ...this.#parentWatchers]) watcher.close();
     this.#watchers.clear();
   }

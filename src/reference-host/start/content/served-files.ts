@@ -20,7 +20,7 @@ import { ensureCollection, ensureFolder } from './content.js';
 import { markMoved, type DisplacedFile } from './displaced-files.js';
 import { GoneFiles, type KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
-import { ownFiles, type OwnFile } from './own-files.js';
+import { listOwnFiles, type OwnFile } from './own-files.js';
 
 /** Result of a scan of the served files. */
 export interface ScanCounts {
@@ -36,28 +36,28 @@ export interface ServedFilesOptions {
   paths: readonly string[];
   creatorId: Types.ObjectId | null;
   isPublic: boolean;
-  /** Called with the number of new files that have items. */
-  progress(done: number, total: number): void;
+  /** Called with the number of new files that have been handled, and the number of all new files. */
+  onProgress(done: number, total: number): void;
   /** Called once for each path that is left out, with the reason. */
-  leftOut(path: string, reason: string): void;
+  onLeftOut(path: string, reason: string): void;
 }
 
 /** Files of a folder that are made items together. */
-export const filesTogether = 100;
+export const maxGroupFiles = 100;
 /** Number of groups of files at the same time: the files of one are opened while the other waits for the database. */
 const groupsAtOnce = 2;
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
 export class ServedFiles {
-  readonly #leftOut = new Set<string>();
+  readonly #leftOutPaths = new Set<string>();
   /** The folders of the last scan. */
   folders: ReadonlySet<string> = new Set();
-  /** The files of the last scan whose middle has to be compared, or read for the first time. */
-  get uncompared(): readonly Types.ObjectId[] {
-    return this.#uncompared;
+  /** Ids of the files of the last scan whose middle has to be compared, or read for the first time. */
+  get uncomparedIds(): readonly Types.ObjectId[] {
+    return this.#uncomparedIds;
   }
 
-  #uncompared: Types.ObjectId[] = [];
+  #uncomparedIds: Types.ObjectId[] = [];
 
   constructor(private readonly options: ServedFilesOptions) {}
 
@@ -69,53 +69,53 @@ export class ServedFiles {
       name: 'Local files',
       description: 'Files of this machine, served in place.',
     });
-    const filesByPath = await knownFiles(context);
-    const fresh: OwnFile[] = [];
-    const seen = new Set<string>();
+    const filesByPath = await loadKnownFiles(context);
+    const newFiles: OwnFile[] = [];
+    const seenPaths = new Set<string>();
     const folders = new Set<string>();
     const presentItemIds: Types.ObjectId[] = [];
-    const uncompared: Types.ObjectId[] = [];
+    const uncomparedIds: Types.ObjectId[] = [];
     const displaced: DisplacedFile[] = [];
-    const walk = {
+    const searchOptions = {
       signal,
       leftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
       entered: (folder: string) => void folders.add(folder),
     };
-    const update = async (own: OwnFile, files: readonly KnownFile[]) => {
+    const updateItems = async (own: OwnFile, files: readonly KnownFile[]) => {
       for (const file of files) {
         if (file.itemId !== null) presentItemIds.push(file.itemId);
-        const isBefore = isAsBefore(file, own);
-        if (!isBefore || needsComparison(file)) uncompared.push(file._id);
-        if (!isBefore) counts.changed += await refresh(context, file, own);
+        const isUnchanged = matchesRecord(file, own);
+        if (!isUnchanged || needsComparison(file)) uncomparedIds.push(file._id);
+        if (!isUnchanged) counts.changed += await refreshRecord(context, file, own);
       }
     };
-    for await (const own of ownFiles(this.options.paths, walk)) {
-      if (seen.has(own.path)) continue;
-      seen.add(own.path);
+    for await (const own of listOwnFiles(this.options.paths, searchOptions)) {
+      if (seenPaths.has(own.path)) continue;
+      seenPaths.add(own.path);
       counts.files += 1;
       const files = filesByPath.get(own.path);
       if (files === undefined) {
-        fresh.push(own);
+        newFiles.push(own);
         continue;
       }
       if (files.some(({ storage }) => storage.inode !== inodeOf(own.stats))) {
-        displaced.push({ own, files });
+        displaced.push({ own, formerFiles: files });
         continue;
       }
-      await update(own, files);
+      await updateItems(own, files);
     }
-    for await (const { own, files, isMoved } of inTurns(await markMoved(displaced, fresh))) {
-      if (isMoved) fresh.push(own);
-      else await update(own, files);
+    for await (const { own, formerFiles: files, isMoved } of inTurns(await markMoved(displaced, newFiles))) {
+      if (isMoved) newFiles.push(own);
+      else await updateItems(own, files);
     }
     this.folders = folders;
-    this.#uncompared = uncompared;
+    this.#uncomparedIds = uncomparedIds;
     await setMissing(context, presentItemIds, null);
-    const missing = await goneFiles(filesByPath, seen, signal);
-    for await (const { files, isMoved } of inTurns(displaced)) {
+    const missing = await findGoneFiles(filesByPath, seenPaths, signal);
+    for await (const { formerFiles: files, isMoved } of inTurns(displaced)) {
       if (isMoved) for (const file of files) missing.add(file);
     }
-    await this.#register(context, collection, { fresh, missing, counts }, signal);
+    await this.#register(context, collection, { fresh: newFiles, missing, counts }, signal);
     counts.missing = missing.size;
     await setMissing(context, missing.itemIds(), new Date());
     return counts;
@@ -130,21 +130,21 @@ export class ServedFiles {
   ): Promise<void> {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
-    // Otherwise, two calls could create the same parent folder at the same time, and one of them would fail.
-    const oneAtATime = pLimit(1);
+    // Folders are created one after the other, because of two simultaneous calls that create the same parent, one would fail.
+    const queue = pLimit(1);
     const folderOf = (names: readonly string[]) => {
       const key = names.join('/');
-      const folder = folders.get(key) ?? oneAtATime(() => ensureFolder(context, collection, names, creatorId));
+      const folder = folders.get(key) ?? queue(() => ensureFolder(context, collection, names, creatorId));
       folders.set(key, folder);
       return folder;
     };
-    let done = 0;
-    const report = (files: number) => this.options.progress((done += files), fresh.length);
+    let doneCount = 0;
+    const report = (files: number) => this.options.onProgress((doneCount += files), fresh.length);
     const remaining: OwnFile[] = [];
-    const renamed: Renamed[] = [];
+    const renamed: RenamedItem[] = [];
     for await (const own of inTurns(fresh)) {
       signal.throwIfAborted();
-      const moved = await this.#attempt([own], async () => missing.take(factsOf(own)), signal);
+      const moved = await this.#attempt([own], async () => missing.takeMoved(identityOf(own)), signal);
       if (moved === undefined) report(1);
       else if (moved === null) remaining.push(own);
       else {
@@ -171,11 +171,11 @@ export class ServedFiles {
       if (inFolder === undefined) byFolder.set(key, [own]);
       else inFolder.push(own);
     }
-    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]).values();
+    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, maxGroupFiles)]).values();
     const addGroups = async () => {
       for (const files of groups) {
         signal.throwIfAborted();
-        const added = await this.#attempt(files, () => this.#add(context, files, folderOf), signal);
+        const added = await this.#attempt(files, () => this.#addItems(context, files, folderOf), signal);
         counts.added += added ?? 0;
         report(files.length);
       }
@@ -184,12 +184,12 @@ export class ServedFiles {
   }
 
   #compareLater(files: readonly { _id: Types.ObjectId }[]): void {
-    for (const { _id } of files) this.#uncompared.push(_id);
+    for (const { _id } of files) this.#uncomparedIds.push(_id);
   }
 
-  /** Updates the items of a path at which a different file was found. */
+  /** Updates the items of a path where a different file was found. */
   async #updateReplaced(context: HostContext, own: OwnFile, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
-    for (const file of files) counts.changed += await refresh(context, file, own);
+    for (const file of files) counts.changed += await refreshRecord(context, file, own);
     this.#compareLater(files);
     await setMissing(
       context,
@@ -198,14 +198,25 @@ export class ServedFiles {
     );
   }
 
-  /** Makes items of files of one folder. @returns how many */
-  async #add(context: HostContext, files: readonly OwnFile[], folderOf: (names: readonly string[]) => Promise<FolderDocument>) {
+  /** Makes items of files of one folder. @returns the number of new items */
+  async #addItems(
+    context: HostContext,
+    files: readonly OwnFile[],
+    folderOf: (names: readonly string[]) => Promise<FolderDocument>,
+  ) {
     const { creatorId } = this.options;
     const folder = await folderOf(files[0]!.folders);
     const registered = await registerFilesInPlace(
       context,
       folder,
-      files.map(({ path, name, isTree, tree, stats }) => ({ path, itemName: name, isTree, tree, stats, creatorId })),
+      files.map(({ path, name, isZarr: isTree, treeDigest: tree, stats }) => ({
+        path,
+        itemName: name,
+        isTree,
+        tree,
+        stats,
+        creatorId,
+      })),
     );
     for (const [index, each] of registered.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
@@ -234,28 +245,28 @@ export class ServedFiles {
   }
 
   #leaveOut(path: string, reason: string): void {
-    if (this.#leftOut.has(path)) return;
-    this.#leftOut.add(path);
-    this.options.leftOut(path, reason);
+    if (this.#leftOutPaths.has(path)) return;
+    this.#leftOutPaths.add(path);
+    this.options.onLeftOut(path, reason);
   }
 }
 
 /** All files on this machine that have items, by their paths. */
-async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFile[]>> {
+async function loadKnownFiles({ models }: HostContext): Promise<Map<string, KnownFile[]>> {
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
-  const byPath = new Map<string, KnownFile[]>();
+  const filesByPath = new Map<string, KnownFile[]>();
   const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
   for await (const file of eachInSlices<KnownFile>(files.lean())) {
     const { path } = file.storage;
-    const others = byPath.get(path);
-    if (others === undefined) byPath.set(path, [file]);
-    else others.push(file);
+    const filesAtPath = filesByPath.get(path);
+    if (filesAtPath === undefined) filesByPath.set(path, [file]);
+    else filesAtPath.push(file);
   }
-  return byPath;
+  return filesByPath;
 }
 
 /** Updates the record of a file. @returns 1 if its content has changed; 0 if not, or if the file no longer exists */
-async function refresh(context: HostContext, file: KnownFile, { tree }: OwnFile): Promise<0 | 1> {
+async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest: tree }: OwnFile): Promise<0 | 1> {
   return (await refreshFileInPlace(context, file as FileInPlace, tree).catch(() => false)) ? 1 : 0;
 }
 
@@ -264,13 +275,13 @@ function needsComparison({ size = 0, storage }: KnownFile): boolean {
   return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
 }
 
-function isAsBefore({ size, storage }: KnownFile, { stats, tree }: OwnFile): boolean {
+function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest: tree }: OwnFile): boolean {
   const isSame = size === stats.size && storage.modified?.getTime() === stats.mtime.getTime();
   return isSame && storage.inode === inodeOf(stats) && storage.tree === tree;
 }
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
-async function goneFiles(
+async function findGoneFiles(
   known: ReadonlyMap<string, readonly KnownFile[]>,
   seen: ReadonlySet<string>,
   signal: AbortSignal,
@@ -288,18 +299,18 @@ async function goneFiles(
   return missing;
 }
 
-function factsOf({ path, stats }: OwnFile) {
+function identityOf({ path, stats }: OwnFile) {
   return { inode: inodeOf(stats), size: stats.size, modified: stats.mtime, digest: () => digestOf(path) };
 }
 
-/** An item that was named after its file, which was renamed. */
-interface Renamed {
+/** An item that should get the new name of its file. */
+interface RenamedItem {
   itemId: Types.ObjectId;
   name: string;
 }
 
 /** Renames items whose new names were taken by other items. Files may have exchanged their names, so the names may be free now. */
-async function retryNames(context: HostContext, renamed: readonly Renamed[]): Promise<void> {
+async function retryNames(context: HostContext, renamed: readonly RenamedItem[]): Promise<void> {
   for (const { itemId, name } of renamed) {
     const item = await context.models.item.findById(itemId).lean<ItemDocument>();
     if (item !== null && item.name !== name) await updateItem(context, item, { name });
@@ -309,25 +320,25 @@ async function retryNames(context: HostContext, renamed: readonly Renamed[]): Pr
 /**
  * Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name.
  *
- * @returns the item, if its name was taken
+ * @returns the item in an array, if its new name was taken; otherwise an empty array
  */
 async function moveItem(
   context: HostContext,
   { moved, copies }: { moved: KnownFile; copies: readonly KnownFile[] },
   own: OwnFile,
   folder: FolderDocument,
-): Promise<Renamed[]> {
+): Promise<RenamedItem[]> {
   const { models, events } = context;
   const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
-  const place = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
+  const newLocation = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
   // Copies of the item have separate file records with the same bytes.
-  await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: place });
+  await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: newLocation });
   const file = await models.file
     .findOneAndUpdate(
       { _id: moved._id },
       {
         $set: {
-          ...place,
+          ...newLocation,
           ...(moved.storage.isTree !== true && { name: own.name }),
         },
       },
@@ -344,9 +355,9 @@ async function moveItem(
   return isNamedAsFile && updated.name !== own.name ? [{ itemId: item._id, name: own.name }] : [];
 }
 
-/** Marks items whose file is missing, or removes the mark. */
+/** Marks items as having a missing file since a date; with `null`, removes the mark. */
 export async function setMissing({ models }: HostContext, ids: readonly Types.ObjectId[], since: Date | null): Promise<void> {
-  // Few items are marked, and all ids of a large folder would be a long query at each scan.
+  // All marked items are read, because they are few, while a query with all ids of a large folder would be long.
   const marked = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
   for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());

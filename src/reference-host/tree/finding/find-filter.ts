@@ -1,16 +1,16 @@
 import { BadParameterError, eachWord, text } from '../../../larger-host.js';
-import { fieldTerm } from './terms.js';
+import { normalizeFieldName } from './terms.js';
 
 /** Limits of a search text. Each word is one more condition for the database. */
 const maxCharacters = 2000;
 const maxWords = 50;
 
-/** A part of a search text: words that follow each other, of one field if `field` is not `null`. */
+/** A part of a search text: words that follow each other. If `field` is not `null`, they must be in that field. */
 interface SearchPhrase {
   field: string | null;
   words: string[];
   /** Whether the last word may be the beginning of a longer one. */
-  isOpen: boolean;
+  isLastWordOpen: boolean;
 }
 
 /** The parameter for {@link findFilter}. */
@@ -23,7 +23,7 @@ export const findText = text({
 type Condition = Record<string, unknown>;
 
 /**
- * The filter of a search text on models with the fields of `Findable`; without text, one that matches everything.
+ * A filter for models with {@link SearchFields} that matches the documents with a search text. An empty text matches everything.
  *
  * @throws BadParameterError if the text is too long
  */
@@ -32,37 +32,38 @@ export function findFilter(search: string | undefined): { $and?: Condition[]; te
   if (search.length > maxCharacters) {
     throw new BadParameterError(`A search text may have at most ${maxCharacters} characters, not ${search.length}.`);
   }
-  const phrases = phrasesOf(search);
+  const phrases = parsePhrases(search);
   const count = phrases.reduce((sum, { words }) => sum + words.length, 0);
   if (count > maxWords) throw new BadParameterError(`A search text may have at most ${maxWords} words, not ${count}.`);
-  const conditions = phrases.flatMap(conditionsOf);
+  const conditions = phrases.flatMap(toConditions);
   return conditions.length === 0 ? { terms: { $in: [] } } : { $and: conditions };
 }
 
-/** A field and a colon, if there are any, then a phrase in quotes, or a word. The last quote may be missing, because the user may still be typing. */
-const part = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
+/** An optional field with a colon, then a phrase in quotes or a word. The last quote may be missing, because the user may still be typing. */
+const phrasePattern = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
 
-function phrasesOf(search: string): SearchPhrase[] {
+function parsePhrases(search: string): SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
-  for (const [, key, quoted, end, plain = ''] of search.matchAll(part)) {
-    const name = key === undefined ? null : fieldTerm(key);
+  for (const [, key, quoted, closingQuote, word = ''] of search.matchAll(phrasePattern)) {
+    const name = key === undefined ? null : normalizeFieldName(key);
     // A tag is an entry of the list `tags`.
     const field = name === 'tag' ? 'tags' : name;
-    const words = [...eachWord(quoted ?? plain)];
-    if (words.length > 0) phrases.push({ field, words, isOpen: key === undefined && (quoted === undefined || end === '') });
+    const words = [...eachWord(quoted ?? word)];
+    if (words.length > 0)
+      phrases.push({ field, words, isLastWordOpen: key === undefined && (quoted === undefined || closingQuote === '') });
   }
   return phrases;
 }
 
-/** Words consist of letters and digits, so they can be parts of regular expressions as they are. */
-function conditionsOf({ field, words, isOpen }: SearchPhrase): Condition[] {
-  const start = field === null ? '' : `${field}:`;
+/** The conditions for a phrase. Words consist of letters and digits, so they need no escaping in regular expressions. */
+function toConditions({ field, words, isLastWordOpen: isOpen }: SearchPhrase): Condition[] {
+  const fieldPrefix = field === null ? '' : `${field}:`;
   const completeWords = isOpen ? words.slice(0, -1) : words;
-  const conditions: Condition[] = completeWords.map((word) => ({ terms: `${start}${word}` }));
+  const conditions: Condition[] = completeWords.map((word) => ({ terms: `${fieldPrefix}${word}` }));
   if (isOpen) conditions.push({ terms: { $regex: `^${words.at(-1)!}` } });
   if (words.length > 1) {
-    const line = field === null ? '' : `\n${field}:[^\n]*`;
-    conditions.push({ phrases: { $regex: `${line} ${words.join(' ')}${isOpen ? '' : ' '}` } });
+    const linePrefix = field === null ? '' : `\n${field}:[^\n]*`;
+    conditions.push({ phrases: { $regex: `${linePrefix} ${words.join(' ')}${isOpen ? '' : ' '}` } });
   }
   return conditions;
 }

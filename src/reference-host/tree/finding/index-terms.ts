@@ -1,9 +1,9 @@
 import { Types, type Model } from 'mongoose';
 import { eachInSlices, withoutReadLimit } from '../../../larger-host.js';
-import { findableBy, type Findable } from './terms.js';
+import { searchFields, type SearchFields } from './terms.js';
 
 /** A document with the fields for searches. */
-interface Indexed extends Findable {
+interface IndexedDocument extends SearchFields {
   _id: Types.ObjectId;
   name: string;
   description?: string | null;
@@ -12,39 +12,41 @@ interface Indexed extends Findable {
   unindexed?: Types.ObjectId;
 }
 
-/** Set this together with name, description or metadata, and call {@link indexTerms} afterwards. */
+/** Fields to set together with name, description or metadata. Call {@link indexTerms} afterwards. */
 export function unindexedMark(): { unindexed: Types.ObjectId } {
   return { unindexed: new Types.ObjectId() };
 }
 
 /**
- * Writes the terms of a document that was changed with {@link unindexedMark}. If it has been changed again since, the later change
- * writes them. If the process ends first, the next sweep writes them.
+ * Writes the terms of a document that was changed with {@link unindexedMark}. If another change has followed, that
+ * change writes them. If the process ends first, the next sweep does.
  */
 export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model<D>, document: D): Promise<void> {
   // All models with terms share these fields.
-  const indexed = model as unknown as Model<Indexed>;
-  const { _id, unindexed, ...described } = document as unknown as Indexed;
+  const indexed = model as unknown as Model<IndexedDocument>;
+  const { _id, unindexed, ...fields } = document as unknown as IndexedDocument;
   const filter = { _id, unindexed: unindexed ?? { $exists: false } } as never;
-  const write = (terms: Findable) => indexed.updateOne(filter, { $set: terms, $unset: { unindexed: '' } });
+  const write = (terms: SearchFields) => indexed.updateOne(filter, { $set: terms, $unset: { unindexed: '' } });
   // A document of the largest size has no room for its terms.
-  await write(findableBy(described)).catch(() => write({ terms: [], phrases: '' }));
+  await write(searchFields(fields)).catch(() => write({ terms: [], phrases: '' }));
 }
 
 /** Writes the terms of a document that was changed by other code than the host's. */
 export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>, _id: Types.ObjectId): Promise<void> {
-  const indexed = model as unknown as Model<Indexed>;
-  const changed = await indexed.findOneAndUpdate({ _id }, { $set: unindexedMark() }, { returnDocument: 'after' }).lean<Indexed>();
+  const indexed = model as unknown as Model<IndexedDocument>;
+  const changed = await indexed
+    .findOneAndUpdate({ _id }, { $set: unindexedMark() }, { returnDocument: 'after' })
+    .lean<IndexedDocument>();
   if (changed !== null) await indexTerms(indexed, changed);
 }
 
 /** Writes the terms of all documents that have none yet. @returns their number */
 export async function indexMissingTerms(models: readonly Model<never>[], signal: AbortSignal): Promise<number> {
   let count = 0;
-  for (const model of models as unknown as Model<Indexed>[]) {
+  for (const model of models as unknown as Model<IndexedDocument>[]) {
     for (const filter of [{ unindexed: { $exists: true } }, { phrases: { $exists: false } }]) {
       const documents = model.find(filter, null, withoutReadLimit).lean();
-      for await (const document of eachInSlices<Indexed>(documents)) {
+      for await (const document of eachInSlices<IndexedDocument>(documents)) {
         signal.throwIfAborted();
         await indexTerms(model, document);
         count++;

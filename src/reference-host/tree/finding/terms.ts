@@ -1,15 +1,15 @@
 import { eachWord } from '../../../larger-host.js';
 
-/** Fields that searches compare with: see {@link findableBy}. */
-export interface Findable {
-  /** Words of the document, and words of a field as `field:word`. An index has them. */
+/** Fields of documents that searches compare with, as {@link searchFields} computes them. */
+export interface SearchFields {
+  /** Each word of the document, also as `field:word`. These are indexed. */
   terms: string[];
   /** The words in order, a line for each value (`field: one two `), for phrases. */
   phrases: string;
 }
 
-/** Parts of a document that searches compare with. */
-interface Described {
+/** The parts of a document that can be found. */
+interface SearchedDocument {
   name: string;
   description?: string | null | undefined;
   meta?: Record<string, unknown> | undefined;
@@ -17,26 +17,26 @@ interface Described {
 
 /** Maximum number of terms, and of characters of phrases, of one document. Metadata beyond them is not found. */
 const maxTerms = 2000;
-const maxPhrases = 32 * 1024;
+const maxPhrasesLength = 32 * 1024;
 const maxFieldLength = 64;
 
 /** The name of a field as terms contain it: its words, separated by spaces. */
-export function fieldTerm(path: string): string {
+export function normalizeFieldName(path: string): string {
   return [...eachWord(path)].join(' ').slice(0, maxFieldLength);
 }
 
-/** The fields of a document for searches. */
-export function findableBy({ name, description, meta }: Described): Findable {
+/** Computes the search fields of a document. */
+export function searchFields({ name, description, meta }: SearchedDocument): SearchFields {
   const terms = new Set<string>();
   let phrases = '\n';
   for (const [path, text] of valuesOf({ name, description }, meta ?? {})) {
-    const field = fieldTerm(path);
+    const field = normalizeFieldName(path);
     if (path !== 'name' && path !== 'description') for (const word of field.split(' ')) terms.add(word);
     phrases += `${field}: `;
     for (const word of eachWord(text)) {
       terms.add(word).add(`${field}:${word}`);
       phrases += `${word} `;
-      if (terms.size >= maxTerms || phrases.length >= maxPhrases) return { terms: [...terms].slice(0, maxTerms), phrases };
+      if (terms.size >= maxTerms || phrases.length >= maxPhrasesLength) return { terms: [...terms].slice(0, maxTerms), phrases };
     }
     phrases += '\n';
   }

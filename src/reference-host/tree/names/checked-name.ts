@@ -4,15 +4,15 @@ import { InvalidError } from '../../../larger-host.js';
 const maxLength = 1024;
 
 /**
- * Checks a name, and removes white space at its ends.
+ * Checks a name. Returns it without white space at its ends.
  *
- * @param what word for the named thing in messages, such as `Item`.
+ * @param typeName word for the named thing in messages, such as `Item`.
  * @throws InvalidError if the name is empty or too long.
  */
-export function checkedName(what: string, name: string, field = 'name'): string {
+export function checkName(typeName: string, name: string, field = 'name'): string {
   const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError(`${what} name must not be empty.`, field);
-  if (trimmed.length > maxLength) throw new InvalidError(`${what} name must have at most ${maxLength} characters.`, field);
+  if (trimmed === '') throw new InvalidError(`${typeName} name must not be empty.`, field);
+  if (trimmed.length > maxLength) throw new InvalidError(`${typeName} name must have at most ${maxLength} characters.`, field);
   return trimmed;
 }
 

@@ -1,6 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A name that is taken in a parent. It keeps names unique among items and folders together, which no index can do across two collections. */
+/** A name that is taken in a parent. Claims keep names unique among items and folders together; an index cannot span two collections. */
 export interface NameClaimDocument {
   /** `<parent id>/<SHA-256 of the name>`. The hash keeps it short. */
   _id: string;

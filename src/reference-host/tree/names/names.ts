@@ -4,8 +4,8 @@ import type { HostContext } from '../../context.js';
 import type { NameClaimDocument } from './name-claim.model.js';
 import { isDuplicateKey } from '../../duplicate-key.js';
 
-/** A claim whose owner does not exist is abandoned if its process has died, or if it is older than this. */
-const abandonedAfterMs = 60_000;
+/** A name claim whose owner does not exist counts as abandoned if its process has died, or if it is older than this. */
+const abandonedMs = 60_000;
 
 /** The item or folder that takes a name, and its parent. */
 export interface NameRequest {
@@ -40,8 +40,8 @@ export async function claimName(
   const other = await models.nameClaim.findById(_id).lean();
   if (other === null) return claimName(context, { parentId, ownerType, ownerId }, name);
   if (other.ownerId.equals(ownerId)) return null;
-  const isRecent = Date.now() - other.created.getTime() < abandonedAfterMs && (await life.isAlive(other.process));
-  if (isRecent || (await ownsName(context, other, parentId, name))) return other.ownerType;
+  const isRecent = Date.now() - other.created.getTime() < abandonedMs && (await life.isAlive(other.process));
+  if (isRecent || (await stillOwnsName(context, other, parentId, name))) return other.ownerType;
   const formerClaim = await models.nameClaim.findOneAndUpdate(
     { _id, ownerId: other.ownerId, created: other.created },
     { $set: { ownerType, ownerId, process: life.id, created: claim.created } },
@@ -49,7 +49,7 @@ export async function claimName(
   return formerClaim === null ? other.ownerType : null;
 }
 
-async function ownsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {
+async function stillOwnsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {
   const _id = claim.ownerId;
   return claim.ownerType === 'item'
     ? (await models.item.exists({ _id, folderId: parentId, name })) !== null
@@ -83,14 +83,14 @@ export async function releaseNames({ models }: HostContext, ownerIds: readonly T
 /** Takes a name, or the first free one of `name (1)`, `name (2)`, … @returns the name that was taken. */
 export async function claimFreeName(context: HostContext, request: NameRequest, name: string): Promise<string> {
   if ((await claimName(context, request, name)) === null) return name;
-  const takenNames = await numberedNames(context, request.parentId, name);
+  const takenNames = await findNumberedNames(context, request.parentId, name);
   for (let count = 1; ; count++) {
     const numbered = `${name} (${count})`;
     if (!takenNames.has(numbered) && (await claimName(context, request, numbered)) === null) return numbered;
   }
 }
 
-/** {@link claimFreeName} for several owners, with one command where all names are free. @returns the names in the same order. */
+/** Like {@link claimFreeName}, for several owners. If all names are free, this takes one command. @returns the names in the same order. */
 export async function claimFreeNames(
   context: HostContext,
   requests: readonly { request: NameRequest; name: string }[],
@@ -112,7 +112,8 @@ export async function claimFreeNames(
   return names;
 }
 
-async function numberedNames({ models }: HostContext, parentId: Types.ObjectId, name: string): Promise<Set<string>> {
+/** The names in a parent that begin with `name (`. */
+async function findNumberedNames({ models }: HostContext, parentId: Types.ObjectId, name: string): Promise<Set<string>> {
   const escaped = `${name} (`.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const lowerName = { $regex: `^${escaped}` };
   const [items, folders] = await Promise.all([
