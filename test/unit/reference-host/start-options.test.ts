@@ -28,13 +28,13 @@ describe('the command line and the environment', () => {
       brand: null,
       adminPassword: null,
       databaseWaitMs: 60_000,
-      hashesContents: true,
+      comparesContents: true,
       metricsToken: null,
       trustProxy: null,
       serverRoot: null,
       bare: false,
       isPublic: false,
-      processes: 1,
+      processCount: 1,
       worker: false,
       logLevel: 'info',
       paths: [],
@@ -64,13 +64,13 @@ describe('the command line and the environment', () => {
       brand: 'girder',
       adminPassword: 'secret!',
       databaseWaitMs: 5000,
-      hashesContents: false,
+      comparesContents: false,
       metricsToken: 'a token of sixteen or more',
       trustProxy: '10.0.0.0/8,loopback',
       serverRoot: 'https://host/images',
       bare: false,
       isPublic: false,
-      processes: 1,
+      processCount: 1,
       worker: false,
       logLevel: 'info',
       paths: [join(work, '1.5'), join(work, '--odd')],
@@ -78,7 +78,7 @@ describe('the command line and the environment', () => {
     });
     expect(readOptions(['--bare'], { TRUST_PROXY: '2' }, '1.0.0')).toMatchObject({ bare: true, trustProxy: 2 });
     expect(readOptions(['--public'], {}, '1.0.0')).toMatchObject({ isPublic: true });
-    expect(readOptions(['--processes', '3'], {}, '1.0.0')).toMatchObject({ processes: 3 });
+    expect(readOptions(['--processes', '3'], {}, '1.0.0')).toMatchObject({ processCount: 3 });
   });
 
   it.each<[string[], Record<string, string>, string]>([
@@ -138,11 +138,11 @@ describe("the caller's own files", () => {
       await writeFile(join(work, name), '');
     }
     expect(await list([join(work, 'one.svs'), join(work, 'slides')])).toEqual([
-      { path: join(work, 'one.svs'), folders: ['Files'], name: 'one.svs', isTree: false },
-      { path: join(work, 'slides', '.zattrs'), folders: ['slides'], name: '.zattrs', isTree: false },
-      { path: join(work, 'slides', 'a.tif'), folders: ['slides'], name: 'a.tif', isTree: false },
-      { path: join(work, 'slides', 'b.tif'), folders: ['slides'], name: 'b.tif', isTree: false },
-      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'], name: 'c.tif', isTree: false },
+      { path: join(work, 'one.svs'), folders: ['Files'], name: 'one.svs', isZarr: false },
+      { path: join(work, 'slides', '.zattrs'), folders: ['slides'], name: '.zattrs', isZarr: false },
+      { path: join(work, 'slides', 'a.tif'), folders: ['slides'], name: 'a.tif', isZarr: false },
+      { path: join(work, 'slides', 'b.tif'), folders: ['slides'], name: 'b.tif', isZarr: false },
+      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'], name: 'c.tif', isZarr: false },
     ]);
   });
 
@@ -152,7 +152,7 @@ describe("the caller's own files", () => {
     await writeFile(join(slides, 'a.tif'), '');
     await symlink(slides, join(slides, 'round'));
     await symlink(join(work, 'nothing'), join(slides, 'broken'));
-    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'], name: 'a.tif', isTree: false }]);
+    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'], name: 'a.tif', isZarr: false }]);
     expect(leftOut).toEqual([[join(slides, 'broken'), expect.stringContaining('ENOENT')]]);
   });
 
@@ -178,10 +178,15 @@ describe("the caller's own files", () => {
       await writeFile(join(work, name), '');
     }
     const folder = basename(work);
-    const zarr = { path: join(work, 'a.zarr', '.zattrs'), name: 'a.zarr', isTree: true, tree: expect.any(String) as string };
+    const zarr = {
+      path: join(work, 'a.zarr', '.zattrs'),
+      name: 'a.zarr',
+      isZarr: true,
+      treeDigest: expect.any(String) as string,
+    };
     expect(await list([work])).toEqual([
       { ...zarr, folders: [folder] },
-      { path: join(work, 'plain.zarr', 'b.tif'), folders: [folder, 'plain.zarr'], name: 'b.tif', isTree: false },
+      { path: join(work, 'plain.zarr', 'b.tif'), folders: [folder, 'plain.zarr'], name: 'b.tif', isZarr: false },
     ]);
     expect(await list([join(work, 'a.zarr')])).toEqual([{ ...zarr, folders: ['Files'] }]);
     expect(await list([join(work, 'gone'), join(work, 'a.zarr')])).toHaveLength(1);
