@@ -25,7 +25,7 @@ export async function checkConfig(path: string): Promise<string[]> {
       config: text,
       env: {},
       totalMemory: totalmem(),
-      report: ({ source, message }) => problems.push(`${path}:${Number(source.split(/\D/).at(-1) ?? 0) + 1}: ${message}`),
+      onProblem: ({ source, message }) => problems.push(`${path}:${Number(source.split(/\D/).at(-1) ?? 0) + 1}: ${message}`),
     });
     return problems;
   } catch (error) {

@@ -30,7 +30,7 @@ export function evaluateConfig(text: string): EvaluatedConfig {
   return problem === null ? { ...config, ...evaluateEntries(entries, text.length) } : config;
 }
 
-function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<EvaluatedConfig, 'entries'> {
+function evaluateEntries(entries: readonly ConfigEntry[], textLength: number): Omit<EvaluatedConfig, 'entries'> {
   const options = new Map<string, Map<string, ConfigOption>>();
   for (const entry of entries) {
     if (entry.kind === 'section' && !options.has(entry.name)) options.set(entry.name, new Map());
@@ -38,20 +38,20 @@ function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<
   }
   const budget = createLiteralBudget();
   // References repeat the texts of other options; this bounds how much text they produce.
-  const interpolation: InterpolationBudget = { remaining: 1_000_000 + 4 * length };
+  const interpolation: InterpolationBudget = { remaining: 1_000_000 + 4 * textLength };
   const literals = new Map<ConfigOption, Literal>();
   const interpolated = new Map<ConfigOption, Map<string, PythonValue>>();
   let cannotInterpolate = false;
-  const done = (problem: ConfigProblem | null) => ({ options, literals, interpolated, problem });
+  const result = (problem: ConfigProblem | null) => ({ options, literals, interpolated, problem });
 
   for (const option of entries) {
     if (option.kind !== 'option') continue;
     const text = optionText(option);
     const literal = tryParse(text, budget);
     if (!(literal instanceof InvalidLiteralError)) literals.set(option, literal);
-    else if (literal.isTooLarge) return done({ line: option.lines[0]?.line ?? 0, message: tooLarge });
+    else if (literal.isTooLarge) return result({ line: option.lines[0]?.line ?? 0, message: tooLarge });
     if (text.includes('%')) {
-      const values = readInSections(option, text, { options, budget, interpolation });
+      const values = interpolateInSections(option, text, { options, budget, interpolation });
       if (values !== null) {
         interpolated.set(option, values);
         continue;
@@ -59,13 +59,13 @@ function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<
       if (!(literal instanceof InvalidLiteralError)) cannotInterpolate = true;
     }
     if (literal instanceof InvalidLiteralError)
-      return done({ line: option.lines[literal.line]?.line ?? 0, message: invalidValue });
+      return result({ line: option.lines[literal.line]?.line ?? 0, message: invalidValue });
   }
-  return done(cannotInterpolate ? generalProblem : null);
+  return result(cannotInterpolate ? generalProblem : null);
 }
 
 /** The interpolated value of an option in every section that reads it; `null` if one of them is not a literal. */
-function readInSections(
+function interpolateInSections(
   option: ConfigOption,
   text: string,
   { options, budget, interpolation }: { options: OptionsBySection; budget: LiteralBudget; interpolation: InterpolationBudget },
@@ -90,8 +90,8 @@ function* sectionsReading(option: ConfigOption, options: OptionsBySection): Iter
     return;
   }
   let isRead = false;
-  for (const [section, own] of options) {
-    if (section === defaultSection || own.has(option.name)) continue;
+  for (const [section, ownOptions] of options) {
+    if (section === defaultSection || ownOptions.has(option.name)) continue;
     isRead = true;
     yield section;
   }

@@ -8,7 +8,7 @@ import { reprValue, type PythonValue } from './python-value.js';
 import { wrapValue } from './wrap.js';
 
 /** An option whose `key = value` takes at least this many columns is written over several lines. */
-const wrapFrom = 79;
+const wrapFromColumns = 79;
 
 /**
  * Formats a configuration text: `key = value`, values as Python's `repr` prints them, long values wrapped, comments kept, a blank
@@ -20,8 +20,8 @@ export function formatConfig(text: string): string {
   const first = formatEvaluated(config);
   if (first === null) return text;
   // The formatted text has the same values. Formatting it once more shows whether it is stable.
-  const again = render(first.config, new Set());
-  if (again === first.text) return first.text;
+  const textAgain = renderConfig(first.config, new Set());
+  if (textAgain === first.text) return first.text;
   return formatEvaluated(first.config)?.text === first.text ? first.text : text;
 }
 
@@ -30,7 +30,7 @@ function formatEvaluated(config: EvaluatedConfig): { text: string; config: Evalu
   for (const entry of config.entries) if (entry.kind === 'option' && !config.literals.has(entry)) return null;
   // `repr` may change quotes, which can break values that refer to other options. If so, those options keep their source text.
   for (const untouched of [() => new Set<ConfigOption>(), () => interpolatedOptions(config)]) {
-    const text = render(config, untouched());
+    const text = renderConfig(config, untouched());
     const formatted = evaluateConfig(text);
     if (isSameMeaning(config, formatted)) return { text, config: formatted };
   }
@@ -65,14 +65,14 @@ function isSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean
 }
 
 function isSameValue(option: ConfigOption, before: EvaluatedConfig, other: ConfigOption, after: EvaluatedConfig): boolean {
-  const [own, others] = [before.interpolated.get(option), after.interpolated.get(other)];
-  if (own?.size !== others?.size) return false;
-  for (const [section, value] of own ?? []) {
-    const counterpart = others?.get(section);
+  const [ownValues, otherValues] = [before.interpolated.get(option), after.interpolated.get(other)];
+  if (ownValues?.size !== otherValues?.size) return false;
+  for (const [section, value] of ownValues ?? []) {
+    const counterpart = otherValues?.get(section);
     if (counterpart === undefined || !isEqual(value, counterpart)) return false;
   }
   const [literal, formatted] = [before.literals.get(option), after.literals.get(other)];
-  return own !== undefined || (literal !== undefined && formatted !== undefined && isEqual(literal.value, formatted.value));
+  return ownValues !== undefined || (literal !== undefined && formatted !== undefined && isEqual(literal.value, formatted.value));
 }
 
 function isEqual(left: PythonValue, right: PythonValue): boolean {
@@ -80,14 +80,14 @@ function isEqual(left: PythonValue, right: PythonValue): boolean {
 }
 
 /** The formatted text. Options in `untouched` keep the source text of their values. */
-function render(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): string {
+function renderConfig(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): string {
   const output: string[] = [];
   // A comment inside the lines of a value is moved before the option. Other comments stay after the entry that they follow.
-  const hoisted = new Map<ConfigOption, ConfigComment[]>();
+  const commentsByOption = new Map<ConfigOption, ConfigComment[]>();
   for (const entry of config.entries) {
     if (entry.kind !== 'comment' || entry.within === null || !isInsideValue(entry.within, config)) continue;
-    const comments = hoisted.get(entry.within.option);
-    if (comments === undefined) hoisted.set(entry.within.option, [entry]);
+    const comments = commentsByOption.get(entry.within.option);
+    if (comments === undefined) commentsByOption.set(entry.within.option, [entry]);
     else comments.push(entry);
   }
   let isInSection = false;
@@ -96,7 +96,7 @@ function render(config: EvaluatedConfig, untouched: ReadonlySet<ConfigOption>): 
       output.push(isInSection ? '\n' : '', `[${entry.name}]\n`);
       isInSection = true;
     } else if (entry.kind === 'option') {
-      for (const comment of hoisted.get(entry) ?? []) output.push(comment.text);
+      for (const comment of commentsByOption.get(entry) ?? []) output.push(comment.text);
       output.push(renderOption(entry, config.literals.get(entry), untouched.has(entry)));
     } else if (entry.within === null || !isInsideValue(entry.within, config)) {
       // The last line may lack a line break, which is added because otherwise formatting would not be stable.
@@ -111,14 +111,14 @@ function isInsideValue({ option, lineCount }: NonNullable<ConfigComment['within'
   return lineCount < (config.literals.get(option)?.lineCount ?? 0);
 }
 
-function renderOption(option: ConfigOption, literal: Literal | undefined, isKept: boolean): string {
+function renderOption(option: ConfigOption, literal: Literal | undefined, keepsSource: boolean): string {
   const source = optionText(option);
-  if (isKept || literal === undefined || !hasStableRepr(literal.value)) return renderSource(option);
+  if (keepsSource || literal === undefined || !hasStableRepr(literal.value)) return renderSource(option);
   const repr = reprValue(literal.value);
   // `repr` may add a `%` (from the escape `"\x25"`) or drop one (from a repetition), which would change the interpolation.
   if (countPercents(repr) !== countPercents(source)) return renderSource(option);
   const prefix = `${option.name} = `;
-  if (characterCount(prefix) + characterCount(repr) < wrapFrom) return `${prefix}${repr}\n`;
+  if (characterCount(prefix) + characterCount(repr) < wrapFromColumns) return `${prefix}${repr}\n`;
   return `${prefix}${wrapValue(literal.value)}\n`;
 }
 
@@ -147,7 +147,7 @@ function hasStableRepr(value: PythonValue): boolean {
     case 'float':
       return Number.isFinite(value.value);
     case 'complex':
-      return isReadBack(value);
+      return readsBack(value);
     case 'list':
     case 'tuple':
       return value.items.every(hasStableRepr);
@@ -158,7 +158,7 @@ function hasStableRepr(value: PythonValue): boolean {
   }
 }
 
-function isReadBack(value: PythonValue): boolean {
+function readsBack(value: PythonValue): boolean {
   try {
     return isEqual(parseLiteral(reprValue(value), createLiteralBudget()).value, value);
   } catch (error) {

@@ -17,11 +17,11 @@ export function findOption(options: OptionsBySection, section: string, name: str
 }
 
 /** Matches `%%`, `%(name)s` or a single `%`. */
-const reference = /%(?:%|\(([^)]+)\)s)?/g;
+const referencePattern = /%(?:%|\(([^)]+)\)s)?/g;
 
 /** The names in the references `%(name)s` of a text whose interpolation succeeds. */
 export function referencedNames(text: string): string[] {
-  return [...text.matchAll(reference)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
+  return [...text.matchAll(referencePattern)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
 }
 
 /**
@@ -32,42 +32,43 @@ export function interpolate(
   text: string,
   context: { options: OptionsBySection; section: string; budget: InterpolationBudget },
 ): string | null {
-  const parts: string[] = [];
-  return expand(text, context, 1, parts) ? parts.join('') : null;
+  const output: string[] = [];
+  return expand(text, context, 1, output) ? output.join('') : null;
 }
 
+/** Appends the interpolated text to `output`. @returns false if it cannot be interpolated. */
 function expand(
   text: string,
   context: { options: OptionsBySection; section: string; budget: InterpolationBudget },
   depth: number,
-  parts: string[],
+  output: string[],
 ): boolean {
   if (depth > maxReferenceDepth) return false;
   const { budget } = context;
   let position = 0;
-  for (const match of text.matchAll(reference)) {
-    const [found, name] = match;
-    if (found === '%') return false;
+  for (const match of text.matchAll(referencePattern)) {
+    const [token, name] = match;
+    if (token === '%') return false;
     budget.remaining -= 1 + match.index - position;
     if (budget.remaining < 0) return false;
-    parts.push(text.slice(position, match.index));
-    position = match.index + found.length;
+    output.push(text.slice(position, match.index));
+    position = match.index + token.length;
     if (name === undefined) {
-      parts.push('%');
+      output.push('%');
       continue;
     }
     const option = findOption(context.options, context.section, name);
     if (option === undefined) return false;
     const value = optionText(option);
     if (value.includes('%')) {
-      if (!expand(value, context, depth + 1, parts)) return false;
+      if (!expand(value, context, depth + 1, output)) return false;
       continue;
     }
     budget.remaining -= value.length;
     if (budget.remaining < 0) return false;
-    parts.push(value);
+    output.push(value);
   }
   budget.remaining -= text.length - position;
-  parts.push(text.slice(position));
+  output.push(text.slice(position));
   return budget.remaining >= 0;
 }

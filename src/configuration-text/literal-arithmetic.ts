@@ -37,11 +37,13 @@ export function negate(value: PythonValue): PythonValue | null {
 /** `left + right` by Python's rules; `null` if they cannot be added or the result would be too large. */
 export function add(left: PythonValue, right: PythonValue, budget: LiteralBudget): PythonValue | null {
   if ((left.type === 'str' || left.type === 'bytes') && left.type === right.type) {
-    return take(budget, left.value.length + right.value.length) ? { type: left.type, value: left.value + right.value } : null;
+    return takeFromBudget(budget, left.value.length + right.value.length)
+      ? { type: left.type, value: left.value + right.value }
+      : null;
   }
   if ((left.type === 'list' || left.type === 'tuple') && left.type === right.type) {
     const length = left.items.length + right.items.length;
-    return take(budget, length) ? { type: left.type, items: [...left.items, ...right.items] } : null;
+    return takeFromBudget(budget, length) ? { type: left.type, items: [...left.items, ...right.items] } : null;
   }
   return isNumeric(left) && isNumeric(right) ? addNumbers(left, right) : null;
 }
@@ -59,20 +61,20 @@ function repeat(sequence: PythonValue, times: PythonValue, budget: LiteralBudget
   const repetitions = BigInt(times.value);
   const count = repetitions < 0n || length === 0 ? 0 : repetitions > BigInt(budget.produced) ? Infinity : Number(repetitions);
   // The size of entries counts, because each repetition prints them again.
-  const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + sizeOf(item), 0) : length;
-  if (!take(budget, count === 0 ? 0 : count * size)) return null;
+  const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + printedSizeOf(item), 0) : length;
+  if (!takeFromBudget(budget, count === 0 ? 0 : count * size)) return null;
   if (!('items' in sequence)) return { type: sequence.type, value: sequence.value.repeat(count) };
   return { type: sequence.type, items: Array.from({ length: count }, () => sequence.items).flat() };
 }
 
-function sizeOf(value: PythonValue): number {
-  if ('items' in value) return value.items.reduce((sum, item) => sum + sizeOf(item), 1);
-  if ('entries' in value) return value.entries.reduce((sum, [key, entry]) => sum + sizeOf(key) + sizeOf(entry), 1);
+function printedSizeOf(value: PythonValue): number {
+  if ('items' in value) return value.items.reduce((sum, item) => sum + printedSizeOf(item), 1);
+  if ('entries' in value) return value.entries.reduce((sum, [key, entry]) => sum + printedSizeOf(key) + printedSizeOf(entry), 1);
   if (value.type === 'str' || value.type === 'bytes') return 1 + value.value.length;
   return value.type === 'int' ? 1 + value.value.toString(16).length : 1;
 }
 
-function take(budget: LiteralBudget, amount: number): boolean {
+function takeFromBudget(budget: LiteralBudget, amount: number): boolean {
   if (amount > budget.produced) return false;
   budget.produced -= amount;
   return true;
@@ -87,8 +89,8 @@ function addNumbers(left: Numeric, right: Numeric): PythonValue | null {
     const [a, b] = [asComplex(left), asComplex(right)];
     return a && b && { type: 'complex', real: a.real + b.real, imaginary: a.imaginary + b.imaginary };
   }
-  if (left.type === 'float' || right.type === 'float') return float(asFloat(left), asFloat(right), (a, b) => a + b);
-  return bounded(BigInt(left.value) + BigInt(right.value));
+  if (left.type === 'float' || right.type === 'float') return combineFloats(asFloat(left), asFloat(right), (a, b) => a + b);
+  return limitInteger(BigInt(left.value) + BigInt(right.value));
 }
 
 function multiplyNumbers(left: Numeric, right: Numeric): PythonValue | null {
@@ -101,11 +103,15 @@ function multiplyNumbers(left: Numeric, right: Numeric): PythonValue | null {
       imaginary: a.real * b.imaginary + a.imaginary * b.real,
     };
   }
-  if (left.type === 'float' || right.type === 'float') return float(asFloat(left), asFloat(right), (a, b) => a * b);
-  return bounded(BigInt(left.value) * BigInt(right.value));
+  if (left.type === 'float' || right.type === 'float') return combineFloats(asFloat(left), asFloat(right), (a, b) => a * b);
+  return limitInteger(BigInt(left.value) * BigInt(right.value));
 }
 
-function float(left: number | null, right: number | null, combine: (left: number, right: number) => number): PythonValue | null {
+function combineFloats(
+  left: number | null,
+  right: number | null,
+  combine: (left: number, right: number) => number,
+): PythonValue | null {
   return left === null || right === null ? null : { type: 'float', value: combine(left, right) };
 }
 
@@ -121,7 +127,7 @@ function asComplex(value: Numeric): { real: number; imaginary: number } | null {
   return real === null ? null : { real, imaginary: 0 };
 }
 
-function bounded(value: bigint): PythonValue | null {
+function limitInteger(value: bigint): PythonValue | null {
   const limit = 1n << maxComputedBits;
   return value > limit || value < -limit ? null : { type: 'int', value };
 }

@@ -48,11 +48,11 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   if (text.startsWith('\n')) throw new InvalidLiteralError(countLines(text, indentOf(text)));
   // To Python, a carriage return without a line feed ends a line.
   const code = assignment + text.replaceAll('\r', '\n');
-  const result = parseUntilError(closeNumbers(code), budget);
+  const result = parseUntilError(replaceTrailingPoints(code), budget);
   const lineAt = (offset: number) => countLines(text, Math.max(0, offset - assignment.length));
   const statement = firstStatement(result.tree);
   if (statement === null) throw new InvalidLiteralError(0);
-  const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssigned(statement, code, budget);
+  const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssignedValue(statement, code, budget);
   if (value === null) throw new InvalidLiteralError(0);
   if (result.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(result.tree, code, result.errorAt)));
   const lineCount = lineAt(statement.to) + 1;
@@ -90,15 +90,15 @@ function readSimple(text: string): PythonValue | null {
  * Replaces the point of numbers that end with it (`1.`, `1.e3`) by `_`, because the parser does not accept such numbers. The values
  * are read from the original text, so replacements inside strings do no harm.
  */
-function closeNumbers(code: string): string {
+function replaceTrailingPoints(code: string): string {
   return code.replace(/\d\.\d?/g, (decimal) => (decimal.length === 3 ? decimal : `${decimal.charAt(0)}_`));
 }
 
-const unbracketed = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
+const unbracketedNodes = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
 
 /** Whether a blank line follows a backslash outside brackets. It ends the statement in Python, but not for the parser. */
 function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
-  if (!/\\\n\s*\n/.test(code) || !unbracketed.has(cursor.name)) return false;
+  if (!/\\\n\s*\n/.test(code) || !unbracketedNodes.has(cursor.name)) return false;
   let end = cursor.from;
   let isBroken = false;
   for (let node = cursor.firstChild(); node && !isBroken; node = cursor.nextSibling()) {
@@ -117,20 +117,20 @@ function countLines(text: string, end: number): number {
 
 /** The syntax tree of the code; if the code has a syntax error, the tree of the code before the error. */
 function parseUntilError(code: string, budget: LiteralBudget): { tree: Tree; errorAt: number | null } {
-  const zero = code.indexOf('\0');
-  if (zero < 0) {
+  const nullOffset = code.indexOf('\0');
+  if (nullOffset < 0) {
     const parse = strictParser.startParse(code);
     try {
-      return { tree: run(parse, budget), errorAt: null };
+      return { tree: runParser(parse, budget), errorAt: null };
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      return { tree: run(pythonParser.startParse(code.slice(0, parse.parsedPos)), budget), errorAt: parse.parsedPos };
+      return { tree: runParser(pythonParser.startParse(code.slice(0, parse.parsedPos)), budget), errorAt: parse.parsedPos };
     }
   }
-  return { tree: run(pythonParser.startParse(code.slice(0, zero)), budget), errorAt: zero };
+  return { tree: runParser(pythonParser.startParse(code.slice(0, nullOffset)), budget), errorAt: nullOffset };
 }
 
-function run(parse: { advance(): Tree | null }, budget: LiteralBudget): Tree {
+function runParser(parse: { advance(): Tree | null }, budget: LiteralBudget): Tree {
   for (;;) {
     budget.steps -= 1;
     if (budget.steps < 0) throw new InvalidLiteralError(0, { isTooLarge: true });
@@ -169,7 +169,7 @@ function hasError(cursor: TreeCursor): boolean {
 }
 
 /** The value of the assignment `_ = …`. The text may contain further targets (`A = B = 1`). `null` if the value is not a literal. */
-function readAssigned(statement: { cursor(): TreeCursor }, code: string, budget: LiteralBudget): PythonValue | null {
+function readAssignedValue(statement: { cursor(): TreeCursor }, code: string, budget: LiteralBudget): PythonValue | null {
   const cursor = statement.cursor();
   const reader = new LiteralReader(code, budget);
   let items: PythonValue[] = [];

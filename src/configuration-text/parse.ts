@@ -65,78 +65,78 @@ export function parseConfig(text: string): { entries: ConfigEntry[]; problem: Co
     if (problem !== null) return { entries: [], problem };
     start = next;
   }
-  return reader.firstError === null
+  return reader.firstErrorLine === null
     ? { entries: reader.entries, problem: null }
-    : { entries: [], problem: { line: reader.firstError, message: 'Source contains parsing errors' } };
+    : { entries: [], problem: { line: reader.firstErrorLine, message: 'Source contains parsing errors' } };
 }
 
 /** Reads line by line, because whether a line continues a value depends on the lines before it. */
 class ConfigReader {
   readonly entries: ConfigEntry[] = [];
   /** First line that is not a header, option or continuation. It is reported only if no section or option is repeated further down. */
-  firstError: number | null = null;
-  readonly #seen = new Map<string, Set<string>>();
+  firstErrorLine: number | null = null;
+  readonly #namesBySection = new Map<string, Set<string>>();
   #section: string | null = null;
   #option: ConfigOption | null = null;
   #indent = 0;
 
   /** Reads one line. @returns a problem that ends parsing immediately, or `null`. */
-  readLine(line: string, index: number): ConfigProblem | null {
+  readLine(line: string, lineIndex: number): ConfigProblem | null {
     const text = strip(line);
     if (text.startsWith('#') || text.startsWith(';')) {
       this.entries.push({ kind: 'comment', text: line, within: this.#openOption() });
       return null;
     }
     if (text === '') {
-      this.#option?.lines.push({ line: index, text: '', indent: '' });
+      this.#option?.lines.push({ line: lineIndex, text: '', indent: '' });
       return null;
     }
     const indent = indentOf(line);
     if (this.#option !== null && indent > this.#indent) {
-      this.#option.lines.push({ line: index, text, indent: line.slice(0, indent) });
+      this.#option.lines.push({ line: lineIndex, text, indent: line.slice(0, indent) });
       return null;
     }
     this.#indent = indent;
     const bracket = text.startsWith('[') ? text.lastIndexOf(']') : -1;
-    if (bracket > 1) return this.#startSection(text.slice(1, bracket), index);
-    if (this.#section === null) return { line: index, message: 'File contains no section headers.' };
-    return this.#startOption(this.#section, text, index);
+    if (bracket > 1) return this.#startSection(text.slice(1, bracket), lineIndex);
+    if (this.#section === null) return { line: lineIndex, message: 'File contains no section headers.' };
+    return this.#startOption(this.#section, text, lineIndex);
   }
 
   #openOption(): ConfigComment['within'] {
     return this.#option === null ? null : { option: this.#option, lineCount: this.#option.lines.length };
   }
 
-  #startSection(name: string, index: number): ConfigProblem | null {
-    if (name !== defaultSection && this.#seen.has(name)) {
-      return { line: index, message: `${lineLabel(index)}: section ${reprString(name)} already exists` };
+  #startSection(name: string, lineIndex: number): ConfigProblem | null {
+    if (name !== defaultSection && this.#namesBySection.has(name)) {
+      return { line: lineIndex, message: `${lineLabel(lineIndex)}: section ${reprString(name)} already exists` };
     }
-    if (!this.#seen.has(name)) this.#seen.set(name, new Set());
+    if (!this.#namesBySection.has(name)) this.#namesBySection.set(name, new Set());
     this.#section = name;
     this.#option = null;
     this.entries.push({ kind: 'section', name });
     return null;
   }
 
-  #startOption(section: string, text: string, index: number): ConfigProblem | null {
+  #startOption(section: string, text: string, lineIndex: number): ConfigProblem | null {
     const delimiter = text.search(/[=:]/);
     if (delimiter < 0) {
-      this.firstError ??= index;
+      this.firstErrorLine ??= lineIndex;
       return null;
     }
     const name = stripEnd(text.slice(0, delimiter));
-    if (name === '') this.firstError ??= index;
-    const names = this.#seen.get(section);
+    if (name === '') this.firstErrorLine ??= lineIndex;
+    const names = this.#namesBySection.get(section);
     if (names?.has(name)) {
-      const label = `${lineLabel(index)}: option ${reprString(name)} in section ${reprString(section)}`;
-      return { line: index, message: `${label} already exists` };
+      const label = `${lineLabel(lineIndex)}: option ${reprString(name)} in section ${reprString(section)}`;
+      return { line: lineIndex, message: `${label} already exists` };
     }
     names?.add(name);
     const option: ConfigOption = {
       kind: 'option',
       section,
       name,
-      lines: [{ line: index, text: strip(text.slice(delimiter + 1)), indent: '' }],
+      lines: [{ line: lineIndex, text: strip(text.slice(delimiter + 1)), indent: '' }],
     };
     this.entries.push(option);
     // An option without a name has no continuation lines.
@@ -145,6 +145,6 @@ class ConfigReader {
   }
 }
 
-function lineLabel(index: number): string {
-  return `[line ${String(index + 1).padStart(2)}]`;
+function lineLabel(lineIndex: number): string {
+  return `[line ${String(lineIndex + 1).padStart(2)}]`;
 }

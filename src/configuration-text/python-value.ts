@@ -49,11 +49,11 @@ export function reprValue(value: PythonValue): string {
 
 /** The shortest digits that read back as the same number, with `.0` for whole numbers, and with an exponent from 1e16 on and below 1e-4. */
 function reprFloat(value: number): string {
-  const text = reprPart(value);
+  const text = reprNumber(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
-function reprPart(value: number): string {
+function reprNumber(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';
@@ -71,9 +71,9 @@ function reprPart(value: number): string {
 }
 
 function reprComplex(real: number, imaginary: number): string {
-  const part = reprPart(imaginary);
+  const part = reprNumber(imaginary);
   if (Object.is(real, 0)) return `${part}j`;
-  return `(${reprPart(real)}${part.startsWith('-') ? '' : '+'}${part}j)`;
+  return `(${reprNumber(real)}${part.startsWith('-') ? '' : '+'}${part}j)`;
 }
 
 const simpleEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };

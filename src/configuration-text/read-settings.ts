@@ -118,10 +118,10 @@ export function defaultSettings(totalMemory: number): FileSettings {
     source_ignored_names: {},
     max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemory / 16)),
   };
-  return { ...settings, memory: portions(settings, totalMemory) };
+  return { ...settings, memory: memoryPortions(settings, totalMemory) };
 }
 
-function portions(
+function memoryPortions(
   settings: Pick<FileSettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
   totalMemory: number,
 ): FileSettings['memory'] {
@@ -156,7 +156,7 @@ export function describeSettings(): { key: string; description: string; allowed:
 }
 
 /** Value of an environment variable that selects the built-in default instead of the value in the file. */
-const builtIn = '__default__';
+const builtInValue = '__default__';
 
 /**
  * Reads the plugin's settings. Environment variables `LARGE_IMAGE_<KEY>` (JSON, otherwise text) override section `[large_image]` of the
@@ -169,10 +169,10 @@ export function readSettings(options: {
   env: Readonly<Record<string, string | undefined>>;
   /** Memory of the machine in bytes. */
   totalMemory: number;
-  report: (problem: SettingProblem) => void;
+  onProblem: (problem: SettingProblem) => void;
 }): FileSettings {
   const settings = defaultSettings(options.totalMemory);
-  const entries = options.config === null ? [] : readSection(options.config, options.report);
+  const entries = options.config === null ? [] : readSection(options.config, options.onProblem);
   const ignoredNames: Record<string, string> = {};
   for (const { key, value, source } of [...entries, ...readEnvironment(options.env)]) {
     const sourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
@@ -181,19 +181,19 @@ export function readSettings(options: {
     } else if (sourceName !== undefined) {
       const accepted = pattern.read(value);
       if (accepted !== undefined) ignoredNames[sourceName] = accepted;
-      else options.report({ key, source, message: `${key} must be ${pattern.allowed}.` });
+      else options.onProblem({ key, source, message: `${key} must be ${pattern.allowed}.` });
     } else if (!isKey(key)) {
-      options.report({ key, source, message: `${key} is not a setting of [large_image]; it is ignored.` });
-    } else if (!assign(settings, key, value)) {
-      options.report({ key, source, message: `${key} must be ${checks[key].allowed}.` });
+      options.onProblem({ key, source, message: `${key} is not a setting of [large_image]; it is ignored.` });
+    } else if (!assignSetting(settings, key, value)) {
+      options.onProblem({ key, source, message: `${key} must be ${checks[key].allowed}.` });
     }
   }
-  return { ...settings, source_ignored_names: ignoredNames, memory: portions(settings, options.totalMemory) };
+  return { ...settings, source_ignored_names: ignoredNames, memory: memoryPortions(settings, options.totalMemory) };
 }
 
 type Key = keyof typeof checks;
 
-interface GivenSetting {
+interface FoundSetting {
   key: string;
   /** `undefined` selects the built-in default. */
   value: PlainValue | undefined;
@@ -204,7 +204,7 @@ function isKey(key: string): key is Key {
   return Object.hasOwn(checks, key);
 }
 
-function assign<K extends Key>(settings: FileSettings, key: K, value: PlainValue): boolean {
+function assignSetting<K extends Key>(settings: FileSettings, key: K, value: PlainValue): boolean {
   // The check at K has the type of the setting at K, but TypeScript sees only the union of all checks.
   const accepted = (checks[key] as Check<FileSettings[K]>).read(value);
   if (accepted === undefined) return false;
@@ -217,26 +217,28 @@ function resetSetting(settings: FileSettings, ignoredNames: Record<string, strin
   else delete ignoredNames[key.replace(/^source_|_ignored_names$/g, '')];
 }
 
-function readSection(config: string, report: (problem: SettingProblem) => void): GivenSetting[] {
+function readSection(config: string, onProblem: (problem: SettingProblem) => void): FoundSetting[] {
   const section = 'large_image';
   const evaluated = evaluateConfig(config);
   if (evaluated.problem !== null) {
     const { line, message } = evaluated.problem;
-    report({
+    onProblem({
       key: section,
       source: `configuration file, line ${line}`,
       message: `The configuration file is not used: ${message}`,
     });
     return [];
   }
-  const own = evaluated.options.get(section);
-  if (own === undefined) return [];
-  const settings: GivenSetting[] = [];
-  const inherited = [...(evaluated.options.get(defaultSection) ?? [])].filter(([name]) => !own.has(name) && isOwnName(name));
-  for (const [key, option] of [...inherited, ...own]) {
+  const ownOptions = evaluated.options.get(section);
+  if (ownOptions === undefined) return [];
+  const settings: FoundSetting[] = [];
+  const inherited = [...(evaluated.options.get(defaultSection) ?? [])].filter(
+    ([name]) => !ownOptions.has(name) && isOwnName(name),
+  );
+  for (const [key, option] of [...inherited, ...ownOptions]) {
     const source = `[${section}], line ${option.lines[0]?.line ?? 0}`;
-    const value = toPlain(valueIn(section, option, evaluated));
-    if (value === undefined) report({ key, source, message: `${key} has a value that cannot be used here.` });
+    const value = toPlainValue(valueIn(section, option, evaluated));
+    if (value === undefined) onProblem({ key, source, message: `${key} has a value that cannot be used here.` });
     else settings.push({ key, value, source });
   }
   return settings;
@@ -250,17 +252,17 @@ function valueIn(section: string, option: ConfigOption, config: EvaluatedConfig)
   return config.interpolated.get(option)?.get(section) ?? config.literals.get(option)?.value;
 }
 
-function readEnvironment(env: Readonly<Record<string, string | undefined>>): GivenSetting[] {
-  const settings: GivenSetting[] = [];
+function readEnvironment(env: Readonly<Record<string, string | undefined>>): FoundSetting[] {
+  const settings: FoundSetting[] = [];
   for (const [variable, raw] of Object.entries(env)) {
     const key = /^LARGE_IMAGE_([A-Z0-9_]+)$/.exec(variable)?.[1]?.toLowerCase();
     if (key === undefined || raw === undefined || !isOwnName(key)) continue;
-    settings.push({ key, value: raw === builtIn ? undefined : decode(raw), source: variable });
+    settings.push({ key, value: raw === builtInValue ? undefined : parseJsonOrText(raw), source: variable });
   }
   return settings;
 }
 
-function decode(raw: string): PlainValue {
+function parseJsonOrText(raw: string): PlainValue {
   try {
     // JSON.parse gives exactly the values of PlainValue.
     return JSON.parse(raw) as PlainValue;
@@ -270,7 +272,7 @@ function decode(raw: string): PlainValue {
 }
 
 /** Converts a value to JSON; `undefined` for values without a counterpart (bytes, complex numbers). */
-function toPlain(value: PythonValue | undefined): PlainValue | undefined {
+function toPlainValue(value: PythonValue | undefined): PlainValue | undefined {
   switch (value?.type) {
     case 'none':
       return null;
@@ -282,12 +284,12 @@ function toPlain(value: PythonValue | undefined): PlainValue | undefined {
       return Number(value.value);
     case 'list':
     case 'tuple': {
-      const items = value.items.map(toPlain);
+      const items = value.items.map(toPlainValue);
       return items.every((item) => item !== undefined) ? items : undefined;
     }
     case 'dict': {
       const entries = value.entries.map(
-        ([key, entry]) => [key.type === 'str' ? key.value : reprValue(key), toPlain(entry)] as const,
+        ([key, entry]) => [key.type === 'str' ? key.value : reprValue(key), toPlainValue(entry)] as const,
       );
       return Object.fromEntries(entries.flatMap(([key, entry]) => (entry === undefined ? [] : [[key, entry]])));
     }

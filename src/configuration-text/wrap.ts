@@ -7,9 +7,9 @@ const lineWidth = 79;
 const indentStep = 2;
 
 /** A value with its text on one line and the text's width. Both are computed once, because the width is needed at each level of nesting. */
-type Measured = { text: string; width: number } & (
-  | { kind: 'list' | 'tuple'; items: Measured[] }
-  | { kind: 'dict'; entries: { key: { text: string; width: number }; value: Measured }[] }
+type MeasuredValue = { text: string; width: number } & (
+  | { kind: 'list' | 'tuple'; items: MeasuredValue[] }
+  | { kind: 'dict'; entries: { key: { text: string; width: number }; value: MeasuredValue }[] }
   | { kind: 'str' | 'bytes'; content: string }
   | { kind: 'other' }
 );
@@ -29,11 +29,11 @@ interface Position {
  */
 export function wrapValue(value: PythonValue): string {
   const output: string[] = [];
-  write(measure(value), { column: 0, reserved: 0, isTop: true }, output);
+  writeValue(measure(value), { column: 0, reserved: 0, isTop: true }, output);
   return output.join('');
 }
 
-function measure(value: PythonValue): Measured {
+function measure(value: PythonValue): MeasuredValue {
   switch (value.type) {
     case 'list':
     case 'tuple': {
@@ -57,7 +57,7 @@ function measure(value: PythonValue): Measured {
   }
 }
 
-function write(node: Measured, position: Position, output: string[]): void {
+function writeValue(node: MeasuredValue, position: Position, output: string[]): void {
   if (node.width <= lineWidth - position.column - position.reserved) {
     output.push(node.text);
     return;
@@ -81,7 +81,11 @@ function write(node: Measured, position: Position, output: string[]): void {
   }
 }
 
-function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { column, reserved }: Position, output: string[]): void {
+function writeItems(
+  node: Extract<MeasuredValue, { kind: 'list' | 'tuple' }>,
+  { column, reserved }: Position,
+  output: string[],
+): void {
   const close = node.kind === 'list' ? ']' : node.items.length === 1 ? ',)' : ')';
   const inner = column + indentStep;
   const newLine = `,\n${' '.repeat(inner)}`;
@@ -107,14 +111,14 @@ function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { colum
       output.push(item.text);
     } else {
       separator = newLine;
-      write(item, { column: inner, reserved: reservedAfter, isTop: false }, output);
+      writeValue(item, { column: inner, reserved: reservedAfter, isTop: false }, output);
     }
   });
   output.push(close);
 }
 
 function writeEntries(
-  entries: Extract<Measured, { kind: 'dict' }>['entries'],
+  entries: Extract<MeasuredValue, { kind: 'dict' }>['entries'],
   { column, reserved }: Position,
   output: string[],
 ): void {
@@ -124,7 +128,7 @@ function writeEntries(
     const isLast = index === entries.length - 1;
     if (index > 0) output.push(`,\n${' '.repeat(inner)}`);
     output.push(key.text, ': ');
-    write(value, { column: inner + key.width + 2, reserved: isLast ? reserved + 1 : 1, isTop: false }, output);
+    writeValue(value, { column: inner + key.width + 2, reserved: isLast ? reserved + 1 : 1, isTop: false }, output);
   });
   output.push('}');
 }
@@ -143,9 +147,9 @@ function writeString(node: { content: string; text: string }, position: Position
   const lines = splitLines(node.content);
   lines.forEach((line, lineIndex) => {
     const isLastLine = lineIndex === lines.length - 1;
-    const written = reprString(line);
-    if (characterCount(written) <= (isLastLine ? lastCapacity : capacity)) {
-      chunks.push(written);
+    const literal = reprString(line);
+    if (characterCount(literal) <= (isLastLine ? lastCapacity : capacity)) {
+      chunks.push(literal);
       return;
     }
     let current = '';
@@ -198,8 +202,8 @@ function splitWords(line: string): string[] {
 
 function writeBytes(node: { content: string; text: string }, position: Position, output: string[]): void {
   /** Number of bytes that are never split. */
-  const group = 4;
-  if (node.content.length <= group) {
+  const groupBytes = 4;
+  if (node.content.length <= groupBytes) {
     output.push(node.text);
     return;
   }
@@ -208,10 +212,10 @@ function writeBytes(node: { content: string; text: string }, position: Position,
   const lastCapacity = capacity - position.reserved - shift;
   const chunks: string[] = [];
   let current = '';
-  for (let start = 0; start < node.content.length; start += group) {
-    const part = node.content.slice(start, start + group);
+  for (let start = 0; start < node.content.length; start += groupBytes) {
+    const part = node.content.slice(start, start + groupBytes);
     // Only an incomplete last group needs free columns for what follows the value.
-    const limit = part.length < group ? lastCapacity : capacity;
+    const limit = part.length < groupBytes ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
       chunks.push(reprBytes(current));
       current = part;

@@ -68,7 +68,7 @@ export class Configuration {
       config: await this.#readText(),
       env,
       totalMemory: Math.floor(availableMemory() / processes),
-      report: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
+      onProblem: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
     });
   }
 

@@ -65,7 +65,7 @@ function creationOptionsOf({ createJobs, localJobs }: FolderImageOptions, caller
   return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
 }
 
-/** Makes large images of many items, and removes uncanceledStatuses ones. */
+/** Makes large images of many items, and removes unfinished ones. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 

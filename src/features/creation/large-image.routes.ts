@@ -1,4 +1,4 @@
-import { jobDocument, sightOf } from '../jobs/job-document.js';
+import { jobDocument, jobRightsOf } from '../jobs/job-document.js';
 import { boolean, withDefault } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
@@ -90,7 +90,7 @@ const create = defineRoute({
       caller,
     };
     const job = await (isRedone ? creation.recreate(item, file, creationOptions) : creation.create(item, file, creationOptions));
-    return job === null ? null : { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
+    return job === null ? null : { ...jobDocument(job, caller, jobRightsOf(job, caller, true)), log: [] };
   },
 });
 
@@ -122,7 +122,7 @@ const convert = defineRoute({
         caller,
       },
     );
-    return { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
+    return { ...jobDocument(job, caller, jobRightsOf(job, caller, true)), log: [] };
   },
 });
 

@@ -2,7 +2,7 @@ import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 
 /** A caller's permissions on a job, and how much of it they see. */
-export interface JobSight {
+export interface JobRights {
   /** -1: nothing; 0: see; 1: change; 2: remove. */
   level: number;
   /** The level that clients are shown. A signed-in stranger is shown -1 on a public job, although they may read it. */
@@ -12,7 +12,7 @@ export interface JobSight {
 }
 
 /** The rights of tokens that were made for a job, and of the caller who has just made it. */
-export const fullSight: JobSight = { level: 2, shownLevel: 2, complete: true };
+export const fullJobRights: JobRights = { level: 2, shownLevel: 2, complete: true };
 
 /**
  * The rights of a caller on a job. `null` is an anonymous caller. Groups belong to the host: entries for groups in a stored list
@@ -20,8 +20,8 @@ export const fullSight: JobSight = { level: 2, shownLevel: 2, complete: true };
  *
  * @param mayReadItem whether the caller may read the item that the job is about
  */
-export function sightOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null, mayReadItem: boolean): JobSight {
-  if (caller?.admin === true) return fullSight;
+export function jobRightsOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null, mayReadItem: boolean): JobRights {
+  if (caller?.admin === true) return fullJobRights;
   const granted = Math.max(mayReadItem ? 0 : -1, entryLevel(job, caller));
   const level = job.public ? Math.max(0, granted) : granted;
   const isNobody = caller === null || caller.id === null;
@@ -35,13 +35,13 @@ export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null
 }
 
 /** A job as callers see it: without owner and access list, with arguments for site administrators only, and with the log if it was read. */
-export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSight): Record<string, unknown> {
+export function jobDocument(job: JobRecord, caller: Caller | null, rights: JobRights): Record<string, unknown> {
   return {
     ...commonFields(job),
-    ...(!sight.complete && { progress: null }),
+    ...(!rights.complete && { progress: null }),
     ...(caller?.admin === true && { args: job.args, kwargs: job.kwargs }),
-    ...(job.log !== undefined && { log: sight.complete ? job.log : [] }),
-    _accessLevel: sight.shownLevel,
+    ...(job.log !== undefined && { log: rights.complete ? job.log : [] }),
+    _accessLevel: rights.shownLevel,
     _modelType: 'job',
   };
 }

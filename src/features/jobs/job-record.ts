@@ -12,7 +12,7 @@ interface JobAccess {
 }
 
 /** The runner's fields in the record of a job. */
-export interface JobRun {
+export interface JobRunFields {
   /** Name of the definition that runs it. */
   task: string;
   /** Whether the work may be restarted after the process that did it has died. */
@@ -32,7 +32,7 @@ export interface JobRun {
 }
 
 /** Whether a job that has not finished may be restarted. */
-export function mayRestart(run: JobRun): boolean {
+export function mayRestart(run: JobRunFields): boolean {
   return run.resumable && run.attempts < run.maxAttempts;
 }
 
@@ -40,7 +40,7 @@ export function mayRestart(run: JobRun): boolean {
  * Whether work may be tried again after the database was too busy. There are fewer tries than after a kill, because a kill is not
  * the fault of the work.
  */
-export function mayRetry(run: JobRun): boolean {
+export function mayRetry(run: JobRunFields): boolean {
   return mayRestart(run) && run.attempts < 3;
 }
 
@@ -81,7 +81,7 @@ export interface JobRecord {
   /** Log entries, oldest first; only if requested. */
   log?: string[];
   /** `null` if the runner does not run the job. */
-  run: JobRun | null;
+  run: JobRunFields | null;
 }
 
 /** A job to store. Missing members get their defaults. */
@@ -121,19 +121,19 @@ export interface JobFilter {
 }
 
 /**
- * Restricts a list to the jobs that a reader may see: by the access list, because they are public, or, if the reader may read it, because of their
- * item.
+ * The reader for whom jobs are listed. A reader may see a job that is public, a job whose access list names the reader, and a job about an
+ * item that the reader may read.
  */
 export interface JobReader {
   id: string | null;
-  /** Sees all. */
+  /** Whether the reader sees all jobs. */
   admin: boolean;
 }
 
 /** Fields that a list can be sorted by. */
 export const jobSortFields = ['created', 'updated', 'when', 'title', 'type', 'status', 'handler', '_id'] as const;
 
-/** Maximum size of a job's log, as {@link logEntryBytes} counts it. If it is longer, the oldest entries are dropped. */
+/** Maximum size of a job's log in bytes, as {@link logEntryBytes} counts it. If it is longer, the oldest entries are dropped. */
 export const maxLogBytes = 4 * 1024 * 1024;
 
 /** Bytes that a log entry takes: its text in UTF-8, and about 16 for its position in the list. */

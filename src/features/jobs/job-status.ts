@@ -22,7 +22,7 @@ export const workerHandler = 'worker_handler';
 
 const workerHandlers: readonly (string | null)[] = [workerHandler, 'celery_handler'];
 
-/** Whether a job of this handler is run by a worker. Such a job has more statuses, and cancelling it is a request to the worker. */
+/** Whether a job of this handler is run by a worker. Such a job has more statuses, and canceling it is a request to the worker. */
 export function isWorkerHandler(handler: string | null): boolean {
   return workerHandlers.includes(handler);
 }
@@ -69,9 +69,9 @@ export function isFinished(status: number): boolean {
 export function checkTransition(handler: string | null, from: number, to: number): void {
   if (!statuses.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
   if (from === to) return;
-  const previous = (isWorkerHandler(handler) ? workerTransitions : localTransitions).get(to);
-  if (previous === undefined)
+  const allowedBefore = (isWorkerHandler(handler) ? workerTransitions : localTransitions).get(to);
+  if (allowedBefore === undefined)
     throw new InvalidError(`No valid state transition to '${to}'. Current state is '${from}'.`, 'status');
-  if (!previous.includes(from))
+  if (!allowedBefore.includes(from))
     throw new InvalidError(`Invalid state transition to '${to}', Current state is '${from}'.`, 'status');
 }

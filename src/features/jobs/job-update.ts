@@ -17,7 +17,7 @@ export interface JobUpdate {
 /** Computes the changes that an update makes to the stored record. */
 export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
   const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
-  const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
+  const entries = newestEntries(log.filter((entry) => entry !== '').map(keepEnd));
   return {
     ...(update.status !== undefined && update.status !== before.status && { status: update.status }),
     ...(update.progress !== undefined && {
@@ -36,7 +36,7 @@ function newestEntries(entries: string[]): string[] {
 }
 
 /** Keeps the end of an entry that is longer than the log, because the end says how the work ended. */
-function lastBytes(entry: string): string {
+function keepEnd(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);
   let start = bytes.length - maxLogBytes + logEntryBytes('');

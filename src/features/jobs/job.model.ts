@@ -29,9 +29,9 @@ interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other'
 }
 
 /** Size to which a log is trimmed, in bytes. It is below the limit, so that a trim is not needed for every further entry. */
-const cutLogBytes = 0.75 * maxLogBytes;
+const trimmedLogBytes = 0.75 * maxLogBytes;
 /** Maximum size of a stored log, however many processes write at the same time. A document can have at most 16 MiB. */
-const hardLogBytes = 3 * maxLogBytes;
+const maxStoredLogBytes = 3 * maxLogBytes;
 
 const withoutLog = { log: 0 } as const;
 
@@ -127,7 +127,7 @@ export class JobModel {
     return doc === null ? null : { logCount: doc.logCount, logEpoch: doc.logEpoch, entries: doc.log ?? [] };
   }
 
-  /** Jobs that match the filter and the reader, without their logs. `limit` 0: all. */
+  /** Jobs that match the filter and the reader, without their logs. A `limit` of 0 means all. */
   async *list(
     filter: JobFilter,
     reader: JobReader,
@@ -142,7 +142,7 @@ export class JobModel {
     for await (const doc of eachInSlices<JobDocument>(cursor)) yield toRecord(doc);
   }
 
-  countOf(status: number): Promise<number> {
+  countByStatus(status: number): Promise<number> {
     return this.#model.countDocuments({ status });
   }
 
@@ -154,7 +154,7 @@ export class JobModel {
   }
 
   /** Type, status and item of the jobs about items whose type or status is not in the given lists. */
-  async *aboutItems(
+  async *eachAboutItems(
     filter: JobFilter,
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
   ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
@@ -171,7 +171,7 @@ export class JobModel {
     const query = conditionQuery(id, conditions);
     const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
     const isAppending = bytes > 0 && changes.overwrite !== true;
-    if (isAppending) query.logBytes = { $lte: hardLogBytes - bytes };
+    if (isAppending) query.logBytes = { $lte: maxStoredLogBytes - bytes };
     const update = toUpdate(changes, bytes);
     const write = () =>
       this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
@@ -199,7 +199,7 @@ export class JobModel {
       for (let i = doc.log.length - 1; i >= 0; i--) {
         const length = logEntryBytes(doc.log[i]!);
         // The newest entry is kept, however long it is.
-        if (keptCount > 0 && bytes + length > cutLogBytes) break;
+        if (keptCount > 0 && bytes + length > trimmedLogBytes) break;
         bytes += length;
         keptCount++;
       }
@@ -219,7 +219,7 @@ export class JobModel {
   }
 
   /** Jobs of the runner in one of the statuses, oldest first, without their logs. */
-  async findRuns(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
+  async findRunnerJobs(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
     const docs = await this.#model
       .find({ status: { $in: [...statuses] }, run: { $ne: null } }, withoutLog)
       .sort({ created: 1 })

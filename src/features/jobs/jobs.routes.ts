@@ -2,7 +2,7 @@ import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } f
 import { requireUser } from '../../http/require-user.js';
 import type { Caller, HostDirectory } from '../../host.js';
 import { jobSortFields, type JobFilter } from './job-record.js';
-import { fullSight, jobDocument, sightOf } from './job-document.js';
+import { fullJobRights, jobDocument, jobRightsOf } from './job-document.js';
 import type { JobUpdate } from './job-update.js';
 import type { JobStore, VisibleJob } from './jobs.js';
 import { hasScope } from '../../http/authentication.js';
@@ -42,13 +42,13 @@ function missingScope(scope: string, user: Caller | null): LargeImageError {
   return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);
 }
 
-function listOf<T>(
+function checkList<T>(
   name: string,
   values: unknown[] | undefined,
   kind: string,
-  is: (value: unknown) => value is T,
+  isAllowed: (value: unknown) => value is T,
 ): T[] | undefined {
-  const invalid = values?.find((value) => !is(value));
+  const invalid = values?.find((value) => !isAllowed(value));
   if (invalid !== undefined) {
     throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalid)}.`);
   }
@@ -64,7 +64,7 @@ const filters = {
   handlers: json({ kind: 'array', description: 'Only these handlers: a JSON list of strings.' }),
 };
 
-const listing = {
+const listParameters = {
   ...paging('created', -1),
   sort: withDefault<(typeof jobSortFields)[number]>(oneOf(jobSortFields, { description: 'Field to sort by.' }), 'created'),
 };
@@ -76,9 +76,9 @@ interface ListQuery {
 }
 
 function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
-  const types = listOf('types', query.types, 'strings', isText);
-  const statuses = listOf('statuses', query.statuses, 'whole numbers', isInteger);
-  const handlers = listOf('handlers', query.handlers, 'strings', isText);
+  const types = checkList('types', query.types, 'strings', isText);
+  const statuses = checkList('statuses', query.statuses, 'whole numbers', isInteger);
+  const handlers = checkList('handlers', query.handlers, 'strings', isText);
   return {
     ...only,
     ...(types && { types }),
@@ -90,26 +90,26 @@ function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
 type Paging = { limit: number; offset: number; sort: (typeof jobSortFields)[number]; sortdir: 1 | -1 };
 
 /** Longer lists, and those without a limit, are streamed. */
-const maxCollected = 1000;
+const maxBufferedJobs = 1000;
 
 async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
   const { limit, offset, sort, sortdir } = order;
   const visibleJobs = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
-  if (limit > 0 && limit <= maxCollected) {
+  if (limit > 0 && limit <= maxBufferedJobs) {
     const collected: Record<string, unknown>[] = [];
-    for await (const { job, sight } of visibleJobs) collected.push(jobDocument(job, caller, sight));
+    for await (const { job, rights } of visibleJobs) collected.push(jobDocument(job, caller, rights));
     return Reply.json(collected);
   }
   return Reply.stream(jsonArray(visibleJobs, caller), 'application/json');
 }
 
 async function* jsonArray(visibleJobs: AsyncIterable<VisibleJob>, caller: Caller | null): AsyncGenerator<string> {
-  let before = '[';
-  for await (const { job, sight } of visibleJobs) {
-    yield before + JSON.stringify(toWire(jobDocument(job, caller, sight)));
-    before = ',';
+  let separator = '[';
+  for await (const { job, rights } of visibleJobs) {
+    yield separator + JSON.stringify(toWire(jobDocument(job, caller, rights)));
+    separator = ',';
   }
-  yield before === '[' ? '[]' : ']';
+  yield separator === '[' ? '[]' : ']';
 }
 
 const jobGet = defineRoute({
@@ -124,8 +124,8 @@ const jobGet = defineRoute({
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied'],
   async handle({ params, caller, verified }, { jobs }) {
-    const { job, sight } = await loadVisible(jobs, { params, caller, verified }, { log: true });
-    return jobDocument(job, caller, sight);
+    const { job, rights } = await loadVisible(jobs, { params, caller, verified }, { log: true });
+    return jobDocument(job, caller, rights);
   },
 });
 
@@ -136,12 +136,12 @@ async function loadVisible(
   options: { log?: boolean } = {},
 ): Promise<VisibleJob> {
   if (!isJobToken(verified, id)) return jobs.load(id, caller, 0, options);
-  const { job } = await jobs.load(id, admitAll, 0, options);
-  return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
+  const { job } = await jobs.load(id, adminCaller, 0, options);
+  return { job, rights: { ...fullJobRights, shownLevel: job.public ? 0 : -1 } };
 }
 
 /** Access independent of the access list, for tokens that were made for the job. */
-const admitAll: Caller = { id: null, admin: true, scopes: [] };
+const adminCaller: Caller = { id: null, admin: true, scopes: [] };
 
 const jobEvents = defineRoute({
   method: 'get',
@@ -159,10 +159,10 @@ const jobEvents = defineRoute({
   returns: { types: ['text/event-stream'] },
   errors: ['unknown-id', 'access-denied'],
   authorize: (request, { jobs }) => loadVisible(jobs, request),
-  handle({ granted: { job, sight }, caller, headers, signal }, { jobs }) {
+  handle({ granted: { job, rights }, caller, headers, signal }, { jobs }) {
     const lastEventId = headers['last-event-id'];
     const after = typeof lastEventId === 'string' ? lastEventId : undefined;
-    return jobEventStream(jobs, job, { caller, sight, after, signal });
+    return jobEventStream(jobs, job, { caller, rights, after, signal });
   },
 });
 
@@ -176,7 +176,7 @@ const jobList = defineRoute({
     userId: text({ description: 'Id of the owner of the jobs; `None` for jobs without an owner. Default: the caller.' }),
     parentId: id({ description: 'Only jobs that this job started.' }),
     ...filters,
-    ...listing,
+    ...listParameters,
   },
   returns: { schema: jobListSchema },
   errors: ['invalid', 'unknown-id', 'access-denied'],
@@ -195,7 +195,7 @@ const jobListAll = defineRoute({
   path: '/job/all',
   summary: 'All jobs that the caller can see, newest first.',
   access: 'user',
-  query: { ...filters, ...listing },
+  query: { ...filters, ...listParameters },
   returns: { schema: jobListSchema },
   handle({ query, caller }, { jobs }) {
     return listReply(jobs, toFilter(query), query, caller);
@@ -239,8 +239,8 @@ const jobCancel = defineRoute({
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied', 'invalid'],
   async handle({ params, caller }, { jobs }) {
-    const { job, sight } = await jobs.load(params.id, caller, 1);
-    return jobDocument((await jobs.cancel(job.id)) ?? job, caller, sight);
+    const { job, rights } = await jobs.load(params.id, caller, 1);
+    return jobDocument((await jobs.cancel(job.id)) ?? job, caller, rights);
   },
 });
 
@@ -266,10 +266,10 @@ const jobUpdate = defineRoute({
     const user = userOf(verified);
     const isOwnToken = isJobToken(verified, params.id);
     if (!isOwnToken && user === null) throw missingScope(`jobs.job_${params.id}`, user);
-    const { job, sight } = isOwnToken
+    const { job, rights } = isOwnToken
       ? await loadVisible(jobs, { params, caller: user, verified })
       : await jobs.load(params.id, user, 1);
-    return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user, sight);
+    return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user, rights);
   },
 });
 
@@ -336,7 +336,7 @@ const jobCreate = defineRoute({
       other,
       parentId: query.parentId ?? null,
     });
-    return jobDocument(job, verified, sightOf(job, verified, false));
+    return jobDocument(job, verified, jobRightsOf(job, verified, false));
   },
 });
 
@@ -356,7 +356,7 @@ function checkStorable(value: unknown, path: string): void {
 async function requireParent(jobs: JobStore, parentId: string, caller: Caller | null): Promise<void> {
   const parent = await jobs.find(parentId);
   if (parent === null) throw new InvalidError(`No such job: ${parentId}`, 'id');
-  await jobs.require(parent, caller, 0);
+  await jobs.requireLevel(parent, caller, 0);
 }
 
 const jobDelete = defineRoute({

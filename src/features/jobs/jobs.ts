@@ -8,11 +8,11 @@ import {
   type JobReader,
   type JobProgress,
   type JobRecord,
-  type JobRun,
+  type JobRunFields,
 } from './job-record.js';
 import type { JobModel, JobOrder } from './job.model.js';
 import { inParts } from '../../core/database/id-batches.js';
-import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js';
+import { entryLevel, fullJobRights, jobRightsOf, type JobRights } from './job-document.js';
 import { toChanges, type JobUpdate } from './job-update.js';
 import { JobNotifications } from './events/job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
@@ -41,7 +41,7 @@ export interface NewJob {
   /** Further members to be stored. */
   other?: Record<string, unknown>;
   /** How to run the job; set by the runner. */
-  run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
+  run?: Pick<JobRunFields, 'task' | 'resumable' | 'maxAttempts'>;
 }
 
 /** A change, as passed to listeners of {@link JobStore.onUpdate}. `previousStatus` is `null` for a new job. */
@@ -70,7 +70,7 @@ export interface JobStoreOptions {
 /** A job, and the rights of the caller on it. */
 export interface VisibleJob {
   job: JobRecord;
-  sight: JobSight;
+  rights: JobRights;
 }
 
 /** Creates, reads, changes and removes job records, with access, transitions, messages and events. It does not run jobs. */
@@ -123,7 +123,7 @@ export class JobStore {
       other: job.other ?? {},
       run: job.run === undefined ? null : { ...job.run, attempts: 0, owner: null, beat: 0, ticket: null, starter: processName() },
     });
-    await this.#notifications.created(record);
+    await this.#notifications.notifyCreated(record);
     await this.#announce({ kind: 'created', job: record, previousStatus: null });
     return record;
   }
@@ -141,42 +141,42 @@ export class JobStore {
   async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<VisibleJob> {
     const job = await this.find(id, options);
     if (job === null) throw new UnknownIdError('job', id);
-    return { job, sight: await this.require(job, caller, level) };
+    return { job, rights: await this.requireLevel(job, caller, level) };
   }
 
   /** The rights of the caller on a job. @throws AccessDeniedError if they are below `level`. */
-  async require(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobSight> {
-    const [seen] = await this.#sightsOf([job], caller);
-    const { sight } = seen!;
-    if (sight.level >= level) return sight;
+  async requireLevel(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobRights> {
+    const [seen] = await this.#addRights([job], caller);
+    const { rights } = seen!;
+    if (rights.level >= level) return rights;
     throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
 
   /** The rights of the caller on each job. */
-  async #sightsOf(jobs: readonly JobRecord[], caller: Caller | null): Promise<VisibleJob[]> {
+  async #addRights(jobs: readonly JobRecord[], caller: Caller | null): Promise<VisibleJob[]> {
     // If the access list already permits the caller to see a job, its item need not be checked.
     const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
     const itemIds = [...new Set(others.flatMap(({ itemId }) => itemId ?? []))];
     const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
     const mayRead = ({ itemId }: JobRecord) => itemId !== null && readable?.has(itemId) === true;
-    return jobs.map((job) => ({ job, sight: sightOf(job, caller, mayRead(job)) }));
+    return jobs.map((job) => ({ job, rights: jobRightsOf(job, caller, mayRead(job)) }));
   }
 
-  /** Matching jobs that the caller can see, without their logs, one by one. `limit` 0: all. */
+  /** Matching jobs that the caller can see, without their logs, one by one. A `limit` of 0 means all. */
   async *list(
     filter: JobFilter,
     caller: Caller | null,
     { limit, offset, ...order }: JobOrder & { limit: number; offset: number },
   ): AsyncGenerator<VisibleJob> {
     if (caller?.admin === true) {
-      for await (const job of this.#model.list(filter, caller, { ...order, offset, limit })) yield { job, sight: fullSight };
+      for await (const job of this.#model.list(filter, caller, { ...order, offset, limit })) yield { job, rights: fullJobRights };
       return;
     }
     let skipped = 0;
     let listed = 0;
     for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
-      for (const seen of await this.#sightsOf(jobs, caller)) {
-        if (seen.sight.level < 0 || skipped++ < offset) continue;
+      for (const seen of await this.#addRights(jobs, caller)) {
+        if (seen.rights.level < 0 || skipped++ < offset) continue;
         yield seen;
         if (++listed === limit) return;
       }
@@ -189,7 +189,7 @@ export class JobStore {
     const types = new Set(known.types);
     const statuses = new Set(known.statuses);
     if (caller?.admin !== true) {
-      const jobsAboutItems = this.#model.aboutItems(filter, known);
+      const jobsAboutItems = this.#model.eachAboutItems(filter, known);
       for await (const jobs of inParts(jobsAboutItems, jobsPerQuery)) {
         const unknown = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (unknown.length === 0) continue;
@@ -253,8 +253,8 @@ export class JobStore {
     for (;;) {
       const job = await this.#model.find(id);
       if (job === null) return null;
-      const byRequest = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
-      const status = byRequest ? jobStatus.canceling : jobStatus.canceled;
+      const isOnlyRequested = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
+      const status = isOnlyRequested ? jobStatus.canceling : jobStatus.canceled;
       checkTransition(job.handler, job.status, status);
       const after = await this.change(job, {}, toChanges({ status }, job));
       if (after !== null) return after;
@@ -282,7 +282,7 @@ export class JobStore {
 
   /** Number of jobs with a status, including those that the caller cannot see. */
   count(status: number): Promise<number> {
-    return this.#model.countOf(status);
+    return this.#model.countByStatus(status);
   }
 
   /** Aborted by {@link JobStore.close}. */
@@ -302,7 +302,7 @@ export class JobStore {
   }
 
   /**
-   * The write behind every change. It happens only if the job still has the status of `before`, and the conditions hold.
+   * Writes changes atomically, but only if the job still has the status of `before` and the conditions hold.
    *
    * @returns the changed job, or `null` if nothing was changed.
    */
@@ -314,7 +314,7 @@ export class JobStore {
   ): Promise<JobRecord | null> {
     const after = await this.#model.change(before.id, { status: before.status, ...conditions }, changes);
     if (after === null) return null;
-    if (notify) await this.#notifications.changed(before, after, changes);
+    if (notify) await this.#notifications.notifyChanged(before, after, changes);
     await this.#announce({ kind: 'updated', job: after, previousStatus: before.status });
     return after;
   }
@@ -347,8 +347,8 @@ export class JobStore {
   }
 
   /** Jobs of the runner in one of the statuses, oldest first. */
-  findRuns(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
-    return this.#model.findRuns(statuses, limit);
+  findRunnerJobs(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
+    return this.#model.findRunnerJobs(statuses, limit);
   }
 
   async #announce(event: JobEvent): Promise<void> {

@@ -14,7 +14,7 @@ import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { dropUndefined, toPictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
-import { schedule } from './tile-frames.routes.js';
+import { startCacheJob } from './tile-frames.routes.js';
 
 const shared = {
   method: 'get',
@@ -34,7 +34,7 @@ interface JsonRoute {
 }
 
 /** Answers with JSON and an entity tag. A client that already has the same response gets status 304, and nothing is computed. */
-async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
+async function replyWithTaggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
   return answerConditional(route.headers, tag, headers) ?? Reply.json(await make(), { headers });
@@ -89,9 +89,9 @@ const histogram = defineRoute({
       ...(roundRange === true && { range: 'round' }),
     };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
-    if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
+    if (cache !== 'none') return reportCached(services, item, { entry, hasRange, mayStartJob: cache === 'schedule', caller });
     const request = { ...toPictureRequest(region), ...histogramOptions, ...dropUndefined({ rangeMin, rangeMax, roundRange }) };
-    return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
+    return replyWithTaggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? enqueueRendering(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
         : obtainHistogram(services, item, entry, { signal, enqueueRendering, enqueue: enqueueFor(keptFiles, input) }),
@@ -100,20 +100,20 @@ const histogram = defineRoute({
 });
 
 /**
- * Reports for each frame whether its histogram is stored as a cached file, and starts a job for the others if `mayStart`.
- * Histograms of a range in the request are never stored, so they are not reported.
+ * Reports for each frame whether its histogram is stored as a cached file, and starts a job for the others if `mayStartJob`.
+ * Histograms with a range from the request are never stored, so none are reported for such a request.
  */
-async function report(
+async function reportCached(
   services: PictureContext,
   item: ItemRecord,
-  options: { entry: CachedEntry; hasRange: boolean; mayStart: boolean; caller: Caller | null },
+  options: { entry: CachedEntry; hasRange: boolean; mayStartJob: boolean; caller: Caller | null },
 ): Promise<{ cached: boolean[]; scheduledJob?: string }> {
   if (options.hasRange) return { cached: [] };
-  const frames = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
-  requireReportable(frames, options.entry);
+  const frameCount = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
+  requireReportable(frameCount, options.entry);
   const cached: boolean[] = [];
   const missing: CachedEntry[] = [];
-  for (const batch of batches(Array.from({ length: frames }, (_, index) => index))) {
+  for (const batch of batches(Array.from({ length: frameCount }, (_, index) => index))) {
     const entries = batch.map((frame): CachedEntry => ({ ...options.entry, frame }));
     const keys = entries.map((entry) => histogramName(entry).key);
     const cachedEntries = await services.cachedFiles.findExisting([item], 'data', keys);
@@ -126,7 +126,7 @@ async function report(
   }
   return {
     cached,
-    ...(options.mayStart && (await schedule(services, 'histogram', item, missing, options.caller?.id ?? null))),
+    ...(options.mayStartJob && (await startCacheJob(services, 'histogram', item, missing, options.caller?.id ?? null))),
   };
 }
 
@@ -134,10 +134,10 @@ async function report(
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */
-function requireReportable(frames: number, entry: CachedEntry): void {
-  if (frames * histogramName(entry).key.length <= maxReportedCharacters) return;
+function requireReportable(frameCount: number, entry: CachedEntry): void {
+  if (frameCount * histogramName(entry).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache, the parameters of all frames may have ${maxReportedCharacters} characters in total; the image has ${frames} frames.`,
+    `With cache, the parameters of all frames may have ${maxReportedCharacters} characters in total; the image has ${frameCount} frames.`,
   );
 }
 
@@ -152,7 +152,7 @@ const bands = defineRoute({
   async handle(input, services) {
     const { query, granted: item, headers, signal } = input;
     const request = dropUndefined(query);
-    return taggedJson(services, { item, kind: 'bands', request, headers }, () =>
+    return replyWithTaggedJson(services, { item, kind: 'bands', request, headers }, () =>
       enqueueFor(
         services.queues.pictures,
         input,

@@ -42,7 +42,9 @@ export async function replyFromTileCache(
     requester: route.input,
     queue: services.queues.tiles,
   });
-  return Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, { ...headers, ...route.extraHeaders }) });
+  return Reply.content(picture.bytes, picture.type, {
+    headers: addCorruptTileHeader(picture, { ...headers, ...route.extraHeaders }),
+  });
 }
 
 /**
@@ -66,12 +68,12 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
         requester: input,
         queue: pictures,
       });
-  const allHeaders = headersOf(content, { ...headers, ...route.extraHeaders });
+  const allHeaders = addCorruptTileHeader(content, { ...headers, ...route.extraHeaders });
   return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
 }
 
 /** The headers of a picture. If corrupt tiles are missing in it, a header counts them, and caches must not store it. */
-function headersOf({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
+function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...others } = headers;
   return { ...others, 'Cache-Control': 'no-store', 'Large-Image-Corrupt-Tiles': corruptTiles };
@@ -86,7 +88,7 @@ function safeType(type: string): string {
 }
 
 /** Answers with a picture that is made for this request only. It is not cached, because it may be large. */
-export async function replyFreshlyMade(
+export async function replyWithNewPicture(
   services: PictureContext,
   route: PictureRoute,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,
@@ -99,10 +101,10 @@ export async function replyFreshlyMade(
   const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
   const picture = await enqueueFor(services.queues.pictures, route.input)(use);
   const allHeaders = { ...headers, ...route.extraHeaders };
-  const sent = headersOf(picture, allHeaders);
+  const sentHeaders = addCorruptTileHeader(picture, allHeaders);
   return picture.kind === 'bytes'
-    ? Reply.content(picture.bytes, picture.type, { headers: sent })
-    : Reply.stream(picture.stream, picture.type, { headers: { ...sent, 'Content-Length': picture.size } });
+    ? Reply.content(picture.bytes, picture.type, { headers: sentHeaders })
+    : Reply.stream(picture.stream, picture.type, { headers: { ...sentHeaders, 'Content-Length': picture.size } });
 }
 
 /** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */
@@ -128,7 +130,7 @@ export function dispositionHeader(item: ItemRecord, suffix: string, query: Dispo
   return { 'Content-Disposition': contentDisposition(name, { type }) };
 }
 
-/** File name extensions of regions, where they differ from those above. */
+/** File name extensions of regions, where they differ from `extensions`. */
 const regionExtensions: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
 
 /** {@link dispositionHeader} of a region, whose file name says where it is: `slide_region_4000_3000.tif`. */

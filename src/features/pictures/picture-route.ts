@@ -11,7 +11,7 @@ export const pictureHeaders = {
 };
 
 /** Declarations shared by the routes that answer with a picture. */
-export const shared = {
+export const pictureRoute = {
   method: 'get',
   access: 'public',
   scope: scopes.read,

@@ -11,12 +11,12 @@ import {
   routeParameters,
   zParameters,
 } from '../images/picture-parameters.js';
-import { dispositionHeader, regionDisposition, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
+import { dispositionHeader, regionDisposition, replyWithNewPicture, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
-import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
+import { pictureHeaders, pictureTypes, pictureRoute } from './picture-route.js';
 
 const thumbnail = defineRoute({
-  ...shared,
+  ...pictureRoute,
   path: '/item/:itemId/tiles/thumbnail',
   forLinks: true,
   summary: 'Get the whole image, scaled to fit the given size; 256 by 256 by default.',
@@ -33,14 +33,14 @@ const thumbnail = defineRoute({
     const extraHeaders = dispositionHeader(item, 'thumbnail', query);
     const route = { item, kind: 'thumbnail', request, input, extraHeaders };
     if (request.encoding === 'TILED') {
-      return replyFreshlyMade(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
+      return replyWithNewPicture(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
     }
     return replyFromCachedFile(services, route, request);
   },
 });
 
 const region = defineRoute({
-  ...shared,
+  ...pictureRoute,
   path: '/item/:itemId/tiles/region',
   forLinks: true,
   summary: 'Get a region of the image at a size or scale.',
@@ -60,12 +60,12 @@ const region = defineRoute({
     const request = toPictureRequest(query);
     const extraHeaders = regionDisposition(item, query);
     const route = { item, kind: 'region', request, input, extraHeaders };
-    return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
+    return replyWithNewPicture(services, route, (image, signal) => image.region({ ...request, signal }));
   },
 });
 
 const pixel = defineRoute({
-  ...shared,
+  ...pictureRoute,
   path: '/item/:itemId/tiles/pixel',
   forLinks: true,
   summary: 'Get the samples of one pixel, and how it is displayed.',

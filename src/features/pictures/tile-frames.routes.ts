@@ -14,9 +14,9 @@ import {
   renderParameters,
   routeParameters,
 } from '../images/picture-parameters.js';
-import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
+import { dispositionHeader, replyWithNewPicture, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
-import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
+import { pictureHeaders, pictureTypes, pictureRoute } from './picture-route.js';
 
 const frameParameters = {
   ...regionParameters,
@@ -30,7 +30,7 @@ function tileFramesEntry(parameters: Omit<ParameterValues<typeof frameParameters
 }
 
 const tileFrames = defineRoute({
-  ...shared,
+  ...pictureRoute,
   path: '/item/:itemId/tiles/tile_frames',
   summary: 'Get the same region of several frames side by side, row by row.',
   query: {
@@ -48,22 +48,22 @@ const tileFrames = defineRoute({
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const route = { item, kind: 'tileFrames', request, input, extraHeaders };
     const entry = tileFramesEntry(picture);
-    const isKept = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
-    return isKept
+    const isCached = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
+    return isCached
       ? replyFromCachedFile(services, route, entry)
-      : replyFreshlyMade(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
+      : replyWithNewPicture(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
   },
 });
 
 /** Parses a URL-encoded query string. @throws BadParameterError if a name occurs twice. */
 function parsePairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
-  const found: Record<string, string> = {};
+  const pairs: Record<string, string> = {};
   for (const [member, text] of new URLSearchParams(value)) {
-    if (Object.hasOwn(found, member)) throw new BadParameterError(`"${name}" has the parameter "${member}" twice.`);
-    Object.defineProperty(found, member, { value: text, enumerable: true });
+    if (Object.hasOwn(pairs, member)) throw new BadParameterError(`"${name}" has the parameter "${member}" twice.`);
+    Object.defineProperty(pairs, member, { value: text, enumerable: true });
   }
-  return found;
+  return pairs;
 }
 
 /**
@@ -76,14 +76,14 @@ function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
     if (name === 'frame') continue;
     // `quadInfo` only writes values of these types.
     const value = source[name] as number | string | boolean | number[] | undefined;
-    const sent = Array.isArray(value) ? value.join(',') : value;
-    values[name] = sent === undefined ? undefined : parameter.parse(`${sent}`, name);
+    const sentValue = Array.isArray(value) ? value.join(',') : value;
+    values[name] = sentValue === undefined ? undefined : parameter.parse(`${sentValue}`, name);
   }
   return tileFramesEntry(values as ParameterValues<typeof frameParameters>);
 }
 
 const quadInfo = defineRoute({
-  ...shared,
+  ...pictureRoute,
   path: '/item/:itemId/tiles/tile_frames/quad_info',
   summary: 'Get a layout that packs all frames into few textures, each a picture of tile_frames.',
   query: {
@@ -117,7 +117,7 @@ const quadInfo = defineRoute({
     // Some numbers can be given as names of axes, which `quadInfo` checks.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
-    requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
+    requireReportable(info.src.length, (format ?? '').length + (further ?? '').length);
     const entries = info.src.map(textureEntry);
     const cached = await services.cachedFiles.findExisting(
       [item],
@@ -129,7 +129,7 @@ const quadInfo = defineRoute({
     return {
       ...info,
       cached: entries.map((entry) => !isMissing.has(entry)),
-      ...(cache === 'schedule' && (await schedule(services, 'tileFrames', item, missing, caller?.id ?? null))),
+      ...(cache === 'schedule' && (await startCacheJob(services, 'tileFrames', item, missing, caller?.id ?? null))),
     };
   },
 });
@@ -143,10 +143,10 @@ const maxReportedCharacters = 1024 * 1024;
  * @param characters characters of the parameters of one texture. @throws BadParameterError if there are too many textures to report
  * on.
  */
-function requireFew(textures: number, characters: number): void {
-  if (textures <= maxReported && textures * characters <= maxReportedCharacters) return;
+function requireReportable(textureCount: number, characters: number): void {
+  if (textureCount <= maxReported && textureCount * characters <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache, an image may have at most ${maxReported} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textures}.`,
+    `With cache, an image may have at most ${maxReported} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textureCount}.`,
   );
 }
 
@@ -156,17 +156,17 @@ const maxScheduled = 1000;
 const maxScheduledCharacters = 1024 * 1024;
 
 /** Starts a job that makes the missing files, if there are any. @returns the id of the job. */
-export async function schedule(
+export async function startCacheJob(
   { runner }: PictureContext,
-  what: keyof typeof cacheJobNames,
+  kind: keyof typeof cacheJobNames,
   item: ItemRecord,
   missing: readonly CachedEntry[],
   userId: string | null,
 ): Promise<{ scheduledJob?: string }> {
   const [first] = missing;
   if (first === undefined) return {};
-  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / keyOfJobEntry(what, first).length)));
-  const job = await runner.create(cacheJobNames[what], newCacheJob(item.id, missing.slice(0, count), userId));
+  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / keyOfJobEntry(kind, first).length)));
+  const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missing.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };
 }

@@ -31,7 +31,7 @@ type Redirect = 'false' | 'exact' | 'encoding' | 'any';
  * @param redirect which files can be sent: with `any` all JPEG and PNG files, with `encoding` those in the requested encoding, with
  * `exact` only those that also have the requested JPEG quality.
  */
-async function downloadInstead(
+async function findDownloadPath(
   { files, records, images }: PictureContext,
   item: ItemRecord,
   redirect: Redirect,
@@ -55,8 +55,8 @@ async function downloadInstead(
     const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;
     if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
   }
-  const single = await images.use(item, (image) => image.metadata().levels === 1);
-  return single ? files.downloadPath(file.doc) : null;
+  const isSingleLevel = await images.use(item, (image) => image.metadata().levels === 1);
+  return isSingleLevel ? files.downloadPath(file.doc) : null;
 }
 
 async function answerTile(
@@ -67,7 +67,7 @@ async function answerTile(
 ): Promise<Reply> {
   const item = input.granted;
   const request = { ...dropUndefined(query), ...address };
-  const download = await downloadInstead(services, item, redirect, request);
+  const download = await findDownloadPath(services, item, redirect, request);
   if (download !== null) return Reply.redirect(`${input.prefix}${download}`);
   const route = { item, kind: 'tile', request, input };
   return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));

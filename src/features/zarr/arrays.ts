@@ -2,7 +2,7 @@ import type { FrameMetadata, ImageMetadata } from '../../tilesource/tile-source.
 import type { Size } from '../../tilesource/geometry.js';
 
 /** Sides that chunks can have, in pixels. Tiles of other sizes are split or joined. */
-const chunkSides = { min: 256, max: 1024, usual: 512 };
+const chunkSides = { min: 256, max: 1024, defaultSide: 512 };
 
 /** The names of axes, in the order that OME-Zarr requires. */
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
@@ -14,7 +14,7 @@ interface Lengths {
   z: number;
 }
 
-/** Indices along these axes. */
+/** Indices along the axes t, c and z. */
 export interface Plane {
   t: number;
   c: number;
@@ -36,12 +36,12 @@ export interface ArrayImage {
   metadata: ImageMetadata;
   axes: readonly AxisName[];
   lengths: Lengths;
-  /** Side of chunks. */
+  /** Side of chunks, in pixels. */
   side: number;
   /** The sizes of the datasets, the finest first. Width and height are half of those before, rounded up. */
   levels: readonly Size[];
   /** The frame and band at a position; `null` if the file has none. */
-  at(plane: Plane): FrameBand | null;
+  frameBandAt(plane: Plane): FrameBand | null;
 }
 
 /** The axes of frames that OME-Zarr also has. */
@@ -67,9 +67,9 @@ function planeOf({ axes }: FrameMetadata): Plane {
 }
 
 /** Side of the chunks of an image. */
-function chunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
-  const { min, max, usual } = chunkSides;
-  return tileWidth === tileHeight && tileWidth >= min && tileWidth <= max ? tileWidth : usual;
+function chooseChunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
+  const { min, max, defaultSide } = chunkSides;
+  return tileWidth === tileHeight && tileWidth >= min && tileWidth <= max ? tileWidth : defaultSide;
 }
 
 function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
@@ -83,23 +83,23 @@ function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
 
 /** The images of a file. A file has several if its frames differ in more than time, channel and depth. */
 export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
-  const groups = new Map<string, Map<string, number>>();
-  for (const [frame, each] of (metadata.frames ?? []).entries()) {
-    const position = positionOf(each.axes);
-    const { t, c, z } = planeOf(each);
+  const frameByPlaneByName = new Map<string, Map<string, number>>();
+  for (const [frame, frameMetadata] of (metadata.frames ?? []).entries()) {
+    const position = positionOf(frameMetadata.axes);
+    const { t, c, z } = planeOf(frameMetadata);
     const plane = `${t}/${c}/${z}`;
     // Frames without distinguishing metadata are separate images too.
     let name = position;
-    for (let copy = 1; groups.get(name)?.has(plane) === true; copy += 1) name = `${position} ${copy}`;
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, new Map([[plane, frame]]));
-    else group.set(plane, frame);
+    for (let copy = 1; frameByPlaneByName.get(name)?.has(plane) === true; copy += 1) name = `${position} ${copy}`;
+    const frameByPlane = frameByPlaneByName.get(name);
+    if (frameByPlane === undefined) frameByPlaneByName.set(name, new Map([[plane, frame]]));
+    else frameByPlane.set(plane, frame);
   }
-  if (groups.size === 0) groups.set('', new Map([['0/0/0', 0]]));
-  return [...groups].map(([position, frames]) => {
+  if (frameByPlaneByName.size === 0) frameByPlaneByName.set('', new Map([['0/0/0', 0]]));
+  return [...frameByPlaneByName].map(([position, frames]) => {
     const [first = 0] = frames.values();
     const scene = sceneOf(metadata.frames?.[first] ?? { axes: {} });
-    return arrayImage(metadata, frames, groups.size > 1 ? (scene ?? position) : null);
+    return arrayImage(metadata, frames, frameByPlaneByName.size > 1 ? (scene ?? position) : null);
   });
 }
 
@@ -110,7 +110,7 @@ function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>
     for (const axis of ['t', 'c', 'z'] as const) lengths[axis] = Math.max(lengths[axis], plane[axis] + 1);
   }
   const { bandCount } = metadata;
-  const side = chunkSide(metadata);
+  const side = chooseChunkSide(metadata);
   const axes: AxisName[] = [...(lengths.t > 1 ? ['t' as const] : []), 'c', ...(lengths.z > 1 ? ['z' as const] : []), 'y', 'x'];
   return {
     name,
@@ -119,7 +119,7 @@ function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>
     lengths: { ...lengths, c: lengths.c * bandCount },
     side,
     levels: levelsOf(metadata, side),
-    at({ t, c, z }) {
+    frameBandAt({ t, c, z }) {
       const frame = frames.get(`${t}/${Math.floor(c / bandCount)}/${z}`);
       return frame === undefined ? null : { frame, band: c % bandCount };
     },

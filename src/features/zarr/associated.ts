@@ -6,13 +6,13 @@ import { asStored } from '../../tilesource/render/appearance.js';
 import { Renderer } from '../../tilesource/render/renderer.js';
 import { blit } from '../../tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../tilesource/raster.js';
-import { absent } from './keys.js';
+import { noSuchKeyError } from './keys.js';
 import type { ReadBox } from './measure.js';
 
 const tileSide = 512;
 /** How long decoded associated images are cached, in milliseconds, and how many bytes of them. */
-const keptMs = 10_000;
-const keptBytes = 64 * 2 ** 20;
+const cacheLifetimeMs = 10_000;
+const maxCachedBytes = 64 * 2 ** 20;
 
 /** An associated image that can be read like the main image of a file. */
 export interface AssociatedSource {
@@ -24,8 +24,8 @@ export interface AssociatedSource {
 /** Decoded associated images, each cached for a moment because clients request their chunks one by one. */
 export class AssociatedSources {
   readonly #rasters = new LRUCache<string, Raster>({
-    maxSize: keptBytes,
-    ttl: keptMs,
+    maxSize: maxCachedBytes,
+    ttl: cacheLifetimeMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
   });
   readonly #reading = new SharedWork<Raster>();
@@ -34,18 +34,18 @@ export class AssociatedSources {
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const cached = this.#rasters.get(key);
     const raster = cached ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
-    return sourceNameOf(raster);
+    return toSource(raster);
   }
 
   async #read(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<Raster> {
     const raster = await read(signal);
-    if (raster === null) throw absent();
+    if (raster === null) throw noSuchKeyError();
     this.#rasters.set(key, raster);
     return raster;
   }
 }
 
-function sourceNameOf(raster: Raster): AssociatedSource {
+function toSource(raster: Raster): AssociatedSource {
   const { width: sizeX, height: sizeY, bands: bandCount, dtype } = raster;
   const shape = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
   const levels = levelCount(shape);

@@ -22,24 +22,24 @@ export function chunkBytes({ data, width, height, bands, dtype }: Raster, band: 
 /** Copies the samples of a band in a row. Four at a time take a third less processor time than one at a time. */
 function copyBand(
   to: ReturnType<typeof bitsOf>,
-  at: number,
+  target: number,
   from: ReturnType<typeof bitsOf>,
   { start, bands, width }: { start: number; bands: number; width: number },
 ): void {
-  const end = at + width;
-  const endOfFours = at + (width & ~3);
+  const end = target + width;
+  const endOfFours = target + (width & ~3);
   let source = start;
-  for (; at < endOfFours; at += 4, source += 4 * bands) {
-    to[at] = from[source]!;
-    to[at + 1] = from[source + bands]!;
-    to[at + 2] = from[source + 2 * bands]!;
-    to[at + 3] = from[source + 3 * bands]!;
+  for (; target < endOfFours; target += 4, source += 4 * bands) {
+    to[target] = from[source]!;
+    to[target + 1] = from[source + bands]!;
+    to[target + 2] = from[source + 2 * bands]!;
+    to[target + 3] = from[source + 3 * bands]!;
   }
-  for (; at < end; at += 1, source += bands) to[at] = from[source]!;
+  for (; target < end; target += 1, source += bands) to[target] = from[source]!;
 }
 
 /** The bytes of a chunk, compressed. */
-export async function compressed(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+export async function compressChunk(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (bytes.length > largeBytes) return codecThreads.call('compressZstd', { bytes, level: zstdLevel }, 'a chunk');
   const compress = await zstd();
   if (isSliceOver()) await nextSlice();

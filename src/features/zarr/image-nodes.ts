@@ -1,12 +1,12 @@
 import type { ArrayImage, AxisName } from './arrays.js';
 import { shapeOf } from './arrays.js';
-import type { Measured } from './measure.js';
+import type { Measurements } from './measure.js';
 import type { ZarrNode, ZarrNodes } from './nodes.js';
 
 const axisTypes: Readonly<Record<AxisName, string>> = { t: 'time', c: 'channel', z: 'space', y: 'space', x: 'space' };
 
 /** Metadata of the arrays of an image, for its own group and for the groups of its labels. */
-export function multiscale(
+export function multiscaleMetadata(
   { axes, levels, metadata: { mmX, mmY, mmZ, secondsT } }: ArrayImage,
   name: string | null,
 ): Record<string, unknown> {
@@ -39,20 +39,20 @@ export function multiscale(
 }
 
 /** Sides of the chunks of an array. */
-export function chunkOf({ axes, side }: Pick<ArrayImage, 'axes' | 'side'>): number[] {
+export function chunkShapeOf({ axes, side }: Pick<ArrayImage, 'axes' | 'side'>): number[] {
   return axes.map((axis) => (axis === 'y' || axis === 'x' ? side : 1));
 }
 
 /** The group of an image and its arrays. */
-export function imageNodes(image: ArrayImage, { omero, codec }: Measured, name: string): ZarrNodes {
+export function imageNodes(image: ArrayImage, { omero, codec }: Measurements, name: string): ZarrNodes {
   const { axes, metadata } = image;
   const nodes = new Map<string, ZarrNode>();
-  nodes.set('', { kind: 'group', ome: { multiscales: [multiscale(image, name)], omero } });
+  nodes.set('', { kind: 'group', ome: { multiscales: [multiscaleMetadata(image, name)], omero } });
   for (const level of image.levels.keys()) {
     nodes.set(String(level), {
       kind: 'array',
       shape: shapeOf(image, level),
-      chunk: chunkOf(image),
+      chunk: chunkShapeOf(image),
       axes,
       dtype: metadata.dtype,
       codec,

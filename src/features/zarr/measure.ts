@@ -4,11 +4,11 @@ import { bandInterpretations } from '../../tilesource/measure/histogram.js';
 import { fullValue, minValue, type Raster } from '../../tilesource/raster.js';
 import type { ImageMetadata } from '../../tilesource/tile-source.js';
 import { sourceLevel, type ArrayImage } from './arrays.js';
-import { chunkBytes, compressed } from './chunk-bytes.js';
+import { chunkBytes, compressChunk } from './chunk-bytes.js';
 import type { ChunkCodec } from './nodes.js';
 
 /** Facts about the samples of an image, measured on a coarse level. */
-export interface Measured {
+export interface Measurements {
   omero: Record<string, unknown>;
   codec: ChunkCodec;
 }
@@ -26,7 +26,7 @@ const maxSorted = 2 ** 16;
  * If the coarsest dataset is more than this many levels coarser than the coarsest level in the file, it is not computed, because that
  * could read the whole image.
  */
-const maxSteps = 2;
+const maxComputedLevels = 2;
 /** Compression is used if it leaves less than this share of the bytes. */
 const maxCompressedShare = 0.9;
 
@@ -34,9 +34,9 @@ const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
 const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFFF00', 'FFFFFF'];
 
 /** Measures windows of contrast, and whether compression helps, on the coarsest dataset. */
-export async function measure(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measured> {
+export async function measure(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measurements> {
   const { metadata, lengths } = image;
-  const where = coarseBox(image, populatedLevels);
+  const coarse = coarseBox(image, populatedLevels);
   const defaultZ = Math.floor(lengths.z / 2);
   const channels: Record<string, unknown>[] = [];
   let codec: ChunkCodec | null = null;
@@ -44,10 +44,10 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
   let sampledFrame = -1;
   const isColor = hasColors(metadata);
   for (let c = 0; c < lengths.c; c += 1) {
-    const source = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
+    const source = image.frameBandAt({ t: 0, c, z: defaultZ }) ?? image.frameBandAt({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
     if (source !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
-      if (source.frame !== sampledFrame) samples = await read({ ...where, frame: source.frame }).catch(nullIfCorrupt);
+      if (source.frame !== sampledFrame) samples = await read({ ...coarse, frame: source.frame }).catch(nullIfCorrupt);
       sampledFrame = source.frame;
       if (samples === null) {
         channels.push(channelOf(image, c, null));
@@ -55,9 +55,9 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
       }
       if (codec === null) {
         const bytes = chunkBytes(samples, source.band, image.side);
-        codec = (await compressed(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
+        codec = (await compressChunk(bytes)).length < bytes.length * maxCompressedShare ? 'zstd' : 'none';
       }
-      if (!isColor) window = contrast(samples, source.band);
+      if (!isColor) window = contrastWindow(samples, source.band);
     }
     channels.push(channelOf(image, c, window));
   }
@@ -75,13 +75,13 @@ function nullIfCorrupt(error: unknown): null {
 function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { level: number; box: Box } {
   const last = image.levels.length - 1;
   const level = sourceLevel(image, last);
-  const stored = populatedLevels[0] ?? image.metadata.levels - 1;
-  if (stored - level <= maxSteps) return { level, box: { left: 0, top: 0, ...image.levels[last]! } };
-  const size = image.levels[image.metadata.levels - 1 - stored]!;
+  const storedLevel = populatedLevels[0] ?? image.metadata.levels - 1;
+  if (storedLevel - level <= maxComputedLevels) return { level, box: { left: 0, top: 0, ...image.levels[last]! } };
+  const size = image.levels[image.metadata.levels - 1 - storedLevel]!;
   const width = Math.min(size.width, image.side);
   const height = Math.min(size.height, image.side);
   const left = Math.floor((size.width - width) / 2);
-  return { level: stored, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
+  return { level: storedLevel, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
 }
 
 /** Whether the bands are colors, which are shown unchanged. */
@@ -90,7 +90,7 @@ function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
 }
 
 /** The window of a band: the range of its samples without the most extreme ones; `null` if no sample is a number. */
-function contrast({ data, bands }: Raster, band: number): [number, number] | null {
+function contrastWindow({ data, bands }: Raster, band: number): [number, number] | null {
   const pixels = data.length / bands;
   const step = Math.max(1, Math.ceil(pixels / maxSorted));
   const values = new Float64Array(Math.ceil(pixels / step));
@@ -101,8 +101,8 @@ function contrast({ data, bands }: Raster, band: number): [number, number] | nul
   }
   if (count === 0) return null;
   const sorted = values.subarray(0, count).sort();
-  const cut = Math.floor(clippedShare * count);
-  return [sorted[cut]!, sorted[count - 1 - cut]!];
+  const clippedCount = Math.floor(clippedShare * count);
+  return [sorted[clippedCount]!, sorted[count - 1 - clippedCount]!];
 }
 
 function channelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {
@@ -133,9 +133,17 @@ function channelOf({ metadata }: ArrayImage, c: number, window: [number, number]
   };
 }
 
-function colorOf(of: { own: string | undefined; band: number; bandCount: number; channel: number; isOnly: boolean }): string {
-  const own = /^#([0-9a-f]{6})/i.exec(of.own ?? '')?.[1];
+function colorOf(channelInfo: {
+  own: string | undefined;
+  band: number;
+  bandCount: number;
+  channel: number;
+  isOnly: boolean;
+}): string {
+  const own = /^#([0-9a-f]{6})/i.exec(channelInfo.own ?? '')?.[1];
   if (own !== undefined) return own.toUpperCase();
-  if (of.bandCount > 2) return colorsOfBands[of.band % colorsOfBands.length]!;
-  return of.isOnly || of.bandCount === 2 ? 'FFFFFF' : colorsOfChannels[of.channel % colorsOfChannels.length]!;
+  if (channelInfo.bandCount > 2) return colorsOfBands[channelInfo.band % colorsOfBands.length]!;
+  return channelInfo.isOnly || channelInfo.bandCount === 2
+    ? 'FFFFFF'
+    : colorsOfChannels[channelInfo.channel % colorsOfChannels.length]!;
 }

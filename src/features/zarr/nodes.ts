@@ -38,22 +38,22 @@ export const zstdLevel = 1;
 
 const omeVersions = { 2: '0.4', 3: '0.5' } as const;
 /** Members of the metadata that contain the version of OME-Zarr in 0.4. */
-const versioned = ['omero', 'image-label'];
+const versionedMembers = ['omero', 'image-label'];
 
-function attributes(node: ZarrNode, version: ZarrVersion): Record<string, unknown> {
+function attributesOf(node: ZarrNode, version: ZarrVersion): Record<string, unknown> {
   if (node.kind === 'array' || Object.keys(node.ome).length === 0) return {};
   if (version === 3) return { ome: { version: omeVersions[3], ...node.ome } };
-  const stated = { version: omeVersions[2] };
+  const omeVersion = { version: omeVersions[2] };
   return Object.fromEntries(
     Object.entries(node.ome).map(([name, value]) => {
-      if (name === 'multiscales') return [name, (value as object[]).map((each) => ({ ...stated, ...each }))];
-      return [name, versioned.includes(name) ? { ...stated, ...(value as object) } : value];
+      if (name === 'multiscales') return [name, (value as object[]).map((each) => ({ ...omeVersion, ...each }))];
+      return [name, versionedMembers.includes(name) ? { ...omeVersion, ...(value as object) } : value];
     }),
   );
 }
 
-function document3(node: ZarrNode): Record<string, unknown> {
-  if (node.kind === 'group') return { zarr_format: 3, node_type: 'group', attributes: attributes(node, 3) };
+function documentVersion3(node: ZarrNode): Record<string, unknown> {
+  if (node.kind === 'group') return { zarr_format: 3, node_type: 'group', attributes: attributesOf(node, 3) };
   const zstd = { name: 'zstd', configuration: { level: zstdLevel, checksum: false } };
   return {
     zarr_format: 3,
@@ -69,7 +69,7 @@ function document3(node: ZarrNode): Record<string, unknown> {
   };
 }
 
-function array2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
+function arrayVersion2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
   return {
     zarr_format: 2,
     shape,
@@ -86,9 +86,9 @@ function array2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array' }): R
 const join = (path: string, name: string) => (path === '' ? name : `${path}/${name}`);
 
 /** The documents of a node in Zarr 2, by name. */
-function documents2(node: ZarrNode): Record<string, unknown> {
-  if (node.kind === 'array') return { '.zarray': array2(node), '.zattrs': {} };
-  return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributes(node, 2) };
+function documentsVersion2(node: ZarrNode): Record<string, unknown> {
+  if (node.kind === 'array') return { '.zarray': arrayVersion2(node), '.zattrs': {} };
+  return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributesOf(node, 2) };
 }
 
 /** The names of documents in each version. A store has none of the other version. */
@@ -113,19 +113,23 @@ export function documentOf(
   if (node === undefined) return null;
   const isRoot = path === '' && consolidated !== null;
   if (version === 3) {
-    if (!isRoot) return document3(node);
-    const metadata = Object.fromEntries([...consolidated].filter(([at]) => at !== '').map(([at, each]) => [at, document3(each)]));
-    return { ...document3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
+    if (!isRoot) return documentVersion3(node);
+    const metadata = Object.fromEntries(
+      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, each]) => [nodePath, documentVersion3(each)]),
+    );
+    return { ...documentVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
   }
-  if (name !== '.zmetadata') return (documents2(node)[name] as Record<string, unknown> | undefined) ?? null;
+  if (name !== '.zmetadata') return (documentsVersion2(node)[name] as Record<string, unknown> | undefined) ?? null;
   if (!isRoot) return null;
   const metadata = Object.fromEntries(
-    [...consolidated].flatMap(([at, each]) => Object.entries(documents2(each)).map(([file, value]) => [join(at, file), value])),
+    [...consolidated].flatMap(([nodePath, each]) =>
+      Object.entries(documentsVersion2(each)).map(([file, value]) => [join(nodePath, file), value]),
+    ),
   );
   return { zarr_consolidated_format: 1, metadata };
 }
 
 /** Moves nodes below a path. */
-export function below(path: string, nodes: ZarrNodes): [string, ZarrNode][] {
-  return [...nodes].map(([at, node]) => [at === '' ? path : join(path, at), node]);
+export function moveBelow(path: string, nodes: ZarrNodes): [string, ZarrNode][] {
+  return [...nodes].map(([nodePath, node]) => [nodePath === '' ? path : join(path, nodePath), node]);
 }

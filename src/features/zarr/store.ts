@@ -4,7 +4,7 @@ import type { Reply } from '../../http/reply.js';
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../host.js';
 import { shapeOf, type ArrayImage, type Plane } from './arrays.js';
-import { absent, indexOf } from './keys.js';
+import { noSuchKeyError, parseIndex } from './keys.js';
 import type { ZarrVersion } from './nodes.js';
 
 /** A request for a key of a store. */
@@ -41,7 +41,7 @@ export async function replyWithChunk({ headers }: StoreRequest, key: string, mak
   const unchanged = answerConditional(headers, tag, cacheHeaders(tag));
   if (unchanged !== null) return unchanged;
   const bytes = await make();
-  if (bytes.length === 0) throw absent();
+  if (bytes.length === 0) throw noSuchKeyError();
   return replyWithRange(headers, bytes, { type: 'application/octet-stream', tag, headers: cacheHeaders(tag) });
 }
 
@@ -54,24 +54,24 @@ export interface ChunkAddress {
 }
 
 /** The chunk named by the segments of a key; `null` if there is none. */
-export function chunkAt(
+export function parseChunkKey(
   image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'side'>,
   segments: readonly string[],
   version: ZarrVersion,
 ): ChunkAddress | null {
   const [first, ...rest] = segments;
-  const level = indexOf(first);
+  const level = parseIndex(first);
   if (level === null || level >= image.levels.length) return null;
   if (version === 3 && rest.shift() !== 'c') return null;
   const shape = shapeOf(image, level);
   if (rest.length !== shape.length) return null;
-  const at = { t: 0, c: 0, z: 0, y: 0, x: 0 };
+  const indexByAxis = { t: 0, c: 0, z: 0, y: 0, x: 0 };
   for (const [position, axis] of image.axes.entries()) {
-    const index = indexOf(rest[position]);
+    const index = parseIndex(rest[position]);
     const chunk = axis === 'x' || axis === 'y' ? image.side : 1;
     if (index === null || index * chunk >= shape[position]!) return null;
-    at[axis] = index;
+    indexByAxis[axis] = index;
   }
-  const { y: row, x: column, ...plane } = at;
+  const { y: row, x: column, ...plane } = indexByAxis;
   return { level, plane, row, column };
 }

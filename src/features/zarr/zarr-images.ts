@@ -8,21 +8,21 @@ import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import type { Images } from '../images/images.js';
 import { imagesOf, type ArrayImage } from './arrays.js';
 import { AssociatedSources } from './associated.js';
-import { Blocks } from './blocks.js';
-import { chunkBytes, compressed } from './chunk-bytes.js';
+import { DecodedTileCache } from './decoded-tile-cache.js';
+import { chunkBytes, compressChunk } from './chunk-bytes.js';
 import { imageNodes } from './image-nodes.js';
-import { absent, indexOf } from './keys.js';
+import { noSuchKeyError, parseIndex } from './keys.js';
 import type { ZarrLabels } from './labels/zarr-labels.js';
-import { measure, type Measured, type ReadBox } from './measure.js';
-import { below, documentNames, documentOf, type ZarrNode, type ZarrNodes } from './nodes.js';
+import { measure, type Measurements, type ReadBox } from './measure.js';
+import { moveBelow, documentNames, documentOf, type ZarrNode, type ZarrNodes } from './nodes.js';
 import { omeXml } from './ome-xml.js';
-import { chunkAt, replyWithChunk, replyWithText, type StoreRequest } from './store.js';
+import { parseChunkKey, replyWithChunk, replyWithText, type StoreRequest } from './store.js';
 
 /** Maximum number of images in a store. */
 export const maxImages = 500;
 
 /** Maximum number of images whose arrays and windows are remembered. */
-const maxKnown = 1000;
+const maxRememberedImages = 1000;
 
 /** The parts of an image file that a store is made of, in one state of the file. */
 interface Layout {
@@ -45,37 +45,38 @@ export interface ReadableImage {
 
 /** Large images of items as OME-Zarr. */
 export class ZarrImages {
-  readonly #layouts = new LRUCache<string, Layout>(atMost(maxKnown));
-  readonly #measured = new LRUCache<string, Measured>(atMost(maxKnown));
-  readonly #blocks = new Blocks();
+  readonly #layouts = new LRUCache<string, Layout>(atMost(maxRememberedImages));
+  readonly #measured = new LRUCache<string, Measurements>(atMost(maxRememberedImages));
+  readonly #decodedTiles = new DecodedTileCache();
   readonly #associated = new AssociatedSources();
 
   constructor(private readonly options: { images: Images; queues: Queues; labels: ZarrLabels }) {}
 
   /** Answers a key of the store of an item. */
-  async file(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Reply> {
-    const layout = await this.layout(item, segments, request);
+  async answerKey(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Reply> {
+    const layout = await this.loadLayout(item, segments, request);
     const { images } = layout;
-    if (segments[0] === 'associated') return this.#associatedFile(item, layout, segments.slice(1), request);
-    if (images.length === 1) return this.imageFile(item, layout, 0, segments, request);
-    if (images.length > maxImages) throw tooMany(images.length);
+    if (segments[0] === 'associated') return this.#answerAssociatedKey(item, layout, segments.slice(1), request);
+    if (images.length === 1) return this.answerImageKey(item, layout, 0, segments, request);
+    if (images.length > maxImages) throw tooManyImagesError(images.length);
     const [first, ...rest] = segments;
-    const index = indexOf(first);
-    if (index !== null) return this.imageFile(item, layout, index, rest, request);
+    const index = parseIndex(first);
+    if (index !== null) return this.answerImageKey(item, layout, index, rest, request);
     const nodes = collectionNodes(images.length);
     if (first === 'OME' && rest.length === 1 && rest[0] === 'METADATA.ome.xml') {
       return replyWithText(request, omeXml(images.map((image) => ({ name: nameOf(item, image), image }))), 'application/xml');
     }
-    const all = async (): Promise<ZarrNodes> => {
+    const makeAllNodes = async (): Promise<ZarrNodes> => {
       const parts: [string, ZarrNode][] = [...nodes];
-      for (const number of images.keys()) parts.push(...below(String(number), await this.#nodes(item, layout, number, request)));
+      for (const number of images.keys())
+        parts.push(...moveBelow(String(number), await this.#makeNodes(item, layout, number, request)));
       return new Map(parts);
     };
-    return this.#document(nodes, segments, request, all);
+    return this.#answerDocument(nodes, segments, request, makeAllNodes);
   }
 
   /** The arrays of the image of an item. */
-  async layout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
+  async loadLayout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
     try {
       const state = await this.options.images.pictureKey(item, 'zarr', {});
       const cached = this.#layouts.get(state);
@@ -93,7 +94,7 @@ export class ZarrImages {
       this.#layouts.set(state, layout);
       return layout;
     } catch (error) {
-      const isChunk = indexOf(segments.at(-1)) !== null;
+      const isChunk = parseIndex(segments.at(-1)) !== null;
       // A program that requests a chunk has seen an image, and would treat 404 as samples that are zero.
       if (error instanceof NoLargeImageError && isChunk) throw new LargeImageError('conflict', error.message, { cause: error });
       // Reading may succeed the next time. A file that was read and is not an image stays that way.
@@ -105,34 +106,34 @@ export class ZarrImages {
   }
 
   /** Answers a key of one image of an item. */
-  async imageFile(
+  async answerImageKey(
     item: ItemRecord,
     layout: Layout,
     index: number,
     segments: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    const readable = this.#readable(item, layout, index);
-    if (readable === null) throw absent();
+    const readable = this.#readableImage(item, layout, index);
+    if (readable === null) throw noSuchKeyError();
     const isDocument = documentNames[request.version].includes(segments.at(-1) ?? '');
     if (!isDocument && segments[0] === 'labels')
-      return this.options.labels.chunk(item, readable.image, segments.slice(1), request);
-    const chunk = chunkAt(readable.image, segments, request.version);
-    if (chunk !== null) return this.#chunk(readable, chunk, request);
-    if (!isDocument) throw absent();
-    const nodes = await this.#nodes(item, layout, index, request);
-    return this.#document(nodes, segments, request, async () => nodes);
+      return this.options.labels.answerChunk(item, readable.image, segments.slice(1), request);
+    const chunk = parseChunkKey(readable.image, segments, request.version);
+    if (chunk !== null) return this.#answerChunk(readable, chunk, request);
+    if (!isDocument) throw noSuchKeyError();
+    const nodes = await this.#makeNodes(item, layout, index, request);
+    return this.#answerDocument(nodes, segments, request, async () => nodes);
   }
 
   /** The nodes of an image, with its labels below it. */
-  async #nodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
-    const readable = this.#readable(item, layout, index)!;
+  async #makeNodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
+    const readable = this.#readableImage(item, layout, index)!;
     const name = nameOf(item, readable.image);
     const own = imageNodes(readable.image, await this.#measure(readable, request), name);
-    return new Map([...own, ...below('labels', await this.options.labels.nodes(item, readable.image, request))]);
+    return new Map([...own, ...moveBelow('labels', await this.options.labels.makeNodes(item, readable.image, request))]);
   }
 
-  #document(
+  #answerDocument(
     nodes: ZarrNodes,
     segments: readonly string[],
     request: StoreRequest,
@@ -141,17 +142,17 @@ export class ZarrImages {
     const path = segments.slice(0, -1).join('/');
     const name = segments.at(-1) ?? '';
     const { version } = request;
-    if (!documentNames[version].includes(name)) throw absent();
+    if (!documentNames[version].includes(name)) throw noSuchKeyError();
     const isConsolidated = path === '' && (version === 3 || name === '.zmetadata');
     const write = (consolidated: ZarrNodes | null): Reply => {
       const document = documentOf(nodes, path, name, { version, consolidated });
-      if (document === null) throw absent();
+      if (document === null) throw noSuchKeyError();
       return replyWithText(request, JSON.stringify(document));
     };
     return isConsolidated ? consolidate().then(write) : write(null);
   }
 
-  #readable(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
+  #readableImage(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): ReadableImage | null {
     const image = images[index];
     if (image === undefined) return null;
     const use: ReadableImage['use'] = async (work, signal) => {
@@ -167,11 +168,15 @@ export class ZarrImages {
     return { state: `${state}#${index}`, image, populatedLevels, use };
   }
 
-  async #chunk(readable: ReadableImage, chunk: NonNullable<ReturnType<typeof chunkAt>>, request: StoreRequest): Promise<Reply> {
+  async #answerChunk(
+    readable: ReadableImage,
+    chunk: NonNullable<ReturnType<typeof parseChunkKey>>,
+    request: StoreRequest,
+  ): Promise<Reply> {
     const { image, state } = readable;
     const { level, plane, row, column } = chunk;
-    const source = image.at(plane);
-    if (source === null) throw absent();
+    const source = image.frameBandAt(plane);
+    if (source === null) throw noSuchKeyError();
     const { codec } = await this.#measure(readable, request);
     const key = `${state}/${level}/${source.frame}/${source.band}/${row}/${column}/${codec}`;
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
@@ -179,15 +184,15 @@ export class ZarrImages {
         (sharedSignal: AbortSignal): ReadBox =>
         (where) =>
           readable.use((samples) => samples(where), sharedSignal);
-      const raster = await this.#blocks.chunk(image, { state, frame: source.frame, level, row, column }, read, signal);
+      const raster = await this.#decodedTiles.readChunk(image, { state, frame: source.frame, level, row, column }, read, signal);
       const bytes = chunkBytes(raster, source.band, image.side);
-      return codec === 'zstd' ? compressed(bytes) : bytes;
+      return codec === 'zstd' ? compressChunk(bytes) : bytes;
     };
-    return replyWithChunk(request, key, () => this.#made(key, make, request));
+    return replyWithChunk(request, key, () => this.#makeCached(key, make, request));
   }
 
   /** Takes bytes from the tile cache, or makes them after waiting in the queue. */
-  async #made(
+  async #makeCached(
     key: string,
     make: (signal: AbortSignal) => Promise<Uint8Array>,
     { queuedAs, signal }: StoreRequest,
@@ -202,24 +207,31 @@ export class ZarrImages {
   }
 
   /** Windows and codec of an image, measured once for each state of it. */
-  async #measure(readable: ReadableImage, request: StoreRequest): Promise<Measured> {
+  async #measure(readable: ReadableImage, request: StoreRequest): Promise<Measurements> {
     const { image, populatedLevels, state } = readable;
     const cached = this.#measured.get(state);
     if (cached !== undefined) return cached;
     const make = async (signal: AbortSignal): Promise<Uint8Array> =>
       Buffer.from(JSON.stringify(await readable.use((read) => measure(image, populatedLevels, read), signal)));
-    const measured = JSON.parse(Buffer.from(await this.#made(`${state}/measured`, make, request)).toString()) as Measured;
+    const measured = JSON.parse(
+      Buffer.from(await this.#makeCached(`${state}/measured`, make, request)).toString(),
+    ) as Measurements;
     this.#measured.set(state, measured);
     return measured;
   }
 
-  async #associatedFile(item: ItemRecord, layout: Layout, segments: readonly string[], request: StoreRequest): Promise<Reply> {
-    if (!request.associated) throw absent();
+  async #answerAssociatedKey(
+    item: ItemRecord,
+    layout: Layout,
+    segments: readonly string[],
+    request: StoreRequest,
+  ): Promise<Reply> {
+    if (!request.associated) throw noSuchKeyError();
     const [name = '', ...rest] = segments;
     if (!layout.associated.includes(name)) {
-      if (layout.associated.length === 0) throw absent();
+      if (layout.associated.length === 0) throw noSuchKeyError();
       const nodes: ZarrNodes = new Map([['', { kind: 'group', ome: {} }]]);
-      return this.#document(nodes, segments, request, async () => nodes);
+      return this.#answerDocument(nodes, segments, request, async () => nodes);
     }
     const { state } = layout;
     const read = async (signal: AbortSignal) =>
@@ -238,11 +250,11 @@ export class ZarrImages {
       populatedLevels: source.populatedLevels,
       use: (work) => work((where) => source.samples(where)),
     };
-    const chunk = chunkAt(readable.image, rest, request.version);
-    if (chunk !== null) return this.#chunk(readable, chunk, request);
-    if (!documentNames[request.version].includes(rest.at(-1) ?? '')) throw absent();
+    const chunk = parseChunkKey(readable.image, rest, request.version);
+    if (chunk !== null) return this.#answerChunk(readable, chunk, request);
+    if (!documentNames[request.version].includes(rest.at(-1) ?? '')) throw noSuchKeyError();
     const nodes = imageNodes(readable.image, await this.#measure(readable, request), name);
-    return this.#document(nodes, rest, request, async () => nodes);
+    return this.#answerDocument(nodes, rest, request, async () => nodes);
   }
 }
 
@@ -254,7 +266,7 @@ export function collectionNodes(count: number): ZarrNodes {
   ]);
 }
 
-export function tooMany(count: number): LargeImageError {
+export function tooManyImagesError(count: number): LargeImageError {
   return new LargeImageError(
     'too-large',
     `There are ${count} images here; a store can have at most ${maxImages}. Open them one by one.`,

@@ -8,7 +8,7 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { LinkGrant, Links } from '../links/links.js';
 import { tokenPath, tokenRoute } from '../links/token-route.js';
-import { segmentsOf } from './keys.js';
+import { parseKey } from './keys.js';
 import type { ZarrVersion } from './nodes.js';
 import type { StoreRequest } from './store.js';
 import type { ZarrFolders } from './zarr-folders.js';
@@ -71,8 +71,8 @@ const shared = {
   returns: { schema: documentSchema, types: ['application/json', 'application/octet-stream', 'application/xml'] },
 } as const;
 
-const signedIn = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;
-const byToken = {
+const signedInRoute = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;
+const linkRoute = {
   ...shared,
   ...tokenRoute,
   errors: [...shared.errors, 'too-often'],
@@ -130,12 +130,12 @@ async function mayReadFolderByLink(
   };
 }
 
-interface Handled<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
+interface StoreRouteRequest<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
   params: { '*': string };
   granted: Granted<Subject>;
 }
 
-function storeRequest<Subject>(request: Handled<Subject>, version: ZarrVersion): StoreRequest {
+function storeRequest<Subject>(request: StoreRouteRequest<Subject>, version: ZarrVersion): StoreRequest {
   const { caller, queuedAs, associated } = request.granted;
   return {
     version,
@@ -150,55 +150,55 @@ function storeRequest<Subject>(request: Handled<Subject>, version: ZarrVersion):
   };
 }
 
-const imageOf =
+const answerImage =
   (version: ZarrVersion) =>
-  (request: Handled<ItemRecord>, { zarrImages }: ZarrContext) =>
-    zarrImages.file(request.granted.subject, segmentsOf(request.params['*']), storeRequest(request, version));
+  (request: StoreRouteRequest<ItemRecord>, { zarrImages }: ZarrContext) =>
+    zarrImages.answerKey(request.granted.subject, parseKey(request.params['*']), storeRequest(request, version));
 
-const folderOf =
+const answerFolder =
   (version: ZarrVersion) =>
-  (request: Handled<FolderRecord>, { zarrFolders }: ZarrContext) =>
-    zarrFolders.file(request.granted.subject, segmentsOf(request.params['*']), storeRequest(request, version));
+  (request: StoreRouteRequest<FolderRecord>, { zarrFolders }: ZarrContext) =>
+    zarrFolders.answerKey(request.granted.subject, parseKey(request.params['*']), storeRequest(request, version));
 
 const stores = [
-  { version: 3, at: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },
-  { version: 2, at: 'zarr2', format: 'OME-Zarr 0.4 (Zarr 2)' },
+  { version: 3, pathName: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },
+  { version: 2, pathName: 'zarr2', format: 'OME-Zarr 0.4 (Zarr 2)' },
 ] as const;
 
 /** Routes that serve images and folders as OME-Zarr, for callers who are signed in and for links. */
-export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
+export const zarrRoutes = stores.flatMap(({ version, pathName, format }) => [
   defineRoute({
-    ...signedIn,
-    path: `/item/:itemId/${at}/*`,
+    ...signedInRoute,
+    path: `/item/:itemId/${pathName}/*`,
     summary: `Read the image of an item as ${format}.`,
     description: 'Keys that do not exist are answered with 404, keys that the caller has no permission to read with 401.',
     params: itemPath,
     authorize: mayRead,
-    handle: imageOf(version),
+    handle: answerImage(version),
   }),
   defineRoute({
-    ...byToken,
-    path: `/item/:itemId/${at}/t/:token/*`,
+    ...linkRoute,
+    path: `/item/:itemId/${pathName}/t/:token/*`,
     summary: `Read the image of an item as ${format}, through a link.`,
     params: { ...itemPath, ...tokenPath },
     authorize: mayReadByLink,
-    handle: imageOf(version),
+    handle: answerImage(version),
   }),
   defineRoute({
-    ...signedIn,
-    path: `/folder/:folderId/${at}/*`,
+    ...signedInRoute,
+    path: `/folder/:folderId/${pathName}/*`,
     summary: `Read the images of a folder as one ${format}, \`0/\` and so on.`,
     description: 'At most 500 images.',
     params: folderPath,
     authorize: mayReadFolder,
-    handle: folderOf(version),
+    handle: answerFolder(version),
   }),
   defineRoute({
-    ...byToken,
-    path: `/folder/:folderId/${at}/t/:token/*`,
+    ...linkRoute,
+    path: `/folder/:folderId/${pathName}/t/:token/*`,
     summary: `Read the images of a folder as one ${format}, through a link.`,
     params: { ...folderPath, ...tokenPath },
     authorize: mayReadFolderByLink,
-    handle: folderOf(version),
+    handle: answerFolder(version),
   }),
 ]);

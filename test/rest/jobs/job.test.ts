@@ -8,7 +8,7 @@ import { JobModel } from '../../../src/features/jobs/job.model.js';
 import { OwnCollections } from '../../../src/core/database/own-collections.js';
 import { jobRoutes } from '../../../src/features/jobs/jobs.routes.js';
 import { mountRoutes } from '../../../src/http/serving/mount.js';
-import { fullSight } from '../../../src/features/jobs/job-document.js';
+import { fullJobRights } from '../../../src/features/jobs/job-document.js';
 import { followJob } from '../../../src/features/jobs/events/job-events.js';
 import { JobStore } from '../../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
@@ -445,7 +445,11 @@ describe('GET /job/:id/events', () => {
   it('ends for everyone when the store is closed', async () => {
     const job = await createJob();
     const closing = new JobStore({ model });
-    const followed = followJob(closing, job.id, { caller: users.owner, sight: fullSight, signal: new AbortController().signal });
+    const followed = followJob(closing, job.id, {
+      caller: users.owner,
+      rights: fullJobRights,
+      signal: new AbortController().signal,
+    });
     const types: (string | undefined)[] = [];
     for await (const change of followed) {
       types.push(change?.type);

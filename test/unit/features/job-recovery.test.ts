@@ -23,9 +23,9 @@ async function sweptAfter(job: object, intervalMs: number, state: 'taken now' | 
     isHandled = true;
     return null;
   };
-  const findRuns: JobStore['findRuns'] = async (statuses) => (statuses.includes(record.status) ? [record] : []);
+  const findRunnerJobs: JobStore['findRunnerJobs'] = async (statuses) => (statuses.includes(record.status) ? [record] : []);
   const recovery = new JobRecovery({
-    jobs: { findRuns, change: handle } as unknown as JobStore,
+    jobs: { findRunnerJobs, change: handle } as unknown as JobStore,
     leaseMs,
     sweepMs,
     isRunningHere: () => false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { multiscale } from '../../../src/features/zarr/image-nodes.js';
+import { multiscaleMetadata } from '../../../src/features/zarr/image-nodes.js';
 import { omeXml } from '../../../src/features/zarr/ome-xml.js';
 import type { ArrayImage } from '../../../src/features/zarr/arrays.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
@@ -78,7 +78,7 @@ describe('the steps from plane to plane and from time to time', () => {
     const { metadata } = source;
     const lengths = { t: 2, c: 1, z: 2 };
     const arrays = { metadata, axes: ['t', 'c', 'z', 'y', 'x'], lengths, levels: [metadata, metadata] } as unknown as ArrayImage;
-    expect(multiscale(arrays, null)).toMatchObject({
+    expect(multiscaleMetadata(arrays, null)).toMatchObject({
       axes: [
         { name: 't', unit: 'second' },
         { name: 'c' },

@@ -15,10 +15,10 @@ export function jobEventStream(jobs: JobStore, job: JobRecord, options: FollowOp
     const position = `${job.logEpoch}-${job.logCount}-${job.status}.${job.timestamps.length}`;
     if (options.after === position) return Reply.empty(204);
   }
-  return eventStream(format(followJob(jobs, job.id, options)));
+  return eventStream(formatEvents(followJob(jobs, job.id, options)));
 }
 
-async function* format(changes: AsyncIterable<JobChange | null>): AsyncGenerator<string> {
+async function* formatEvents(changes: AsyncIterable<JobChange | null>): AsyncGenerator<string> {
   yield `retry: ${retryMs}\n\n`;
   for await (const change of changes) {
     if (change === null) continue;

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../host.js';
 import type { JobRecord } from '../job-record.js';
-import { jobDocument, type JobSight } from '../job-document.js';
+import { jobDocument, type JobRights } from '../job-document.js';
 import { progressData } from './job-notifications.js';
 import { isFinished } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
@@ -17,8 +17,8 @@ export interface JobChange {
 export interface FollowOptions {
   /** The caller who follows the job. */
   caller: Caller | null;
-  /** The part of the job that the caller can see. */
-  sight: JobSight;
+  /** The rights of the caller on the job. */
+  rights: JobRights;
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;
   signal: AbortSignal;
@@ -28,7 +28,7 @@ export interface FollowOptions {
   durationMs?: number;
 }
 
-const quarterHourMs = 900_000;
+const defaultDurationMs = 900_000;
 /** More than a log can contain. */
 const allEntries = 2_000_000_000;
 
@@ -37,14 +37,14 @@ const allEntries = 2_000_000_000;
  * ends after the change that finished the job, or when the job is removed. It yields `null` after each poll without news.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
-  const { caller, intervalMs = 400, durationMs = quarterHourMs } = options;
+  const { caller, intervalMs = 400, durationMs = defaultDurationMs } = options;
   const signals = [options.signal, store.closing];
-  const isOver = () => signals.some((signal) => signal.aborted);
-  const until = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
+  const isStopped = () => signals.some((signal) => signal.aborted);
+  const endTime = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
   const seen = parsePosition(options.after);
   const waiter = new UpdateWaiter(store, id, signals);
   try {
-    while (!isOver() && Date.now() < until) {
+    while (!isStopped() && Date.now() < endTime) {
       const job = await store.find(id);
       if (job === null) {
         yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seen) };
@@ -57,7 +57,7 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
       }
       if (isFinished(job.status)) return;
       if (isUnchanged) yield null;
-      await waiter.for(intervalMs);
+      await waiter.wait(intervalMs);
     }
   } finally {
     waiter.end();
@@ -76,14 +76,14 @@ async function* changesOf(
   store: JobStore,
   job: JobRecord,
   seen: SeenState,
-  { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
+  { caller, rights }: Pick<FollowOptions, 'caller' | 'rights'>,
 ): AsyncGenerator<JobChange> {
-  if (sight.complete) yield* detailsOf(store, job, seen);
+  if (rights.complete) yield* detailsOf(store, job, seen);
   // The status comes last, so that a follower who stops at the final status has received everything else.
   const status = `${job.status}.${job.timestamps.length}`;
   if (status !== seen.status) {
     seen.status = status;
-    yield { type: 'job_status', data: jobDocument(job, caller, sight), position: formatPosition(seen) };
+    yield { type: 'job_status', data: jobDocument(job, caller, rights), position: formatPosition(seen) };
   }
 }
 
@@ -164,7 +164,7 @@ class UpdateWaiter {
     for (const signal of signals) signal.addEventListener('abort', this.#onAbort);
   }
 
-  async for(ms: number): Promise<void> {
+  async wait(ms: number): Promise<void> {
     if (this.#written || this.signals.some((signal) => signal.aborted)) {
       this.#written = false;
       return;

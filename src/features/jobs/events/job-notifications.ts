@@ -1,10 +1,10 @@
 import type { HostLogger, HostNotification } from '../../../host.js';
 import type { JobChanges, JobRecord } from '../job-record.js';
-import { fullSight, jobDocument } from '../job-document.js';
+import { fullJobRights, jobDocument } from '../job-document.js';
 import { jobStatus } from '../job-status.js';
 
-const shortMs = 30_000;
-const progressMs = 3_600_000;
+const messageLifetimeMs = 30_000;
+const progressLifetimeMs = 3_600_000;
 
 /** Sends the owner of a job messages about it. A message that cannot be sent is only logged. */
 export class JobNotifications {
@@ -14,21 +14,21 @@ export class JobNotifications {
   ) {}
 
   /** Sends `job_created`. */
-  async created(job: JobRecord): Promise<void> {
-    await this.#send(job, 'job_created', asOwnerSees(job), shortMs);
+  async notifyCreated(job: JobRecord): Promise<void> {
+    await this.#send(job, 'job_created', documentForOwner(job), messageLifetimeMs);
   }
 
   /** Sends `job_log` for new log entries, `job_status` for a new status, and `progress` for progress or its end. */
-  async changed(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
+  async notifyChanged(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
     const { log = [] } = changes;
     if (log.length > 0) {
       const data = { _id: after.id, overwrite: changes.overwrite ?? false, text: log.join('') };
-      await this.#send(after, 'job_log', data, shortMs);
+      await this.#send(after, 'job_log', data, messageLifetimeMs);
     }
     const newStatus = before.status !== after.status;
-    if (newStatus) await this.#send(after, 'job_status', asOwnerSees(after), shortMs);
+    if (newStatus) await this.#send(after, 'job_status', documentForOwner(after), messageLifetimeMs);
     if (changes.progress !== undefined || (newStatus && after.progress !== null)) {
-      await this.#send(after, 'progress', progressData(after), progressMs);
+      await this.#send(after, 'progress', progressData(after), progressLifetimeMs);
     }
   }
 
@@ -42,8 +42,8 @@ export class JobNotifications {
   }
 }
 
-function asOwnerSees(job: JobRecord): Record<string, unknown> {
-  return jobDocument(job, { id: job.userId, admin: false, scopes: [] }, fullSight);
+function documentForOwner(job: JobRecord): Record<string, unknown> {
+  return jobDocument(job, { id: job.userId, admin: false, scopes: [] }, fullJobRights);
 }
 
 /** Data of a `progress` message. A total of 0 or below is indeterminate. */

@@ -44,39 +44,39 @@ function waitsForEntry({ status, run }: JobRecord): boolean {
  * ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
-  #seen = new Map<string, Silence>();
+  #silenceByName = new Map<string, Silence>();
   #sweptAt: number | null = null;
   /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
-  #watched = 0;
+  #watchedMs = 0;
 
   constructor(private readonly options: RecoveryOptions) {}
 
   /** Checks all unfinished jobs once. */
   async sweep(): Promise<void> {
     const { jobs, sweepMs, leaseMs } = this.options;
-    const active = await jobs.findRuns(activeStatuses, maxActive);
-    const queued = await jobs.findRuns([jobStatus.inactive, jobStatus.queued], maxWaiting);
+    const active = await jobs.findRunnerJobs(activeStatuses, maxActive);
+    const queued = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaiting);
     // A job that was taken from a dead process also waits for its queue entry, whatever its status is.
     const waiting = [...queued, ...active.filter((job) => waitsForEntry(job) && !this.options.isRunningHere(job.id))];
     const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
     const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
     const now = performance.now();
-    const passed = now - (this.#sweptAt ?? now);
+    const passedMs = now - (this.#sweptAt ?? now);
     // Only a part of the time without answers counts, because no process could give a sign of life while the database was down. It
     // is not zero, because on a busy machine every sweep may be late.
-    this.#watched += passed > 3 * sweepMs ? sweepMs : passed;
+    this.#watchedMs += passedMs > 3 * sweepMs ? sweepMs : passedMs;
     this.#sweptAt = now;
 
-    const before = this.#seen;
-    this.#seen = new Map();
+    const before = this.#silenceByName;
+    this.#silenceByName = new Map();
     for (const job of active) {
-      if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#end(job);
+      if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#takeFromOwner(job);
       else if (this.options.isRunningHere(job.id) || waitsForEntry(job)) continue;
       else if (
         hasEnded(job.run?.owner ?? '') ||
         this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, before)
       ) {
-        await this.#end(job);
+        await this.#takeFromOwner(job);
       }
     }
     for (const job of waiting) {
@@ -92,13 +92,13 @@ export class JobRecovery {
   /** Whether the key of a job has not changed for a whole lease. */
   #isSilent(job: JobRecord, { key, leaseMs }: { key: string; leaseMs: number }, before: ReadonlyMap<string, Silence>): boolean {
     const name = `${job.id} ${leaseMs}`;
-    const silence = before.get(name) ?? new Silence(leaseMs, () => this.#watched);
-    this.#seen.set(name, silence);
+    const silence = before.get(name) ?? new Silence(leaseMs, () => this.#watchedMs);
+    this.#silenceByName.set(name, silence);
     return silence.isOver(key);
   }
 
   /** Takes a job from a dead owner: the job returns to the queue or ends. */
-  async #end(job: JobRecord): Promise<void> {
+  async #takeFromOwner(job: JobRecord): Promise<void> {
     const { jobs, logger } = this.options;
     const run = job.run!;
     const conditions = { owner: run.owner, beat: run.beat };

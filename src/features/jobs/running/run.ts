@@ -44,7 +44,7 @@ interface RunOptions {
 }
 
 /** Pauses before further attempts to write the record of an ended job, in milliseconds. */
-const settlePausesMs = [250, 1000, 4000, 8000];
+const endWritePausesMs = [250, 1000, 4000, 8000];
 /**
  * The same pause while the database is unreachable, without a limit on attempts. Each attempt also waits for the database itself.
  */
@@ -53,14 +53,14 @@ const outagePauseMs = 1000;
 /** The work on one claimed job in this process, from RUNNING to its final status. */
 export class JobRun {
   readonly #stopping = sharedAbortController();
-  readonly #over = sharedAbortController();
+  readonly #runEnded = sharedAbortController();
   #log: string[] = [];
   #logBytes = 0;
   #progress: Partial<JobProgress> | null = null;
   #results: Record<string, unknown> | null = null;
   #flushTimer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> = Promise.resolve();
-  #settled: Promise<void> | null = null;
+  #endWriting: Promise<void> | null = null;
   #sawOutage = false;
   #interrupted = false;
   /** Ends the pause before the next check of the record. */
@@ -91,7 +91,7 @@ export class JobRun {
   /** Works to the end and records the result. Never rejects. */
   async run(): Promise<void> {
     const { definition, job, jobs, logger } = this.options;
-    this.#over.signal.addEventListener(
+    this.#runEnded.signal.addEventListener(
       'abort',
       jobs.onUpdate((event) => this.#onJobEvent(event)),
     );
@@ -104,16 +104,16 @@ export class JobRun {
       failure = { error };
       if (this.#stopReason === null) logger?.error({ err: error, jobId: job.id, task: definition.name }, 'Job:Failed');
     }
-    await this.#settle(failure);
-    this.#over.abort();
+    await this.#writeEndOnce(failure);
+    this.#runEnded.abort();
     await watching;
   }
 
   /** Writes the record as if the work had ended now. Called if the work does not stop in time. */
   async abandon(): Promise<void> {
     this.stop('closing');
-    await this.#settle(null);
-    this.#over.abort();
+    await this.#writeEndOnce(null);
+    this.#runEnded.abort();
   }
 
   #context(): JobContext {
@@ -139,7 +139,7 @@ export class JobRun {
   }
 
   #flushSoon(): void {
-    if (this.#settled !== null) return;
+    if (this.#endWriting !== null) return;
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = null;
       this.#flushing = this.#flushing.then(() => this.#flush());
@@ -168,15 +168,15 @@ export class JobRun {
    * because it may be older than this run: a job is written once more after it was queued, possibly after it was started.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
-    if (job.id !== this.id || this.#settled !== null) return;
+    if (job.id !== this.id || this.#endWriting !== null) return;
     if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null }) === null) return;
     this.#isCheckDue = true;
     this.#checkNow();
   }
 
-  #judge(state: JobState | null): void {
+  #stopIfNeeded(state: JobState | null): void {
     const reason = this.#reasonToStop(state);
-    if (reason !== null && this.#settled === null) this.stop(reason);
+    if (reason !== null && this.#endWriting === null) this.stop(reason);
   }
 
   #reasonToStop(state: JobState | null): StopReason | null {
@@ -191,14 +191,14 @@ export class JobRun {
     const { jobs, owner, timing, logger, onBeat } = this.options;
     let beatAt = Date.now();
     for (;;) {
-      if (!this.#isCheckDue) await pause(timing.pollMs, this.#over.signal, (end) => (this.#checkNow = end));
-      if (this.#over.signal.aborted) return;
+      if (!this.#isCheckDue) await pause(timing.pollMs, this.#runEnded.signal, (end) => (this.#checkNow = end));
+      if (this.#runEnded.signal.aborted) return;
       this.#isCheckDue = false;
       try {
-        this.#judge(await jobs.findState(this.id));
+        this.#stopIfNeeded(await jobs.findState(this.id));
         if (Date.now() - beatAt < timing.beatMs) continue;
         beatAt = Date.now();
-        if (this.#settled === null) await jobs.beat(this.id, owner);
+        if (this.#endWriting === null) await jobs.beat(this.id, owner);
         await onBeat?.();
       } catch (err) {
         // Work continues without the database. If another process takes the job in the meantime, the next check notices.
@@ -208,15 +208,15 @@ export class JobRun {
     }
   }
 
-  #settle(failure: { error: unknown } | null): Promise<void> {
-    this.#settled ??= this.#writeEnd(failure);
-    return this.#settled;
+  #writeEndOnce(failure: { error: unknown } | null): Promise<void> {
+    this.#endWriting ??= this.#writeEnd(failure);
+    return this.#endWriting;
   }
 
   async #writeEnd(failure: { error: unknown } | null): Promise<void> {
     if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
     await this.#flushing;
-    for (const pauses = [...settlePausesMs]; ;) {
+    for (const pauses = [...endWritePausesMs]; ;) {
       try {
         while (!(await this.#tryWriteEnd(failure))) {
           // The record was changed between reading and writing, so it is read again.
@@ -245,13 +245,13 @@ export class JobRun {
       log: this.#log,
       ...(this.#progress && { progress: { total: null, current: null, message: null, ...job.progress, ...this.#progress } }),
       ...(this.#results && { results: this.#results }),
-      ...this.#ending(job, failure),
+      ...this.#makeEndChanges(job, failure),
     };
     return (await jobs.change(job, { owner }, changes)) !== null;
   }
 
   /** The final status and log entry, which depend on the stored status and on how the work ended. */
-  #ending(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
+  #makeEndChanges(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
     const { definition } = this.options;
     const withLog = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};

@@ -59,14 +59,14 @@ export class JobRunner implements JobStarter {
   readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
   readonly #definitions = new Map<string, JobDefinition<unknown>>();
   /** The queues in Agenda by name, with how many of their jobs may run at the same time, and how many slots were missing in the last check. */
-  readonly #queues = new Map<string, { concurrency: number; leaked: number }>();
+  readonly #queues = new Map<string, { concurrency: number; leakedSlots: number }>();
   readonly #runs = new Map<JobRun, Promise<void>>();
   readonly #recovery: JobRecovery;
   #sweepTimer: NodeJS.Timeout | null = null;
   #sweeping: Promise<void> | null = null;
-  #claims = 0;
+  #claimCount = 0;
   /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one accepts no more jobs. */
-  readonly #returned = new Set<string>();
+  readonly #idsToRequeue = new Set<string>();
   #startedAgenda = false;
   #closed = false;
 
@@ -101,11 +101,11 @@ export class JobRunner implements JobStarter {
     if (duplicate !== undefined) throw new Error(`Agenda already has a job "${duplicate}": give this runner another prefix.`);
     // The data comes from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
-    if (this.#definitions.size === 1) this.#open();
+    if (this.#definitions.size === 1) this.#startSweeping();
     for (const queue of queues) {
-      this.#queues.set(queue, { concurrency, leaked: 0 });
+      this.#queues.set(queue, { concurrency, leakedSlots: 0 });
       const receive = (entry: AgendaJob<QueueData>, done: (error?: Error) => void) => {
-        this.#receive(entry).then(() => done(), done);
+        this.#handleDelivery(entry).then(() => done(), done);
       };
       this.#agenda.define<QueueData>(queue, receive, {
         concurrency,
@@ -144,7 +144,7 @@ export class JobRunner implements JobStarter {
     if (current?.status === jobStatus.inactive) {
       current = (await this.#jobs.change(current, {}, { status: jobStatus.queued })) ?? (await this.#jobs.find(job.id));
     }
-    if (current?.run == null || current.run.owner !== null || !startable.includes(current.status)) return current;
+    if (current?.run == null || current.run.owner !== null || !startableStatuses.includes(current.status)) return current;
     const handler = isWorkerHandler(current.handler) ? 'worker' : 'local';
     step('job:queued');
     const entry = await this.#agenda.now<QueueData>(this.#queueName(current.run.task, handler), { jobId: current.id });
@@ -171,22 +171,22 @@ export class JobRunner implements JobStarter {
     this.#closed = true;
     if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
     this.#hideDefinitions();
-    await within(this.#closeTimeoutMs, this.#sweeping ?? Promise.resolve());
+    await waitAtMost(this.#closeTimeoutMs, this.#sweeping ?? Promise.resolve());
     for (const run of this.#runs.keys()) {
-      this.#returned.add(run.id);
+      this.#idsToRequeue.add(run.id);
       run.stop('closing');
     }
-    await within(this.#closeTimeoutMs, Promise.all(this.#runs.values()));
+    await waitAtMost(this.#closeTimeoutMs, Promise.all(this.#runs.values()));
     // Records that cannot be written in time, because the database is down, are left to the sweeps of other processes.
-    await within(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
+    await waitAtMost(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
     if (this.#queues.size > 0) await this.#removeDefinitions();
     if (this.#startedAgenda) await this.#agenda.stop(false);
     // These jobs are queued immediately, so that they need not wait for the sweep of another process.
-    for (const id of this.#returned) await this.#requeue(id);
+    for (const id of this.#idsToRequeue) await this.#requeue(id);
     this.#agenda.off('error', this.#onAgendaError);
   }
 
-  #open(): void {
+  #startSweeping(): void {
     // Without a listener, an error event of Agenda, such as when the database is down for a moment, would end the process.
     this.#agenda.on('error', this.#onAgendaError);
     const sweep = () => {
@@ -208,13 +208,13 @@ export class JobRunner implements JobStarter {
   }
 
   /** Handles one delivery of Agenda. The slot is occupied until the promise is settled. */
-  async #receive(entry: AgendaJob<QueueData>): Promise<void> {
+  async #handleDelivery(entry: AgendaJob<QueueData>): Promise<void> {
     const { jobId } = entry.attrs.data;
     if (this.#closed) {
-      this.#returned.add(jobId);
+      this.#idsToRequeue.add(jobId);
       return;
     }
-    const owner = `${this.#name}:${++this.#claims}`;
+    const owner = `${this.#name}:${++this.#claimCount}`;
     const job = await this.#jobs.claim(jobId, owner);
     if (job !== null) step('job:claimed');
     const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
@@ -271,11 +271,11 @@ export class JobRunner implements JobStarter {
       const count = counts?.[name];
       const definition = this.#agenda.definitions[name];
       if (count === undefined || definition === undefined) continue;
-      const leaked = Math.max(0, count.locked - count.running - waiting.filter((entry) => entry.name === name).length);
+      const leakedSlots = Math.max(0, count.locked - count.running - waiting.filter((entry) => entry.name === name).length);
       // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in neither for a
       // moment.
-      definition.lockLimit = queue.concurrency + Math.min(leaked, queue.leaked);
-      queue.leaked = leaked;
+      definition.lockLimit = queue.concurrency + Math.min(leakedSlots, queue.leakedSlots);
+      queue.leakedSlots = leakedSlots;
     }
   }
 
@@ -293,10 +293,10 @@ export class JobRunner implements JobStarter {
   async #removeDefinitions(): Promise<void> {
     const deadline = Date.now() + 1000;
     try {
-      for (let quiet = 0; quiet < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
+      for (let idleChecks = 0; idleChecks < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
         const { jobStatus: counts } = await this.#agenda.getRunningStats();
-        quiet = [...this.#queues.keys()].every((name) => (counts?.[name]?.locked ?? 0) === 0) ? quiet + 1 : 0;
-        await within(50);
+        idleChecks = [...this.#queues.keys()].every((name) => (counts?.[name]?.locked ?? 0) === 0) ? idleChecks + 1 : 0;
+        await waitAtMost(50);
       }
     } catch (err) {
       this.#logger?.warn({ err }, 'Job:QueueError');
@@ -306,7 +306,7 @@ export class JobRunner implements JobStarter {
 }
 
 /** Statuses in which a job that no process works on can be delivered to one. */
-const startable: readonly number[] = [
+const startableStatuses: readonly number[] = [
   jobStatus.queued,
   jobStatus.running,
   jobStatus.fetchingInput,
@@ -321,7 +321,7 @@ function entryState(entry: JobParameters): EntryState {
 }
 
 /** Waits for the work, but no longer than this. */
-async function within(ms: number, work?: Promise<unknown>): Promise<void> {
+async function waitAtMost(ms: number, work?: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

@@ -6,7 +6,7 @@ import type { StoredDocument } from '../../../host.js';
 type Conditions = Readonly<Record<string, unknown>>;
 
 /** The large images in a folder that match the filter, oldest first. `filter` is a condition on items. They are read without their metadata. */
-export async function imagesIn(
+export async function findImagesIn(
   records: HostRecords,
   folder: FolderRecord,
   { filter, limit }: { filter: Conditions; limit: number },
@@ -21,7 +21,7 @@ export async function imagesIn(
 }
 
 /** The direct subfolders of a folder that match the filter, oldest first. `filter` is a condition on folders. They are read without their metadata. */
-export async function foldersIn(
+export async function findFoldersIn(
   records: HostRecords,
   folder: FolderRecord,
   { filter, limit }: { filter: Conditions; limit: number },

@@ -21,7 +21,7 @@ interface ImageIdentifier {
   frame: number;
 }
 
-const identifierText: Parameter<ImageIdentifier | undefined> = {
+const identifierParameter: Parameter<ImageIdentifier | undefined> = {
   schema: { type: 'string', description: 'The id of the item; `<id>_<frame>` for a frame other than the first.' },
   required: true,
   absent: undefined,
@@ -33,7 +33,7 @@ const identifierText: Parameter<ImageIdentifier | undefined> = {
 };
 
 /** Path parameter that names the image. */
-export const imagePath = { identifier: required(identifierText) };
+export const imagePath = { identifier: required(identifierParameter) };
 
 /** The identifier of an image in addresses, the inverse of parsing the path parameter. */
 export function identifierOf({ itemId, frame }: ImageIdentifier): string {

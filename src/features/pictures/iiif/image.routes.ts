@@ -2,9 +2,9 @@ import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { defineRoute } from '../context.js';
 import { pictureHeaders } from '../picture-route.js';
-import { replyFromTileCache, replyFreshlyMade } from '../picture-reply.js';
+import { replyFromTileCache, replyWithNewPicture } from '../picture-reply.js';
 import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
-import { jsonLd, jsonLdTypes } from './json-ld.js';
+import { replyWithJsonLd, jsonLdTypes } from './json-ld.js';
 import { rightsOf } from './rights.js';
 import { imageInformationSchema } from './schemas.js';
 
@@ -25,7 +25,7 @@ const profileLink = '<http://iiif.io/api/image/3/level2.json>;rel="profile"';
 /** Features beyond those that level 2 of the Image API requires. */
 const extraFeatures = ['canonicalLinkHeader', 'mirroring', 'profileLinkHeader', 'sizeUpscaling'];
 
-const base = defineRoute({
+const redirectToInfo = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier',
   summary: 'Redirect to the description of an image for IIIF viewers.',
@@ -48,19 +48,19 @@ const info = defineRoute({
     const { params, granted: item, headers } = input;
     const { frame } = params.identifier;
     const root = iiifRoot(input);
-    const facts = await images.use(item, (image) => {
+    const imageFacts = await images.use(item, (image) => {
       // This throws if the frame does not exist, so that there is no description of it either.
       image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
       return image.iiifFacts();
     });
     const { rights } = rightsOf(records.metadataOf(item));
-    return jsonLd(headers, context, {
+    return replyWithJsonLd(headers, context, {
       '@context': context,
       id: `${root}/${identifierOf(params.identifier)}`,
       type: 'ImageService3',
       protocol: 'http://iiif.io/api/image',
       profile: 'level2',
-      ...facts,
+      ...imageFacts,
       extraFeatures,
       ...(rights !== undefined && { rights }),
       partOf: [{ id: `${root}/${item.id}/manifest.json`, type: 'Manifest' }],
@@ -68,8 +68,8 @@ const info = defineRoute({
   },
 });
 
-/** Maximum number of pixels of a picture that is kept in the tile cache. Viewers request their tiles as such pictures. */
-const keptPixels = 2 ** 20;
+/** Maximum number of pixels of a picture that is cached like a tile, because viewers request their tiles as regions. */
+const maxCachedPixels = 2 ** 20;
 
 const picture = defineRoute({
   ...iiifRoute,
@@ -98,10 +98,10 @@ const picture = defineRoute({
     const canonical = `${iiifRoot(input)}/${identifierOf(identifier)}/${plan.canonical}`;
     const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
     const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, input, extraHeaders };
-    const answer = plan.output.width * plan.output.height <= keptPixels ? replyFromTileCache : replyFreshlyMade;
-    return answer(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
+    const reply = plan.output.width * plan.output.height <= maxCachedPixels ? replyFromTileCache : replyWithNewPicture;
+    return reply(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
   },
 });
 
 /** Routes of the IIIF Image API. */
-export const iiifImageRoutes = [base, info, picture];
+export const iiifImageRoutes = [redirectToInfo, info, picture];

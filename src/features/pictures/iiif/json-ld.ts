@@ -5,9 +5,9 @@ import { Reply } from '../../../http/reply.js';
 export const jsonLdTypes = ['application/ld+json', 'application/json'] as const;
 
 /** Answers with an IIIF document as JSON-LD, or as plain JSON if the client accepts only that. */
-export function jsonLd(headers: IncomingMessage['headers'], context: string, value: object): Reply {
+export function replyWithJsonLd(headers: IncomingMessage['headers'], context: string, value: object): Reply {
   const accept = (headers.accept ?? '').toLowerCase();
-  const isPlain = accept.includes('application/json') && !accept.includes('ld+json');
-  const type = isPlain ? 'application/json' : `application/ld+json;profile="${context}"`;
+  const wantsPlainJson = accept.includes('application/json') && !accept.includes('ld+json');
+  const type = wantsPlainJson ? 'application/json' : `application/ld+json;profile="${context}"`;
   return Reply.content(JSON.stringify(value), type);
 }

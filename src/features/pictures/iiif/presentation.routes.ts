@@ -5,9 +5,9 @@ import type { Caller } from '../../../host.js';
 import { id, required } from '../../../http/parameters.js';
 import { defineRoute, type PictureContext } from '../context.js';
 import { iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
-import { jsonLd, jsonLdTypes } from './json-ld.js';
+import { replyWithJsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
-import { maxListed, readableFolders, readableImages } from './readable-contents.js';
+import { maxListed, findReadableFolders, findReadableImages } from './readable-contents.js';
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
@@ -15,7 +15,7 @@ import { collectionSchema, manifestSchema } from './schemas.js';
 const maxCanvases = 100;
 
 /** Facts about the image of an item for its manifest. */
-async function presentedImage(
+async function loadPresentedImage(
   { images, records }: PictureContext,
   item: ItemRecord,
   signal?: AbortSignal,
@@ -24,7 +24,7 @@ async function presentedImage(
   return { itemId: item.id, name: item.name, metadata, ...rightsOf(records.metadataOf(item)) };
 }
 
-const ofItem = defineRoute({
+const manifestOfItem = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier/manifest.json',
   summary: 'Describe an image with the IIIF Presentation API 3.',
@@ -34,8 +34,8 @@ const ofItem = defineRoute({
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: mayReadImage,
   async handle(input, services) {
-    const image = await presentedImage(services, input.granted);
-    return jsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));
+    const image = await loadPresentedImage(services, input.granted);
+    return replyWithJsonLd(input.headers, presentationContext, itemManifest(iiifRoot(input), image));
   },
 });
 
@@ -60,13 +60,13 @@ const collection = defineRoute({
   authorize: mayReadFolder,
   async handle(input, services) {
     const { granted: folder, caller } = input;
-    const items = await readableImages(services, folder, caller);
-    const folders = await readableFolders(services, folder, caller);
-    return jsonLd(input.headers, presentationContext, folderCollection(iiifRoot(input), folder, { folders, items }));
+    const items = await findReadableImages(services, folder, caller);
+    const folders = await findReadableFolders(services, folder, caller);
+    return replyWithJsonLd(input.headers, presentationContext, folderCollection(iiifRoot(input), folder, { folders, items }));
   },
 });
 
-const ofFolder = defineRoute({
+const manifestOfFolder = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/manifest.json',
   summary: 'Describe the images of a folder as one manifest of the IIIF Presentation API 3, with a canvas for each image.',
@@ -77,16 +77,16 @@ const ofFolder = defineRoute({
   authorize: mayReadFolder,
   async handle(input, services) {
     const { granted: folder, caller, signal } = input;
-    const items = await readableImages(services, folder, caller);
+    const items = await findReadableImages(services, folder, caller);
     const images: PresentedImage[] = [];
     const enqueue = enqueueFor(services.queues.pictures, input);
     for (const item of items.slice(0, maxCanvases)) {
       const load = () => services.images.load(item.id, caller);
-      const image = await enqueue(async () => presentedImage(services, await load(), signal)).catch(nullIfUnreadable);
+      const image = await enqueue(async () => loadPresentedImage(services, await load(), signal)).catch(nullIfUnreadable);
       if (image !== null) images.push(image);
     }
     const omitted = Math.max(0, items.length - maxCanvases);
-    return jsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, omitted));
+    return replyWithJsonLd(input.headers, presentationContext, folderManifest(iiifRoot(input), folder, images, omitted));
   },
 });
 
@@ -97,4 +97,4 @@ function nullIfUnreadable(error: unknown): null {
 }
 
 /** Routes of the IIIF Presentation API. */
-export const iiifPresentationRoutes = [ofItem, collection, ofFolder];
+export const iiifPresentationRoutes = [manifestOfItem, collection, manifestOfFolder];

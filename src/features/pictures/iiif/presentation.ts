@@ -36,8 +36,8 @@ const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2
 export function itemManifest(root: string, image: PresentedImage): Json {
   const positions = positionsOf(image.metadata);
   let frameCount = 0;
-  const shown = positions.filter((frames) => (frameCount += frames.length) <= maxFrames);
-  const canvases = (shown.length > 0 ? shown : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
+  const listedPositions = positions.filter((frames) => (frameCount += frames.length) <= maxFrames);
+  const canvases = (listedPositions.length > 0 ? listedPositions : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
     canvasOf(root, image, frames),
   );
   const omitted = positions.length - canvases.length;
@@ -48,7 +48,7 @@ export function itemManifest(root: string, image: PresentedImage): Json {
     type: 'Manifest',
     label: labelOf(image.name),
     ...(omitted > 0 && { summary: { en: [`${omitted} more positions are not listed here.`] } }),
-    metadata: factsOf(image.metadata),
+    metadata: metadataEntriesOf(image.metadata),
     ...(rights !== undefined && { rights }),
     ...(attribution !== undefined && {
       requiredStatement: { label: { en: ['Attribution'] }, value: labelOf(attribution) },
@@ -132,15 +132,15 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
   const id = `${root}/${itemId}/canvas/${first.Frame}`;
   const { sizeX: width, sizeY: height, mm_x: mmX } = metadata;
   const images = frames.map((frame) => {
-    const image = `${root}/${identifierOf({ itemId, frame: frame.Frame })}`;
+    const imageAddress = `${root}/${identifierOf({ itemId, frame: frame.Frame })}`;
     return {
-      id: `${image}/full/max/0/default.jpg`,
+      id: `${imageAddress}/full/max/0/default.jpg`,
       type: 'Image',
       format: 'image/jpeg',
       ...(frames.length > 1 && { label: labelOf(channelOf(frame)) }),
       width,
       height,
-      service: serviceOf(image),
+      service: serviceOf(imageAddress),
     };
   });
   const body = images.length === 1 ? images[0] : { type: 'Choice', items: images };
@@ -198,9 +198,9 @@ function positionName(frame: Frame): string | null {
 }
 
 function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeImageMetadata): Json[] {
-  const full = { width: sizeX, height: sizeY };
+  const fullSize = { width: sizeX, height: sizeY };
   const isSmall = Math.max(sizeX, sizeY) <= thumbnailSide;
-  const { width, height } = isSmall ? full : fitSize(full, { width: thumbnailSide, height: thumbnailSide });
+  const { width, height } = isSmall ? fullSize : fitSize(fullSize, { width: thumbnailSide, height: thumbnailSide });
   const size = isSmall ? 'max' : `${width},${height}`;
   const service = serviceOf(`${root}/${identifier}`);
   return [
@@ -208,7 +208,7 @@ function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeIm
   ];
 }
 
-function factsOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
+function metadataEntriesOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
   const facts: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
   if (magnification !== null) facts.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
   if (mm_x !== null) facts.push(['Pixel size', `${micrometers(mm_x)} × ${micrometers(mm_y ?? mm_x)} µm`]);

@@ -1,7 +1,7 @@
 import type { FolderRecord, ItemRecord } from '../../../core/host/records.js';
 import type { Caller } from '../../../host.js';
 import type { PictureContext } from '../context.js';
-import { foldersIn, imagesIn } from './folder-contents.model.js';
+import { findFoldersIn, findImagesIn } from './folder-contents.model.js';
 
 /** Maximum number of images, and of folders, that a collection lists. */
 export const maxListed = 1000;
@@ -9,19 +9,19 @@ export const maxListed = 1000;
 type Services = Pick<PictureContext, 'records' | 'access'>;
 
 /** The first images in a folder that the caller can read. */
-export async function readableImages(
+export async function findReadableImages(
   { records, access }: Services,
   folder: FolderRecord,
   caller: Caller | null,
 ): Promise<ItemRecord[]> {
-  return imagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
+  return findImagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
 }
 
 /** The first subfolders of a folder that the caller can read. */
-export async function readableFolders(
+export async function findReadableFolders(
   { records, access }: Services,
   folder: FolderRecord,
   caller: Caller | null,
 ): Promise<FolderRecord[]> {
-  return foldersIn(records, folder, { filter: await access.filter(caller, 'folder', 0), limit: maxListed });
+  return findFoldersIn(records, folder, { filter: await access.filter(caller, 'folder', 0), limit: maxListed });
 }

@@ -1,5 +1,5 @@
 /** Addresses of the rights statements that IIIF allows. */
-const rightsUris =
+const rightsUriPattern =
   /^https?:\/\/((?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\/|rightsstatements\.org\/vocab\/)\S{1,200}$/i;
 
 /**
@@ -9,7 +9,7 @@ const rightsUris =
 export function rightsOf(metadata: unknown): { rights?: string; attribution?: string } {
   if (typeof metadata !== 'object' || metadata === null) return {};
   const { rights, license, attribution } = metadata as Record<string, unknown>;
-  const statement = [rights, license].find((value): value is string => typeof value === 'string' && rightsUris.test(value));
+  const statement = [rights, license].find((value): value is string => typeof value === 'string' && rightsUriPattern.test(value));
   return {
     // IIIF requires the addresses with http and without www, as the publishers of the statements define them.
     ...(statement !== undefined && { rights: statement.replace(/^https?:\/\/(www\.)?/i, 'http://') }),

@@ -3,11 +3,11 @@ import type { ElementStore, StoredElements } from '../../annotations/elements/el
 
 /** Converts the original order of an element, which has gaps, to its index among the elements of its annotation. */
 export interface Ranks {
-  of(order: number): number;
+  rankOf(order: number): number;
 }
 
 /** Reads the original orders of all elements. They have gaps where elements were removed. */
-export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
+export async function readRanks(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
   let count = 0;
   for await (const marks of store.marks(elements)) {
@@ -16,7 +16,7 @@ export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: Stor
   }
   const sorted = await sortByDigits(orders);
   return {
-    of(order) {
+    rankOf(order) {
       let low = 0;
       for (let high = sorted.length; low < high;) {
         const middle = (low + high) >>> 1;

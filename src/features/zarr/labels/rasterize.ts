@@ -87,9 +87,9 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
   const begin = Math.max(0, step >= 0 ? first - from : from - (first + side - 1));
   const end = Math.min(length, step >= 0 ? first + side - 1 - from : from - first);
   const slope = length === 0 ? 0 : (otherTo - otherFrom) / length;
-  for (let taken = begin; taken <= end; taken += 1) {
-    const along = from + taken * step;
-    const across = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * taken + 0.5);
+  for (let stepIndex = begin; stepIndex <= end; stepIndex += 1) {
+    const along = from + stepIndex * step;
+    const across = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
     if (isSteep) paintPixel(pixels, view, across, along, label);
     else paintPixel(pixels, view, along, across, label);
   }
@@ -124,13 +124,13 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
       [x0, y0] = [x1, y1];
     }
   }
-  for (const [index, found] of crossings.entries()) {
-    if (found.length < 2) continue;
-    found.sort((a, b) => a - b);
+  for (const [index, rowCrossings] of crossings.entries()) {
+    if (rowCrossings.length < 2) continue;
+    rowCrossings.sort((a, b) => a - b);
     const row = (firstRow + index) * side;
-    for (let each = 0; each + 1 < found.length; each += 2) {
-      const begin = Math.max(0, firstCenter(found[each]!, scale) - left);
-      const end = Math.min(side, firstCenter(found[each + 1]!, scale) - left);
+    for (let crossing = 0; crossing + 1 < rowCrossings.length; crossing += 2) {
+      const begin = Math.max(0, firstCenter(rowCrossings[crossing]!, scale) - left);
+      const end = Math.min(side, firstCenter(rowCrossings[crossing + 1]!, scale) - left);
       if (begin < end) pixels.fill(label, row + begin, row + end);
     }
   }

@@ -11,18 +11,18 @@ import type { StoredElements } from '../../annotations/elements/element-store.js
 import type { AnnotationOverlay } from '../../annotations/overlay/overlay.js';
 import type { Images } from '../../images/images.js';
 import { shapeOf, type ArrayImage } from '../arrays.js';
-import { compressed } from '../chunk-bytes.js';
-import { chunkOf, multiscale } from '../image-nodes.js';
-import { absent } from '../keys.js';
+import { compressChunk } from '../chunk-bytes.js';
+import { chunkShapeOf, multiscaleMetadata } from '../image-nodes.js';
+import { noSuchKeyError } from '../keys.js';
 import type { ZarrNode, ZarrNodes } from '../nodes.js';
-import { ranksOf, type Ranks } from './ranks.js';
+import { readRanks, type Ranks } from './ranks.js';
 import { paintLabel, type LabelPixels, type LabelView } from './rasterize.js';
-import { chunkAt, replyWithChunk, type ChunkAddress, type StoreRequest } from '../store.js';
+import { parseChunkKey, replyWithChunk, type ChunkAddress, type StoreRequest } from '../store.js';
 
 /** Maximum number of annotations that are listed as labels. */
 const maxLabels = 500;
 /** Maximum number of annotations whose groups are remembered. */
-const maxKnown = 1000;
+const maxRememberedAnnotations = 1000;
 /** Maximum number of annotations whose ranks are remembered. */
 const maxRanks = 4;
 
@@ -49,13 +49,13 @@ export interface ZarrLabelsOptions {
  * `labels/<id>.objects` the number of that element. Both count from 1; 0 is the background.
  */
 export class ZarrLabels {
-  readonly #groups = new LRUCache<string, GroupLabel[]>(atMost(maxKnown));
+  readonly #groups = new LRUCache<string, GroupLabel[]>(atMost(maxRememberedAnnotations));
   readonly #ranks = new LRUCache<string, Promise<Ranks>>(atMost(maxRanks));
 
   constructor(private readonly options: ZarrLabelsOptions) {}
 
   /** The group `labels` with the labels that the caller can read; nothing if there are none. */
-  async nodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
+  async makeNodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
     const nodes = new Map<string, ZarrNode>();
     const names: string[] = [];
     for await (const annotation of this.options.annotations.lists.ofItem(item.id, caller)) {
@@ -67,7 +67,7 @@ export class ZarrLabels {
         properties: groups.map(({ name }, at) => ({ 'label-value': at + 1, group: name })),
       };
       names.push(annotation.id, `${annotation.id}${objectsSuffix}`);
-      addLabel(nodes, image, { path: annotation.id, title, dtype: typeOf(groups.length), own });
+      addLabel(nodes, image, { path: annotation.id, title, dtype: smallestTypeFor(groups.length), own });
       addLabel(nodes, image, { path: `${annotation.id}${objectsSuffix}`, title: `${title} (objects)`, dtype: 'uint32', own: {} });
       if (names.length >= 2 * maxLabels) break;
     }
@@ -76,7 +76,7 @@ export class ZarrLabels {
   }
 
   /** Answers the key of a chunk below `labels`. @throws NotFoundError if there is none. */
-  async chunk(
+  async answerChunk(
     item: ItemRecord,
     image: ArrayImage,
     [path = '', ...rest]: readonly string[],
@@ -84,8 +84,8 @@ export class ZarrLabels {
   ): Promise<Reply> {
     const isObjects = path.endsWith(objectsSuffix);
     const id = isObjects ? path.slice(0, -objectsSuffix.length) : path;
-    const chunk = chunkAt(withoutChannels(image), rest, request.version);
-    if (chunk === null || !/^[0-9a-f]{24}$/.test(id)) throw absent();
+    const chunk = parseChunkKey(withoutChannels(image), rest, request.version);
+    if (chunk === null || !/^[0-9a-f]{24}$/.test(id)) throw noSuchKeyError();
     const annotation = await this.#load(id, item, request);
     const { elements } = annotation;
     const { images, queues } = this.options;
@@ -95,7 +95,7 @@ export class ZarrLabels {
     const { queuedAs, signal } = request;
     const make = async (sharedSignal: AbortSignal) => {
       const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: sharedSignal });
-      return { bytes: bytes === null ? new Uint8Array(0) : await compressed(bytes), type: 'application/octet-stream' };
+      return { bytes: bytes === null ? new Uint8Array(0) : await compressChunk(bytes), type: 'application/octet-stream' };
     };
     const requester = { caller: queuedAs, signal };
     return replyWithChunk(
@@ -115,7 +115,7 @@ export class ZarrLabels {
       if (error.code === 'access-denied') throw new LargeImageError('login-required', error.message, { cause: error });
       if (error.code !== 'unknown-id' && error.code !== 'invalid') throw error;
     }
-    throw absent();
+    throw noSuchKeyError();
   }
 
   /** The samples of a chunk; `null` if no element overlaps it. */
@@ -127,9 +127,9 @@ export class ZarrLabels {
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const { side } = image;
     const view: LabelView = { left: column * side, top: row * side, side, scale: 2 ** level };
-    const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : typeOf(elements.groups.length)](side * side);
-    const numbers = new Map(elements.groups.map((name, at) => [name, at + 1]));
-    const ranks = isObjects ? await this.#ranksOf(elements, signal) : null;
+    const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : smallestTypeFor(elements.groups.length)](side * side);
+    const numberByGroup = new Map(elements.groups.map((name, at) => [name, at + 1]));
+    const ranks = isObjects ? await this.#getRanks(elements, signal) : null;
     const [lowX, lowY, span] = [view.left * view.scale, view.top * view.scale, side * view.scale];
     // Lines are a pixel wide, and may extend a pixel beyond their boxes.
     const margin = view.scale;
@@ -140,7 +140,7 @@ export class ZarrLabels {
       { field: 'lowy', operator: '$lt', value: lowY + span + margin },
     ] as const;
     for await (const { element, order } of this.options.annotations.store.scan(elements, { conditions, signal })) {
-      const label = ranks === null ? numbers.get(element.group ?? null)! : ranks.of(order) + 1;
+      const label = ranks === null ? numberByGroup.get(element.group ?? null)! : ranks.rankOf(order) + 1;
       paintLabel(pixels, view, element, label);
       if (isSliceOver()) await nextSlice(signal);
     }
@@ -148,12 +148,12 @@ export class ZarrLabels {
     return isEmpty ? null : new Uint8Array(pixels.buffer as ArrayBuffer, pixels.byteOffset, pixels.byteLength);
   }
 
-  #ranksOf(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
+  #getRanks(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
     const cached = this.#ranks.get(elements.content);
     if (cached !== undefined) return cached;
     // The chunk is made for all requests that wait for it, so the signal of the first does not cancel it.
     signal.throwIfAborted();
-    const making = ranksOf(this.options.annotations.store, elements);
+    const making = readRanks(this.options.annotations.store, elements);
     this.#ranks.set(elements.content, making);
     making.catch(() => this.#ranks.delete(elements.content));
     return making;
@@ -170,7 +170,7 @@ export class ZarrLabels {
 }
 
 /** The smallest type for the numbers of this many groups. */
-function typeOf(groups: number): LabelType {
+function smallestTypeFor(groups: number): LabelType {
   return groups < 2 ** 8 ? 'uint8' : groups < 2 ** 16 ? 'uint16' : 'uint32';
 }
 
@@ -191,9 +191,9 @@ function addLabel(
 ): void {
   const shown = withoutChannels(image);
   const label = { ...own, source: { image: '../../../' } };
-  nodes.set(path, { kind: 'group', ome: { multiscales: [multiscale(shown, title)], 'image-label': label } });
+  nodes.set(path, { kind: 'group', ome: { multiscales: [multiscaleMetadata(shown, title)], 'image-label': label } });
   for (const level of image.levels.keys()) {
     const shape = shapeOf(shown, level);
-    nodes.set(`${path}/${level}`, { kind: 'array', shape, chunk: chunkOf(shown), axes: shown.axes, dtype, codec: 'zstd' });
+    nodes.set(`${path}/${level}`, { kind: 'array', shape, chunk: chunkShapeOf(shown), axes: shown.axes, dtype, codec: 'zstd' });
   }
 }

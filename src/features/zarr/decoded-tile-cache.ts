@@ -10,14 +10,14 @@ import type { ReadBox } from './measure.js';
  * How long decoded tiles are cached, in milliseconds, and how many bytes of them. Clients request the channels of a tile at about
  * the same time.
  */
-const keptMs = 5000;
-const keptBytes = 96 * 2 ** 20;
+const cacheLifetimeMs = 5000;
+const maxCachedBytes = 96 * 2 ** 20;
 
 /** Decoded tiles, cached for a moment so that the channels of a chunk decode their tile once. */
-export class Blocks {
+export class DecodedTileCache {
   readonly #blocks = new LRUCache<string, Raster>({
-    maxSize: keptBytes,
-    ttl: keptMs,
+    maxSize: maxCachedBytes,
+    ttl: cacheLifetimeMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
   });
   readonly #reading = new SharedWork<Raster>();
@@ -27,7 +27,7 @@ export class Blocks {
    *
    * @param state names the image and its state.
    */
-  async chunk(
+  async readChunk(
     image: ArrayImage,
     { state, frame, level, row, column }: { state: string; frame: number; level: number; row: number; column: number },
     read: (signal: AbortSignal) => ReadBox,
@@ -35,9 +35,9 @@ export class Blocks {
   ): Promise<Raster> {
     const { metadata, side, levels } = image;
     const size = levels[level]!;
-    const box = boxOf(size, { left: column * side, top: row * side, width: side, height: side });
+    const box = clipToLevel(size, { left: column * side, top: row * side, width: side, height: side });
     const readLevel = sourceLevel(image, level);
-    const block = (part: Box): Promise<Raster> => {
+    const readBlock = (part: Box): Promise<Raster> => {
       const name = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
       const cached = this.#blocks.get(name);
       if (cached !== undefined) return Promise.resolve(cached);
@@ -54,12 +54,12 @@ export class Blocks {
     const { tileWidth, tileHeight } = metadata;
     // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
     const isCut = readLevel >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
-    if (!isCut) return block(box);
+    if (!isCut) return readBlock(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {
       for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) {
         const tile = { left: x * tileWidth, top: y * tileHeight, width: tileWidth, height: tileHeight };
-        const raster = await block(boxOf(size, tile));
+        const raster = await readBlock(clipToLevel(size, tile));
         blit(target, raster, { left: tile.left - box.left, top: tile.top - box.top });
       }
     }
@@ -68,6 +68,6 @@ export class Blocks {
 }
 
 /** The part of a box that is inside a level. */
-function boxOf(size: { width: number; height: number }, { left, top, width, height }: Box): Box {
+function clipToLevel(size: { width: number; height: number }, { left, top, width, height }: Box): Box {
   return { left, top, width: Math.min(width, size.width - left), height: Math.min(height, size.height - top) };
 }
