@@ -6,7 +6,7 @@ import { fileInput } from '../byte-reader.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { vipsReason } from '../process/vips-reason.js';
 import { isLossy, type TileCompression } from '../pyramid/tiles.js';
-import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
+import { readHeader, sampleFormOf, type VipsFile } from '../sources/sharp/decode.js';
 import { sharpSource } from '../sources/sharp/sharp-source.js';
 import { countFrames } from '../sources/sharp/small-image.js';
 import { minResolution } from '../sources/tiff/descriptions.js';
@@ -54,14 +54,14 @@ export async function convertByVips(
   described: KnownMetadata | null,
 ): Promise<void> {
   const { options, input } = task;
-  const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
+  const facts = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
   const knownMetadata = { ...(described ?? scaleOf(facts)), ...task.scale };
   const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, facts));
   const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
-  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleForm(facts).dtype });
+  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleFormOf(facts).dtype });
   const pass: VipsPass = {
     input: input.path,
     format: file.format,
@@ -89,7 +89,7 @@ export async function convertByVips(
     const icc = source.iccProfile?.(0) ?? null;
     return writeTiff({ ...withMetadata(source, knownMetadata, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
-  const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
+  const icc = sampleFormOf(facts).mustConvert ? null : (facts.icc ?? null);
   // The intermediate file of a frame replaces that of the previous frame.
   const output = join(task.directory, 'base.tiff');
   const base = { kind: 'base', output, tileSide: baseTileSide, compression: 'none', predictor: false } as const;

@@ -3,7 +3,7 @@ import { multiscaleMetadata } from '../../../src/features/zarr/image-nodes.js';
 import { omeXml } from '../../../src/features/zarr/ome-xml.js';
 import type { ArrayImage } from '../../../src/features/zarr/arrays.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
-import { readCziFacts } from '../../../src/tilesource/sources/czi/czi-metadata.js';
+import { readCziMetadata } from '../../../src/tilesource/sources/czi/czi-metadata.js';
 import { readOme as readTiffOme } from '../../../src/tilesource/sources/tiff/ome.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import { millimetersAlong, readOme as readZarrOme, secondsAlong } from '../../../src/tilesource/sources/zarr/ome.js';
@@ -26,7 +26,7 @@ const stepsOfZarr = (z: string | undefined, t: string | undefined, scale: number
 const stepsOfCzi = (scaling: string, interval: string) => {
   const dimensions = `<Information><Image><Dimensions><T><Positions>${interval}</Positions></T></Dimensions></Image></Information>`;
   const metadata = `<Metadata>${dimensions}<Scaling><Items>${scaling}</Items></Scaling></Metadata>`;
-  const { mmZ, secondsT } = readCziFacts(`<ImageDocument>${metadata}</ImageDocument>`);
+  const { mmZ, secondsT } = readCziMetadata(`<ImageDocument>${metadata}</ImageDocument>`);
   return [mmZ, secondsT];
 };
 

@@ -1,5 +1,5 @@
 import sharp, { type SharpOptions } from 'sharp';
-import { readFacts, sampleForm, upright, type SampleForm, type VipsFile } from '../../sources/sharp/decode.js';
+import { readHeader, sampleFormOf, openUpright, type SampleForm, type VipsFile } from '../../sources/sharp/decode.js';
 
 /** One pass of libvips over an image from its first row to its last, which writes tiles. Plain data that can be sent to a process. */
 export interface VipsPass {
@@ -35,14 +35,14 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(pass.threads);
   const file: VipsFile = { input: pass.input, format: pass.format };
-  const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity });
-  const form = sampleForm(facts);
+  const facts = await readHeader(file, vipsSettings, { maxDecodedPixels: Infinity });
+  const form = sampleFormOf(facts);
   const { kind, tileSide, page } = pass;
-  let image = upright(file, vipsSettings, storedForm(form, pass.compression), page, { autoOrient: kind === 'pyramid' });
+  let image = openUpright(file, vipsSettings, storedForm(form, pass.compression), page, { autoOrient: kind === 'pyramid' });
   if (kind === 'pyramid' && pass.compression === 'jpeg' && facts.hasAlpha) image = image.flatten({ background: '#fff' });
   // Keeps the orientation for the reader of the base file. sharp's method that keeps only the orientation would convert samples to sRGB.
   if (kind === 'base') image = image.keepMetadata();
-  else if (!form.converted && facts.icc) image = image.keepIccProfile();
+  else if (!form.mustConvert && facts.icc) image = image.keepIccProfile();
   const bytes = facts.width * facts.height * facts.channels * (form.dtype === 'uint16' ? 2 : 1);
   await image
     .tiff({

@@ -25,11 +25,11 @@ export async function readAttachments(file: CziBytes, position: number): Promise
   const attachments = new Map<string, Attachment>();
   if (position === 0) return attachments;
   try {
-    const segment = await file.segment(position, 'ZISRAWATTDIR');
-    const count = (await file.exactly(segment.start, 4, 'the directory of attachments')).getInt32(0, true);
+    const segment = await file.readSegment(position, 'ZISRAWATTDIR');
+    const count = (await file.readExactly(segment.start, 4, 'the directory of attachments')).getInt32(0, true);
     if (count < 1) return attachments;
     const length = Math.min(count, maxAttachments) * entryBytes;
-    const view = await file.exactly(segment.start + headerBytes, length, 'the directory of attachments');
+    const view = await file.readExactly(segment.start + headerBytes, length, 'the directory of attachments');
     for (let at = 0; at < length; at += entryBytes) {
       const type = textAt(view, at + 40, 8);
       const name = associatedNames[textAt(view, at + 48, 80)];
@@ -43,9 +43,9 @@ export async function readAttachments(file: CziBytes, position: number): Promise
 }
 
 /** Position and length of the bytes of an attachment. @throws TileSourceError if they exceed the file. */
-export async function attachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
-  const segment = await file.segment(position, 'ZISRAWATTACH');
-  const length = positionAt(await file.exactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
+export async function findAttachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
+  const segment = await file.readSegment(position, 'ZISRAWATTACH');
+  const length = positionAt(await file.readExactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
   const offset = segment.start + headerBytes;
   if (offset + length > file.size) {
     throw new TileSourceError(`Truncated or corrupt CZI: an attachment claims ${length} bytes at ${offset} of ${file.size}.`);
@@ -54,7 +54,7 @@ export async function attachmentRange(file: CziBytes, { position }: Attachment):
 }
 
 /** Presents a part of a file as a file. Closing it does not close the file. */
-export function partOfFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
+export function presentAsFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
   return {
     size: length,
     read: (at, byteCount, options) =>

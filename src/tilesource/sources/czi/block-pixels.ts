@@ -17,7 +17,7 @@ const maxDecodedBytes = 2 ** 28;
  * Bytes at the start of a sub-block that say where its data are: segment header, lengths, and the fixed part of the directory
  * entry.
  */
-const headBytes = 32 + 16 + 32;
+const subBlockHeadBytes = 32 + 16 + 32;
 
 const compressionNames: Readonly<Record<number, string>> = {
   0: 'uncompressed',
@@ -44,18 +44,18 @@ export function isQuicklyDecoded({ compression }: SubBlock): boolean {
 }
 
 /** Consecutive rows of a sub-block. */
-export interface Rows {
+export interface RowRange {
   top: number;
   height: number;
 }
 
-interface Data {
+interface DataRange {
   offset: number;
   length: number;
 }
 
-async function findData(file: CziBytes, { position }: SubBlock, signal: AbortSignal | undefined): Promise<Data> {
-  const head = await file.exactly(position, headBytes, 'a sub-block', signal);
+async function findData(file: CziBytes, { position }: SubBlock, signal: AbortSignal | undefined): Promise<DataRange> {
+  const head = await file.readExactly(position, subBlockHeadBytes, 'a sub-block', signal);
   const segment = checkSegment({ header: head, position, name: 'ZISRAWSUBBLOCK', size: file.size });
   const metadataLength = head.getInt32(32, true);
   const length = positionAt(head, 32 + 8, 'the length of a sub-block');
@@ -71,12 +71,12 @@ async function findData(file: CziBytes, { position }: SubBlock, signal: AbortSig
   return { offset, length };
 }
 
-function sampleOrder(type: PixelType): SampleOrder {
-  if (type.stored === 1) return {};
-  return { blueFirst: { samples: type.stored as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
+function sampleOrderOf(type: PixelType): SampleOrder {
+  if (type.storedSamples === 1) return {};
+  return { blueFirst: { samples: type.storedSamples as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
 }
 
-/** Bytes as samples. Missing bytes count as zero, which the format prescribes for damaged files. */
+/** Views bytes as samples. Missing bytes count as zero, which the format prescribes for damaged files. */
 function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number, height: number): Raster {
   const raster = createRaster({ width, height, bands: type.bands, dtype: type.dtype });
   const { data } = raster;
@@ -113,16 +113,16 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
     if (!isKnown) throw new TileSourceError(`Corrupt CZI: a Zstandard sub-block has an unknown header of ${start} bytes.`);
     hiLo = start === 3 && ((bytes[2] ?? 0) & 1) === 1;
   }
-  const order: SampleOrder = { ...sampleOrder(type), hiLo };
+  const order: SampleOrder = { ...sampleOrderOf(type), hiLo };
   const { data } = await codecThreads.decode({ codec: 'zstd', bytes: bytes.subarray(start), size, order }, 'a sub-block', signal);
   return asRaster(data, type, storedWidth, storedHeight);
 }
 
 /** Pixels by which a decoded picture may exceed the size in its directory entry. They are cropped off. */
-const spilledPixels = 2 ** 20;
+const maxExtraPixels = 2 ** 20;
 
 function maxStoredPixels({ storedWidth, storedHeight }: SubBlock): number {
-  return 2 * storedWidth * storedHeight + spilledPixels;
+  return 2 * storedWidth * storedHeight + maxExtraPixels;
 }
 
 async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
@@ -133,7 +133,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
   // The actual type of the picture. `fitToEntry` compares it with the type in the directory entry.
-  const actual: PixelType = { ...type, dtype, stored: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
+  const actual: PixelType = { ...type, dtype, storedSamples: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
   if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
   return asRaster(data, actual, info.width, info.height);
 }
@@ -143,7 +143,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
  *
  * @throws TileSourceError if it is corrupt, too large, or has an unsupported compression.
  */
-export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | null, signal?: AbortSignal): Promise<Raster> {
+export async function readBlock(file: CziBytes, block: SubBlock, rows: RowRange | null, signal?: AbortSignal): Promise<Raster> {
   const type = pixelTypeOf(block.pixelType);
   const { storedWidth, storedHeight, compression } = block;
   const { top, height } = rows ?? { top: 0, height: storedHeight };
@@ -156,14 +156,14 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | nu
   const data = await findData(file, block, signal);
   const read = async (offset: number, length: number): Promise<Uint8Array> => {
     if (length > maxDecodedBytes) throw new TileSourceError(`Corrupt CZI: a sub-block claims ${length} compressed bytes.`);
-    const view = await file.exactly(offset, length, 'the pixels of a sub-block', signal);
+    const view = await file.readExactly(offset, length, 'the pixels of a sub-block', signal);
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   };
   switch (compression) {
     case 0: {
       const skipped = Math.min(data.length, top * storedWidth * pixelBytes(type));
       const bytes = await read(data.offset + skipped, Math.min(data.length - skipped, decodedBytes));
-      return asRaster(orderSamples(bytes as Uint8Array<ArrayBuffer>, sampleOrder(type)), type, storedWidth, height);
+      return asRaster(orderSamples(bytes as Uint8Array<ArrayBuffer>, sampleOrderOf(type)), type, storedWidth, height);
     }
     case 1: {
       const expected = {

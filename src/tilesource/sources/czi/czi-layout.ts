@@ -14,15 +14,15 @@ const sceneAxis = 'XY';
 /** Maximum number of comparisons of sub-blocks. If they find no overlap, the scenes count as disjoint, as the format requires. */
 const maxComparisons = 5_000_000;
 /** Number of sub-blocks that are processed before other work on the event loop can run. */
-const blocksAtOnce = 256;
+const blocksPerSlice = 256;
 /** Maximum number of extra pixels that are read for one tile, because scenes lack a reduced layer. */
-const sparePixels = 2 ** 20;
+const maxExtraPixels = 2 ** 20;
 
 /** The sub-blocks of one plane, one scene and one reduction, in the order in which they are drawn. */
 export interface BlockGroup {
   /** Pixels of full resolution per stored pixel. */
   scale: number;
-  /** The rectangle that they cover, in pixels of full resolution from the upper left corner of the image. */
+  /** The rectangle that the sub-blocks cover, in pixels of full resolution from the upper left corner of the image. */
   box: Box;
   blocks: readonly SubBlock[];
 }
@@ -45,10 +45,10 @@ export interface CziLayout {
   /** The scenes by their numbers, with the rectangles that they cover. */
   scenes: ReadonlyMap<number, Box>;
   /** Whether scenes overlap. Then each scene has its own frames. */
-  sceneFrames: boolean;
+  hasFramesPerScene: boolean;
 }
 
-/** Pixels of full resolution per stored pixel: a power of two or three, if the rounded sizes allow it. */
+/** Pixels of full resolution per stored pixel. It is a power of two or three if the sizes, which are rounded, allow it. */
 function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
   if (width === storedWidth && height === storedHeight) return 1;
   const [size, stored] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
@@ -67,7 +67,7 @@ interface Extent {
   bottom: number;
 }
 
-function extend(extent: Extent | undefined, block: SubBlock): Extent {
+function extendExtent(extent: Extent | undefined, block: SubBlock): Extent {
   return {
     left: Math.min(extent?.left ?? Infinity, block.left),
     top: Math.min(extent?.top ?? Infinity, block.top),
@@ -92,18 +92,18 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
 }
 
 /** Whether sub-blocks of full resolution of two scenes overlap in the same plane. */
-async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
+async function doScenesOverlap(fullSizeBlocks: readonly SubBlock[]): Promise<boolean> {
   let comparisons = 0;
-  for (const planeBlocks of groupBy(base, ({ plane }) => plane).values()) {
+  for (const planeBlocks of groupBy(fullSizeBlocks, ({ plane }) => plane).values()) {
     // The sub-blocks are visited from left to right. `open` holds those that reach the left edge of the current one; only they can overlap it.
-    let open: SubBlock[] = [];
+    let openBlocks: SubBlock[] = [];
     for (const block of planeBlocks.toSorted((a, b) => a.left - b.left)) {
-      open = open.filter((other) => other.left + other.width > block.left);
+      openBlocks = openBlocks.filter((other) => other.left + other.width > block.left);
       const overlaps = (other: SubBlock): boolean =>
         other.scene !== block.scene && other.top < block.top + block.height && block.top < other.top + other.height;
-      if (open.some(overlaps)) return true;
-      open.push(block);
-      comparisons += open.length;
+      if (openBlocks.some(overlaps)) return true;
+      openBlocks.push(block);
+      comparisons += openBlocks.length;
       if (comparisons > maxComparisons) return false;
     }
     if (isSliceOver()) await nextSlice();
@@ -123,13 +123,13 @@ function groupBy<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K):
 }
 
 /** The sub-blocks of one scene by their reduction (pixels of full resolution per stored pixel). */
-type Reductions = Map<number, SubBlock[]>;
+type BlocksByScale = Map<number, SubBlock[]>;
 
-function groupsOf(reductions: Reductions, origin: { left: number; top: number }): SceneGroups {
+function groupsOf(reductions: BlocksByScale, origin: { left: number; top: number }): SceneGroups {
   return [...reductions]
     .map(([scale, blocks]): BlockGroup => {
       let extent: Extent | undefined;
-      for (const block of blocks) extent = extend(extent, block);
+      for (const block of blocks) extent = extendExtent(extent, block);
       return { scale, box: boxOf(extent!, origin), blocks: blocks.toSorted((a, b) => a.order - b.order) };
     })
     .toSorted((a, b) => a.scale - b.scale);
@@ -138,43 +138,43 @@ function groupsOf(reductions: Reductions, origin: { left: number; top: number })
 interface Extents {
   image: Extent;
   scenes: Map<number, Extent>;
-  base: SubBlock[];
+  fullSizeBlocks: SubBlock[];
 }
 
-async function extentsOf(blocks: readonly SubBlock[]): Promise<Extents> {
+async function findExtents(blocks: readonly SubBlock[]): Promise<Extents> {
   let image: Extent | undefined;
   const scenes = new Map<number, Extent>();
-  const base: SubBlock[] = [];
+  const fullSizeBlocks: SubBlock[] = [];
   for (const [index, block] of blocks.entries()) {
-    if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
+    if (index % blocksPerSlice === 0 && isSliceOver()) await nextSlice();
     if (scaleOf(block) !== 1) continue;
-    image = extend(image, block);
-    scenes.set(block.scene, extend(scenes.get(block.scene), block));
-    base.push(block);
+    image = extendExtent(image, block);
+    scenes.set(block.scene, extendExtent(scenes.get(block.scene), block));
+    fullSizeBlocks.push(block);
   }
   if (image === undefined) throw new TileSourceError('The CZI has no sub-block of full resolution.');
-  return { image, scenes, base };
+  return { image, scenes, fullSizeBlocks };
 }
 
 /** Groups the sub-blocks by frame, scene and reduction. */
 async function groupByFrame(
   { blocks, planes }: SubBlocks,
   axes: ReadonlyMap<string, readonly number[]>,
-): Promise<Map<number, Map<number, Reductions>>> {
+): Promise<Map<number, Map<number, BlocksByScale>>> {
   const positions = [...axes].map(([axis, values]) => ({
     axis,
     positions: new Map(values.map((value, position) => [value, position])),
   }));
-  const byFrame = new Map<number, Map<number, Reductions>>();
+  const byFrame = new Map<number, Map<number, BlocksByScale>>();
   for (const [index, block] of blocks.entries()) {
-    if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
+    if (index % blocksPerSlice === 0 && isSliceOver()) await nextSlice();
     let [frame, stride] = [0, 1];
     for (const { axis, positions: axisPositions } of positions) {
       const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);
       frame += (value === undefined ? 0 : (axisPositions.get(value) ?? 0)) * stride;
       stride *= axisPositions.size;
     }
-    const scenes = byFrame.get(frame) ?? new Map<number, Reductions>();
+    const scenes = byFrame.get(frame) ?? new Map<number, BlocksByScale>();
     const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
     const scale = scaleOf(block);
     const group = reductions.get(scale);
@@ -186,25 +186,25 @@ async function groupByFrame(
 }
 
 /** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError if they form no image. */
-export async function layOut(subBlocks: SubBlocks): Promise<CziLayout> {
-  const extents = await extentsOf(subBlocks.blocks);
+export async function layOutSubBlocks(subBlocks: SubBlocks): Promise<CziLayout> {
+  const extents = await findExtents(subBlocks.blocks);
   const origin = { left: extents.image.left, top: extents.image.top };
   const scenes = new Map(
     [...extents.scenes].toSorted(([a], [b]) => a - b).map(([scene, extent]) => [scene, boxOf(extent, origin)]),
   );
   const axes = axesOf(subBlocks);
-  const sceneFrames = scenes.size > 1 && (await scenesOverlap(extents.base));
-  if (sceneFrames) axes.set(sceneAxis, [...scenes.keys()]);
+  const hasFramesPerScene = scenes.size > 1 && (await doScenesOverlap(extents.fullSizeBlocks));
+  if (hasFramesPerScene) axes.set(sceneAxis, [...scenes.keys()]);
   const count = [...axes.values()].reduce((product, values) => product * values.length, 1);
   if (count > maxFrames) throw new TileSourceError(`The CZI has ${count} planes; at most ${maxFrames} are supported.`);
-  const used = [...axes].filter(([, values]) => values.length > 1);
+  const usedAxes = [...axes].filter(([, values]) => values.length > 1);
   const blocks = await groupByFrame(subBlocks, axes);
   const frames = Array.from({ length: count }, (_, frame) => {
     const reductions = [...(blocks.get(frame)?.values() ?? [])];
-    return { axes: positionOf(used, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
+    return { axes: positionOf(usedAxes, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
   });
   const { width, height } = boxOf(extents.image, origin);
-  const types = new Set(extents.base.map(({ pixelType }) => pixelType));
+  const types = new Set(extents.fullSizeBlocks.map(({ pixelType }) => pixelType));
   return {
     ...origin,
     width,
@@ -213,7 +213,7 @@ export async function layOut(subBlocks: SubBlocks): Promise<CziLayout> {
     frames,
     channelNumbers: axes.get('C') ?? [0],
     scenes,
-    sceneFrames,
+    hasFramesPerScene: hasFramesPerScene,
   };
 }
 
@@ -248,5 +248,5 @@ export function isPopulated({ frames, width, height }: CziLayout, scale: number,
     stored += area / group.scale ** 2;
     shown += area / scale ** 2;
   }
-  return hasLayer && stored < 4 * shown + tiles * sparePixels;
+  return hasLayer && stored < 4 * shown + tiles * maxExtraPixels;
 }

@@ -1,16 +1,16 @@
 import { attribute, children, childText, parseXml, type XmlElement } from '../../xml.js';
 
 /** Metadata of the image from the XML of a file. */
-export interface CziFacts {
+export interface CziMetadata {
   /** Millimeters per pixel. */
   mmX: number | null;
   mmY: number | null;
-  /** Millimeters from plane to plane, and seconds from time to time. */
+  /** Millimeters from one plane to the next, and seconds from one point in time to the next. */
   mmZ: number | null;
   secondsT: number | null;
   magnification: number | null;
   /** Number of bits per sample that the camera uses. If channels differ, the largest number. */
-  bits: number | null;
+  usedBits: number | null;
   /** Channels by their number, or by their order if they have none. */
   channels: { number: number; name: string | null; color: string | null }[];
   /** Names of scenes by their numbers. */
@@ -20,7 +20,7 @@ export interface CziFacts {
 }
 
 /** Parts of the metadata to show. The others are long descriptions of the experiment. */
-const shownParts = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
+const shownSections = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
 const maxProperties = 4000;
 const maxValueLength = 1024;
 
@@ -30,10 +30,10 @@ function positive(text: string | undefined): number | null {
 }
 
 /**
- * The descendant of an element along a path of names, of elements that occur once. It is an empty element if one of them is
- * missing.
+ * The descendant of an element along a path of names. At each name, the first child is used; if there is none, the result is an empty
+ * element.
  */
-function at(element: XmlElement, ...path: string[]): XmlElement {
+function descendantAt(element: XmlElement, ...path: string[]): XmlElement {
   return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
 }
 
@@ -47,7 +47,7 @@ function isElement(value: unknown): value is XmlElement {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function flatten(properties: Map<string, string>, element: XmlElement, path: string, name: string): void {
+function addProperties(properties: Map<string, string>, element: XmlElement, path: string, name: string): void {
   const add = (key: string, value: string): void => {
     const text = value.trim();
     if (text !== '' && properties.size < maxProperties && !properties.has(key))
@@ -61,20 +61,20 @@ function flatten(properties: Map<string, string>, element: XmlElement, path: str
     } else {
       for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) {
         if (typeof child === 'string') add(`${path}.${key}`, child);
-        else if (isElement(child)) flatten(properties, child, `${path}.${keyOf(key, child, name)}`, key);
+        else if (isElement(child)) addProperties(properties, child, `${path}.${keyOf(key, child, name)}`, key);
       }
     }
   }
 }
 
 /** Writes a number without the rounding errors of binary fractions. */
-function numberText(value: number): string {
+function formatNumber(value: number): string {
   return String(Number(value.toPrecision(12)));
 }
 
 function readMagnification(information: XmlElement): number | null {
-  const objectiveId = attribute(at(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
-  const objectives = children(at(information, 'Instrument', 'Objectives'), 'Objective');
+  const objectiveId = attribute(descendantAt(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
+  const objectives = children(descendantAt(information, 'Instrument', 'Objectives'), 'Objective');
   const chosen = objectives.find((objective) => attribute(objective, 'Id') === objectiveId) ?? objectives[0];
   return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
 }
@@ -85,9 +85,9 @@ function readColor(text: string | undefined): string | null {
   return digits === undefined ? null : `#${digits.toLowerCase()}`;
 }
 
-function readChannels(metadata: XmlElement): CziFacts['channels'] {
-  const acquired = children(at(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
-  const displayed = children(at(metadata, 'DisplaySetting', 'Channels'), 'Channel');
+function readChannels(metadata: XmlElement): CziMetadata['channels'] {
+  const acquired = children(descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
+  const displayed = children(descendantAt(metadata, 'DisplaySetting', 'Channels'), 'Channel');
   const byId = new Map(displayed.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
   return acquired.map((channel, index) => {
     const id = attribute(channel, 'Id');
@@ -102,35 +102,35 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
-function readScenes(metadata: XmlElement): CziFacts['scenes'] {
-  const scenes = children(at(metadata, 'Information', 'Image', 'Dimensions', 'S', 'Scenes'), 'Scene');
+function readScenes(metadata: XmlElement): CziMetadata['scenes'] {
+  const scenes = children(descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'S', 'Scenes'), 'Scene');
   return scenes.map((scene, index) => ({ number: Number(attribute(scene, 'Index') ?? index), name: attribute(scene, 'Name') }));
 }
 
 function readBits(metadata: XmlElement): number | null {
-  const image = at(metadata, 'Information', 'Image');
-  const channels = children(at(image, 'Dimensions', 'Channels'), 'Channel');
+  const image = descendantAt(metadata, 'Information', 'Image');
+  const channels = children(descendantAt(image, 'Dimensions', 'Channels'), 'Channel');
   const counts = [...channels, image].map((element) => positive(childText(element, 'ComponentBitCount')));
   const known = counts.filter((count) => count !== null);
   return known.length === 0 ? null : Math.max(...known);
 }
 
 /** Reads the metadata from XML. @throws TileSourceError if it is not well formed. */
-export function readCziFacts(xml: string): CziFacts {
-  const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
-  const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');
-  const meters = (axis: string): number | null => {
+export function readCziMetadata(xml: string): CziMetadata {
+  const metadata = descendantAt(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
+  const distances = children(descendantAt(metadata, 'Scaling', 'Items'), 'Distance');
+  const readMeters = (axis: string): number | null => {
     const distance = distances.find((each) => attribute(each, 'Id') === axis);
     return distance === undefined ? null : positive(childText(distance, 'Value'));
   };
-  const [metersX, metersY, metersZ] = [meters('X'), meters('Y'), meters('Z')];
-  const interval = at(metadata, 'Information', 'Image', 'Dimensions', 'T', 'Positions', 'Interval');
-  const magnification = readMagnification(at(metadata, 'Information'));
+  const [metersX, metersY, metersZ] = [readMeters('X'), readMeters('Y'), readMeters('Z')];
+  const interval = descendantAt(metadata, 'Information', 'Image', 'Dimensions', 'T', 'Positions', 'Interval');
+  const magnification = readMagnification(descendantAt(metadata, 'Information'));
   const properties = new Map<string, string>([['openslide.vendor', 'zeiss']]);
-  if (metersX !== null) properties.set('openslide.mpp-x', numberText(metersX * 1e6));
-  if (metersY !== null) properties.set('openslide.mpp-y', numberText(metersY * 1e6));
-  if (magnification !== null) properties.set('openslide.objective-power', numberText(magnification));
-  for (const part of shownParts) flatten(properties, at(metadata, part), `zeiss.${part}`, part);
+  if (metersX !== null) properties.set('openslide.mpp-x', formatNumber(metersX * 1e6));
+  if (metersY !== null) properties.set('openslide.mpp-y', formatNumber(metersY * 1e6));
+  if (magnification !== null) properties.set('openslide.objective-power', formatNumber(magnification));
+  for (const part of shownSections) addProperties(properties, descendantAt(metadata, part), `zeiss.${part}`, part);
   const barcode = [...properties].find(([key]) => /^zeiss\.AttachmentInfos\..*\.Barcodes\.[^.]*\.Content$/.test(key))?.[1];
   if (barcode !== undefined) properties.set('openslide.barcode', barcode);
   return {
@@ -139,7 +139,7 @@ export function readCziFacts(xml: string): CziFacts {
     mmZ: metersZ === null ? null : metersZ * 1000,
     secondsT: positive(childText(interval, 'Increment')),
     magnification,
-    bits: readBits(metadata),
+    usedBits: readBits(metadata),
     channels: readChannels(metadata),
     scenes: readScenes(metadata),
     properties: Object.fromEntries([...properties].toSorted(([a], [b]) => (a < b ? -1 : 1))),

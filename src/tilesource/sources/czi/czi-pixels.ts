@@ -3,16 +3,16 @@ import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { crop } from '../../render/pixels.js';
-import { hasPlainRows, isQuicklyDecoded, readBlock, type Rows } from './block-pixels.js';
+import { hasPlainRows, isQuicklyDecoded, readBlock, type RowRange } from './block-pixels.js';
 import { groupFor, type BlockGroup, type CziLayout } from './czi-layout.js';
 import { paint } from './paint-blocks.js';
 import type { CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
 /** Number of sub-blocks of a rectangle that are decoded at the same time. */
-const concurrency = 4;
+const blocksAtOnce = 4;
 /** Maximum number of sub-blocks in one tile. */
-const maxBlocks = 10_000;
+const maxBlocksPerTile = 10_000;
 
 /** A rectangle of a frame at a scale. The scale is in pixels of full resolution per pixel. */
 export interface CziRegion {
@@ -35,7 +35,7 @@ export class CziPixels {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
     const [only, ...others] = groups;
-    const single = only === undefined || others.length > 0 ? null : await this.#wholeBlock(only, { scale, box }, signal);
+    const single = only === undefined || others.length > 0 ? null : await this.#readWholeBlock(only, { scale, box }, signal);
     if (single !== null) return single;
     const target = createRaster({ width: box.width, height: box.height, bands, dtype });
     for (const group of groups) await this.#draw(target, group, { scale, box }, signal);
@@ -43,7 +43,7 @@ export class CziPixels {
   }
 
   /** The pixels of a rectangle that is a whole sub-block or its upper left part, for which nothing has to be drawn; `null` for other rectangles. */
-  async #wholeBlock(
+  async #readWholeBlock(
     { scale: stored, blocks }: BlockGroup,
     { scale, box }: { scale: number; box: Box },
     signal: AbortSignal | undefined,
@@ -53,18 +53,18 @@ export class CziPixels {
     const [block, ...others] = blocks.filter((each) => overlap(this.#boxOf(each), imageBox));
     if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
     const blockBox = this.#boxOf(block);
-    const startsThere =
+    const startsAtBox =
       blockBox.left === imageBox.left &&
       blockBox.top === imageBox.top &&
       block.storedWidth >= width &&
       block.storedHeight >= height;
-    if (!startsThere) return null;
+    if (!startsAtBox) return null;
     // A sub-block that is one tile is not needed by any other tile.
     const isWholeTile = block.storedWidth === width && block.storedHeight === height;
     const raster =
       isWholeTile && isQuicklyDecoded(block)
         ? await readBlock(this.file, block, null, signal)
-        : (await this.#picture(block, stored, imageBox, signal)).raster;
+        : (await this.#readBlock(block, stored, imageBox, signal)).raster;
     return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
   }
 
@@ -82,17 +82,17 @@ export class CziPixels {
     };
     if (!overlap(group.box, imageBox)) return;
     const overlapping = group.blocks.filter((block) => overlap(this.#boxOf(block), imageBox));
-    if (overlapping.length > maxBlocks) {
+    if (overlapping.length > maxBlocksPerTile) {
       throw new TileSourceError(
-        `${overlapping.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocks} are supported.`,
+        `${overlapping.length} sub-blocks of the CZI overlap one tile; at most ${maxBlocksPerTile} are supported.`,
       );
     }
-    for (let start = 0; start < overlapping.length; start += concurrency) {
+    for (let start = 0; start < overlapping.length; start += blocksAtOnce) {
       signal?.throwIfAborted();
-      const some = overlapping.slice(start, start + concurrency);
-      const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, imageBox, signal)));
+      const batch = overlapping.slice(start, start + blocksAtOnce);
+      const pictures = await Promise.all(batch.map((block) => this.#readBlock(block, group.scale, imageBox, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
-        const blockBox = this.#boxOf(some[index]!);
+        const blockBox = this.#boxOf(batch[index]!);
         paint(target, raster, {
           left: blockBox.left / scale - box.left,
           top: (blockBox.top + top * group.scale) / scale - box.top,
@@ -102,8 +102,8 @@ export class CziPixels {
     }
   }
 
-  /** Decodes a sub-block. If its rows can be read separately, only those that the rectangle needs are decoded. */
-  async #picture(
+  /** Decodes a sub-block. If its rows can be read separately, only the rows that the rectangle needs are decoded. */
+  async #readBlock(
     block: SubBlock,
     scale: number,
     imageBox: Box,
@@ -119,7 +119,7 @@ export class CziPixels {
     const { top } = this.#boxOf(block);
     const first = Math.max(0, Math.floor((imageBox.top - top) / scale));
     const end = Math.min(block.storedHeight, Math.ceil((imageBox.top + imageBox.height - top) / scale));
-    const rows: Rows = { top: Math.min(first, block.storedHeight - 1), height: Math.max(1, end - first) };
+    const rows: RowRange = { top: Math.min(first, block.storedHeight - 1), height: Math.max(1, end - first) };
     return { raster: await readBlock(this.file, block, rows, signal), top: rows.top };
   }
 

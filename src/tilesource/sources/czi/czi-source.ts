@@ -18,34 +18,34 @@ import { positionNames } from '../../position-names.js';
 import { levelCount, levelScale, levelSize } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { whiteOfBits, type Raster } from '../../raster.js';
-import { attachmentRange, partOfFile, readAttachments, type Attachment } from './attachments.js';
-import { readCziFacts, type CziFacts } from './czi-metadata.js';
+import { findAttachmentRange, presentAsFile, readAttachments, type Attachment } from './attachments.js';
+import { readCziMetadata, type CziMetadata } from './czi-metadata.js';
 import { lossyCodecOf } from './block-pixels.js';
-import { isPopulated, layOut, type CziLayout } from './czi-layout.js';
+import { isPopulated, layOutSubBlocks, type CziLayout } from './czi-layout.js';
 import { CziPixels } from './czi-pixels.js';
 import { CziBytes, type CziHeader } from './segments.js';
 import { readSubBlocks } from './sub-blocks.js';
 
 const tileSide = 512;
 /** Maximum number of bytes of decoded sub-blocks that are cached, for all open files together. */
-const keptBytes = 2 ** 27;
+const maxCachedBytes = 2 ** 27;
 /** Maximum number of bytes of XML that are read, and that are parsed on the main thread. */
 const maxXmlBytes = 2 ** 26;
-const shortXmlBytes = 2 ** 16;
+const maxMainThreadXmlBytes = 2 ** 16;
 /** Maximum number of pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
 /** Bytes of memory for each sub-block of an open file, measured. */
 const bytesPerSubBlock = 130;
 /** Maximum number of scenes that the internal metadata list. */
-const shownScenes = 1000;
+const maxShownScenes = 1000;
 
-const noFacts: CziFacts = {
+const noMetadata: CziMetadata = {
   mmX: null,
   mmY: null,
   mmZ: null,
   secondsT: null,
   magnification: null,
-  bits: null,
+  usedBits: null,
   channels: [],
   scenes: [],
   properties: { 'openslide.vendor': 'zeiss' },
@@ -56,25 +56,25 @@ interface CziParts {
   file: CziBytes;
   header: CziHeader;
   layout: CziLayout;
-  facts: CziFacts;
+  fileMetadata: CziMetadata;
   attachments: ReadonlyMap<string, Attachment>;
   subBlockCount: number;
   blocks: FileBlocks;
 }
 
 /** Names of the scenes in the order of their numbers. */
-function sceneNames({ scenes }: CziLayout, facts: CziFacts): (string | undefined)[] {
-  const names = new Map(facts.scenes.map(({ number, name }) => [number, name]));
+function sceneNames({ scenes }: CziLayout, fileMetadata: CziMetadata): (string | undefined)[] {
+  const names = new Map(fileMetadata.scenes.map(({ number, name }) => [number, name]));
   return positionNames([...scenes.keys()].map((scene) => names.get(scene)));
 }
 
-function describe({ layout, facts }: CziParts): ImageMetadata {
+function describeCzi({ layout, fileMetadata }: CziParts): ImageMetadata {
   const size = { sizeX: layout.width, sizeY: layout.height, tileWidth: tileSide, tileHeight: tileSide };
   const channels = layout.channelNumbers.map(
-    (number, index) => facts.channels.find((channel) => channel.number === number) ?? facts.channels[index],
+    (number, index) => fileMetadata.channels.find((channel) => channel.number === number) ?? fileMetadata.channels[index],
   );
   const names = channels.map((channel) => channel?.name ?? null);
-  const scenes = sceneNames(layout, facts);
+  const scenes = sceneNames(layout, fileMetadata);
   const frames = layout.frames.map(({ axes }): FrameMetadata => {
     const channel = channels[axes.C ?? 0];
     const position = axes.XY === undefined ? undefined : scenes[axes.XY];
@@ -88,14 +88,14 @@ function describe({ layout, facts }: CziParts): ImageMetadata {
   return {
     ...size,
     levels: levelCount(size),
-    magnification: facts.magnification,
-    mmX: facts.mmX,
-    mmY: facts.mmY,
-    ...(facts.mmZ === null ? {} : { mmZ: facts.mmZ }),
-    ...(facts.secondsT === null ? {} : { secondsT: facts.secondsT }),
+    magnification: fileMetadata.magnification,
+    mmX: fileMetadata.mmX,
+    mmY: fileMetadata.mmY,
+    ...(fileMetadata.mmZ === null ? {} : { mmZ: fileMetadata.mmZ }),
+    ...(fileMetadata.secondsT === null ? {} : { secondsT: fileMetadata.secondsT }),
     dtype: layout.dtype,
     bandCount: layout.bands,
-    ...(facts.bits === null ? {} : whiteOfBits(layout.dtype, Math.round(facts.bits))),
+    ...(fileMetadata.usedBits === null ? {} : whiteOfBits(layout.dtype, Math.round(fileMetadata.usedBits))),
     ...(frames.length > 1 ? { frames } : {}),
     ...(names.every((name) => name !== null) ? { channels: names } : {}),
   };
@@ -108,7 +108,7 @@ class CziTileSource implements TileSource {
   readonly #pixels: CziPixels;
 
   constructor(private readonly parts: CziParts) {
-    this.metadata = describe(parts);
+    this.metadata = describeCzi(parts);
     this.#pixels = new CziPixels(parts.file, parts.layout, parts.blocks);
     this.associatedImages = [...parts.attachments.keys()].toSorted();
     const { levels } = this.metadata;
@@ -141,8 +141,8 @@ class CziTileSource implements TileSource {
     const { attachments, file, reader } = this.parts;
     const attachment = attachments.get(name);
     if (attachment === undefined) return null;
-    const part = partOfFile(reader, await attachmentRange(file, attachment));
-    if (attachment.type === 'CZI') return { raster: await this.#readSingle(name, part, options.signal), format: 'czi' };
+    const part = presentAsFile(reader, await findAttachmentRange(file, attachment));
+    if (attachment.type === 'CZI') return { raster: await this.#readAttachedImage(name, part, options.signal), format: 'czi' };
     const bytes = await part.read(0, part.size, options);
     const what = `the ${name} of the CZI`;
     return {
@@ -153,9 +153,9 @@ class CziTileSource implements TileSource {
   }
 
   /** Decodes the whole image of a CZI file that is attached to this one. */
-  async #readSingle(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
+  async #readAttachedImage(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
     const file = new CziBytes(reader);
-    const layout = await layOut(await readSubBlocks(file, (await file.header()).directoryPosition, signal));
+    const layout = await layOutSubBlocks(await readSubBlocks(file, (await file.readHeader()).directoryPosition, signal));
     const { width, height } = layout;
     if (width * height > maxAssociatedPixels) {
       throw new TileSourceError(
@@ -168,13 +168,13 @@ class CziTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { facts, header, layout, subBlockCount } = this.parts;
-    const names = sceneNames(layout, facts);
+    const { fileMetadata, header, layout, subBlockCount } = this.parts;
+    const names = sceneNames(layout, fileMetadata);
     const scenes = [...layout.scenes]
-      .slice(0, shownScenes)
+      .slice(0, maxShownScenes)
       .map(([scene, box], index) => ({ scene, ...(names[index] !== undefined && { name: names[index] }), ...box }));
     return {
-      openslide: facts.properties,
+      openslide: fileMetadata.properties,
       czi: { version: header.version, guid: header.guid, subBlocks: subBlockCount, scenes, left: layout.left, top: layout.top },
     };
   }
@@ -186,21 +186,21 @@ class CziTileSource implements TileSource {
 }
 
 /** Reads the metadata from the XML of a file, if there is any. */
-async function readFacts(file: CziBytes, position: number, signal: AbortSignal | undefined): Promise<CziFacts> {
-  if (position === 0) return noFacts;
-  const segment = await file.segment(position, 'ZISRAWMETADATA', signal);
-  const length = (await file.exactly(segment.start, 4, 'the metadata', signal)).getInt32(0, true);
-  if (length <= 0) return noFacts;
+async function readMetadata(file: CziBytes, position: number, signal: AbortSignal | undefined): Promise<CziMetadata> {
+  if (position === 0) return noMetadata;
+  const segment = await file.readSegment(position, 'ZISRAWMETADATA', signal);
+  const length = (await file.readExactly(segment.start, 4, 'the metadata', signal)).getInt32(0, true);
+  if (length <= 0) return noMetadata;
   if (length > maxXmlBytes)
     throw new TileSourceError(`The CZI has ${length} bytes of XML; at most ${maxXmlBytes} are supported.`);
-  const { buffer, byteOffset } = await file.exactly(segment.start + 256, length, 'the metadata', signal);
+  const { buffer, byteOffset } = await file.readExactly(segment.start + 256, length, 'the metadata', signal);
   const bytes = new Uint8Array(buffer, byteOffset, length);
-  if (length > shortXmlBytes) return codecThreads.call('cziFacts', bytes, 'the metadata of the CZI', signal);
-  return readCziFacts(Buffer.from(bytes.buffer, bytes.byteOffset, length).toString('utf8'));
+  if (length > maxMainThreadXmlBytes) return codecThreads.call('cziFacts', bytes, 'the metadata of the CZI', signal);
+  return readCziMetadata(Buffer.from(bytes.buffer, bytes.byteOffset, length).toString('utf8'));
 }
 
 function createCziSource(): TileSourceDefinition {
-  const decoded = new DecodedBlocks(keptBytes);
+  const decodedBlocks = new DecodedBlocks(maxCachedBytes);
   return {
     name: 'czi',
     extensions: { default: priorities.fallback, czi: priorities.preferred },
@@ -214,13 +214,22 @@ function createCziSource(): TileSourceDefinition {
       const reader = await input.open();
       try {
         const file = new CziBytes(reader);
-        const header = await file.header();
+        const header = await file.readHeader();
         const subBlocks = await readSubBlocks(file, header.directoryPosition, signal);
-        const layout = await layOut(subBlocks);
-        const facts = await readFacts(file, header.metadataPosition, signal);
+        const layout = await layOutSubBlocks(subBlocks);
+        const fileMetadata = await readMetadata(file, header.metadataPosition, signal);
         const attachments = await readAttachments(file, header.attachmentsPosition);
         const subBlockCount = subBlocks.blocks.length;
-        return new CziTileSource({ reader, file, header, layout, facts, attachments, subBlockCount, blocks: decoded.ofFile() });
+        return new CziTileSource({
+          reader,
+          file,
+          header,
+          layout,
+          fileMetadata,
+          attachments,
+          subBlockCount,
+          blocks: decodedBlocks.ofFile(),
+        });
       } catch (error) {
         await reader.close();
         throw error;

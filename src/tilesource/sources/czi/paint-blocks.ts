@@ -16,7 +16,7 @@ interface Coverage {
   start: number;
   end: number;
   /** First source pixel of each target pixel. */
-  first: Int32Array;
+  firstSource: Int32Array;
   /** Weights of the source pixels: `taps` consecutive weights for each target pixel, which sum to 1. */
   weights: Float64Array;
   taps: number;
@@ -26,18 +26,18 @@ interface Coverage {
 const epsilon = 1e-6;
 
 /** Computes the coverage along one axis. A target pixel is drawn if the picture covers its center. */
-function coverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
+function computeCoverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
   const start = Math.max(0, Math.ceil(offset - 0.5 - epsilon));
   const end = Math.min(targetLength, Math.ceil(offset + sourceLength * step - 0.5 - epsilon));
   const count = Math.max(0, end - start);
   const taps = Math.ceil(1 / step + epsilon) + 1;
-  const first = new Int32Array(count);
+  const firstSource = new Int32Array(count);
   const weights = new Float64Array(count * taps);
   for (let i = 0; i < count; i++) {
     const from = (start + i - offset) / step;
     const to = (start + i + 1 - offset) / step;
     const begin = Math.min(sourceLength - 1, Math.max(0, Math.floor(from + epsilon)));
-    first[i] = begin;
+    firstSource[i] = begin;
     let sum = 0;
     for (let tap = 0; tap < taps && begin + tap < sourceLength; tap++) {
       const overlap = Math.min(to, begin + tap + 1) - Math.max(from, begin + tap);
@@ -48,16 +48,16 @@ function coverage(offset: number, step: number, sourceLength: number, targetLeng
     if (sum === 0) weights[i * taps] = 1;
     else for (let tap = 0; tap < taps; tap++) weights[i * taps + tap]! /= sum;
   }
-  return { start, end, first, weights, taps };
+  return { start, end, firstSource, weights, taps };
 }
 
-function isPlain({ left, top, step }: Placement): boolean {
+function needsNoScaling({ left, top, step }: Placement): boolean {
   const isInteger = (value: number): boolean => Math.abs(value - Math.round(value)) < epsilon;
   return Math.abs(step - 1) < epsilon && isInteger(left) && isInteger(top);
 }
 
 /** Copies pixels to whole positions. Gray samples are repeated when the target has colors. */
-function copy(target: Raster, source: Raster, left: number, top: number): void {
+function copyPixels(target: Raster, source: Raster, left: number, top: number): void {
   const startX = Math.max(0, -left);
   const width = Math.min(source.width, target.width - left) - startX;
   if (width <= 0) return;
@@ -81,22 +81,22 @@ function isFloat(data: Samples): boolean {
 
 /** Draws a picture into a raster. Each target pixel is the mean of the source pixels that it covers; pictures that need no scaling are copied. */
 export function paint(target: Raster, source: Raster, placement: Placement): void {
-  if (isPlain(placement)) return copy(target, source, Math.round(placement.left), Math.round(placement.top));
-  const across = coverage(placement.left, placement.step, source.width, target.width);
-  const down = coverage(placement.top, placement.step, source.height, target.height);
-  const width = across.end - across.start;
+  if (needsNoScaling(placement)) return copyPixels(target, source, Math.round(placement.left), Math.round(placement.top));
+  const columnCoverage = computeCoverage(placement.left, placement.step, source.width, target.width);
+  const rowCoverage = computeCoverage(placement.top, placement.step, source.height, target.height);
+  const width = columnCoverage.end - columnCoverage.start;
   if (width <= 0) return;
   const { bands } = target;
   const rounding = isFloat(target.data) ? 0 : 0.5;
   const row = new Float64Array(width * bands);
-  for (let y = down.start; y < down.end; y++) {
+  for (let y = rowCoverage.start; y < rowCoverage.end; y++) {
     row.fill(0);
-    const i = y - down.start;
-    for (let tapY = 0; tapY < down.taps; tapY++) {
-      const weightY = down.weights[i * down.taps + tapY]!;
-      if (weightY > 0) addRow(row, source, { y: down.first[i]! + tapY, weightY, across, bands });
+    const i = y - rowCoverage.start;
+    for (let tapY = 0; tapY < rowCoverage.taps; tapY++) {
+      const weightY = rowCoverage.weights[i * rowCoverage.taps + tapY]!;
+      if (weightY > 0) addRow(row, source, { y: rowCoverage.firstSource[i]! + tapY, weightY, across: columnCoverage, bands });
     }
-    const to = (y * target.width + across.start) * bands;
+    const to = (y * target.width + columnCoverage.start) * bands;
     for (let x = 0; x < row.length; x++) target.data[to + x] = row[x]! + rounding;
   }
 }
@@ -107,14 +107,14 @@ function addRow(
   source: Raster,
   { y, weightY, across, bands }: { y: number; weightY: number; across: Coverage; bands: number },
 ): void {
-  const { taps, first, weights } = across;
+  const { taps, firstSource, weights } = across;
   // With 0, gray is repeated in all bands.
   const bandStep = source.bands === bands ? 1 : 0;
-  for (let x = 0; x < first.length; x++) {
+  for (let x = 0; x < firstSource.length; x++) {
     for (let tap = 0; tap < taps; tap++) {
       const weight = weights[x * taps + tap]! * weightY;
       if (weight === 0) continue;
-      const from = (y * source.width + first[x]! + tap) * source.bands;
+      const from = (y * source.width + firstSource[x]! + tap) * source.bands;
       for (let band = 0; band < bands; band++) sums[x * bands + band]! += source.data[from + band * bandStep]! * weight;
     }
   }

@@ -6,26 +6,26 @@ export interface PixelType {
   name: string;
   dtype: SampleType;
   /** Number of samples of one pixel in the file. Colors are stored blue first. */
-  stored: number;
+  storedSamples: number;
   /** Number of visible samples of one pixel. */
   bands: 1 | 3;
 }
 
 /** Pixel types by their numbers in the file. The fourth sample of Bgra32 is not alpha in files that scanners write. */
 const pixelTypes: Readonly<Record<number, PixelType>> = {
-  0: { name: 'Gray8', dtype: 'uint8', stored: 1, bands: 1 },
-  1: { name: 'Gray16', dtype: 'uint16', stored: 1, bands: 1 },
-  2: { name: 'Gray32Float', dtype: 'float32', stored: 1, bands: 1 },
-  3: { name: 'Bgr24', dtype: 'uint8', stored: 3, bands: 3 },
-  4: { name: 'Bgr48', dtype: 'uint16', stored: 3, bands: 3 },
-  8: { name: 'Bgr96Float', dtype: 'float32', stored: 3, bands: 3 },
-  9: { name: 'Bgra32', dtype: 'uint8', stored: 4, bands: 3 },
-  12: { name: 'Gray32', dtype: 'uint32', stored: 1, bands: 1 },
-  13: { name: 'Gray64', dtype: 'float64', stored: 1, bands: 1 },
+  0: { name: 'Gray8', dtype: 'uint8', storedSamples: 1, bands: 1 },
+  1: { name: 'Gray16', dtype: 'uint16', storedSamples: 1, bands: 1 },
+  2: { name: 'Gray32Float', dtype: 'float32', storedSamples: 1, bands: 1 },
+  3: { name: 'Bgr24', dtype: 'uint8', storedSamples: 3, bands: 3 },
+  4: { name: 'Bgr48', dtype: 'uint16', storedSamples: 3, bands: 3 },
+  8: { name: 'Bgr96Float', dtype: 'float32', storedSamples: 3, bands: 3 },
+  9: { name: 'Bgra32', dtype: 'uint8', storedSamples: 4, bands: 3 },
+  12: { name: 'Gray32', dtype: 'uint32', storedSamples: 1, bands: 1 },
+  13: { name: 'Gray64', dtype: 'float64', storedSamples: 1, bands: 1 },
 };
 
 /** Types of samples from narrow to wide. An image whose planes differ has the widest of their types. */
-const widths: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
+const typesByWidth: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
 
 /** The pixel type for its number in the file. @throws TileSourceError for complex numbers and unknown types. */
 export function pixelTypeOf(number: number): PixelType {
@@ -40,7 +40,7 @@ export function commonType(types: Iterable<PixelType>): { dtype: SampleType; ban
   let dtype: SampleType = 'uint8';
   let bands = 1;
   for (const type of types) {
-    if (widths.indexOf(type.dtype) > widths.indexOf(dtype)) ({ dtype } = type);
+    if (typesByWidth.indexOf(type.dtype) > typesByWidth.indexOf(dtype)) ({ dtype } = type);
     bands = Math.max(bands, type.bands);
   }
   return { dtype, bands };
@@ -48,5 +48,5 @@ export function commonType(types: Iterable<PixelType>): { dtype: SampleType; ban
 
 /** Bytes of one stored pixel. */
 export function pixelBytes(type: PixelType): number {
-  return type.stored * sampleBytes(type.dtype);
+  return type.storedSamples * sampleBytes(type.dtype);
 }

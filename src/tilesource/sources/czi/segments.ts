@@ -37,7 +37,7 @@ export class CziBytes {
   }
 
   /** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
-  async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
+  async readExactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
     if (offset + length > this.size) {
       throw new TileSourceError(
         `Truncated or corrupt CZI: ${what} should be at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
@@ -49,15 +49,15 @@ export class CziBytes {
   }
 
   /** The segment at a position. @throws TileSourceError if there is no segment of that name, or it exceeds the file. */
-  async segment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
-    const header = await this.exactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
+  async readSegment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
+    const header = await this.readExactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
     return checkSegment({ header, position, name, size: this.size });
   }
 
   /** @throws TileSourceError if this is not the start of a CZI file. */
-  async header(): Promise<CziHeader> {
+  async readHeader(): Promise<CziHeader> {
     const length = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
-    const view = await this.exactly(0, length, 'the file header');
+    const view = await this.readExactly(0, length, 'the file header');
     if (segmentName(view) !== 'ZISRAWFILE' || length < segmentHeaderBytes + fileHeaderBytes) {
       throw new OtherFormatError('Not a CZI file: it does not start with the segment ZISRAWFILE.');
     }
@@ -77,9 +77,9 @@ export function checkSegment(found: { header: DataView; position: number; name: 
   const { header, position, name, size } = found;
   const actual = segmentName(header);
   if (actual !== name) throw new TileSourceError(`Corrupt CZI: expected segment ${name} at byte ${position}, found "${actual}".`);
-  const allocated = positionAt(header, 16, `the length of ${name}`);
-  const used = positionAt(header, 24, `the length of ${name}`);
-  const length = used > 0 ? used : allocated;
+  const allocatedBytes = positionAt(header, 16, `the length of ${name}`);
+  const usedBytes = positionAt(header, 24, `the length of ${name}`);
+  const length = usedBytes > 0 ? usedBytes : allocatedBytes;
   if (position + segmentHeaderBytes + length > size) {
     throw new TileSourceError(
       `Truncated or corrupt CZI: the segment ${name} at byte ${position} claims ${length} bytes, but the file has ${size}.`,

@@ -16,7 +16,7 @@ const dimensionBytes = 20;
 /** Maximum number of dimensions of an entry. The format has fewer than 20. */
 const maxDimensions = 40;
 /** Number of entries that are read before other work on the event loop can run. */
-const entriesAtOnce = 256;
+const entriesPerSlice = 256;
 
 /** A plane: its position on every axis except X, Y, M (tile) and S (scene). */
 type PlanePosition = ReadonlyMap<string, number>;
@@ -57,14 +57,14 @@ interface Dimension {
 }
 
 /** Collects the entries, and numbers the planes in the order of their first entry. */
-class Collector {
+class SubBlockCollector {
   readonly blocks: SubBlock[] = [];
   readonly planes: PlanePosition[] = [];
-  readonly #numbers = new Map<string, number>();
+  readonly #planeNumbers = new Map<string, number>();
 
   add(view: DataView, at: number, dimensions: readonly Dimension[]): void {
-    const of = (name: string): Dimension | undefined => dimensions.find((dimension) => dimension.name === name);
-    const [x, y] = [of('X'), of('Y')];
+    const dimensionOf = (name: string): Dimension | undefined => dimensions.find((dimension) => dimension.name === name);
+    const [x, y] = [dimensionOf('X'), dimensionOf('Y')];
     if (x === undefined || y === undefined || x.size < 1 || y.size < 1 || x.storedSize < 0 || y.storedSize < 0) {
       throw new TileSourceError(`Corrupt CZI: sub-block ${this.blocks.length} has no width or height.`);
     }
@@ -72,9 +72,9 @@ class Collector {
     if (filePart !== 0) throw new TileSourceError(`The CZI has parts in other files (part ${filePart}), which is not supported.`);
     this.blocks.push({
       position: positionAt(view, at + 6, 'the position of a sub-block'),
-      plane: this.#planeOf(dimensions),
-      scene: of('S')?.start ?? 0,
-      order: of('M')?.start ?? 0,
+      plane: this.#planeNumberOf(dimensions),
+      scene: dimensionOf('S')?.start ?? 0,
+      order: dimensionOf('M')?.start ?? 0,
       left: x.start,
       top: y.start,
       width: x.size,
@@ -86,7 +86,7 @@ class Collector {
     });
   }
 
-  #planeOf(dimensions: readonly Dimension[]): number {
+  #planeNumberOf(dimensions: readonly Dimension[]): number {
     const position = dimensions.filter(({ name }) => !['X', 'Y', 'M', 'S'].includes(name));
     for (const { name, size } of position) {
       if (size > 1) throw new TileSourceError(`The CZI has sub-blocks of ${size} planes along ${name}, which is not supported.`);
@@ -95,11 +95,11 @@ class Collector {
       .map(({ name, start }) => `${name}${start}`)
       .sort()
       .join();
-    const existing = this.#numbers.get(key);
+    const existing = this.#planeNumbers.get(key);
     if (existing !== undefined) return existing;
     if (this.planes.length >= maxPlanes) throw new TileSourceError(`The CZI has more than ${maxPlanes} planes.`);
     const number = this.planes.length;
-    this.#numbers.set(key, number);
+    this.#planeNumbers.set(key, number);
     this.planes.push(new Map(position.map(({ name, start }) => [name, start])));
     return number;
   }
@@ -109,27 +109,27 @@ class Collector {
 export async function readSubBlocks(file: CziBytes, position: number, signal?: AbortSignal): Promise<SubBlocks> {
   if (position === 0)
     throw new TileSourceError('The CZI has no directory of sub-blocks. It may not have been written completely.');
-  const segment = await file.segment(position, 'ZISRAWDIRECTORY', signal);
-  const head = await file.exactly(segment.start, directoryHeaderBytes, 'the directory of sub-blocks', signal);
+  const segment = await file.readSegment(position, 'ZISRAWDIRECTORY', signal);
+  const head = await file.readExactly(segment.start, directoryHeaderBytes, 'the directory of sub-blocks', signal);
   const count = head.getInt32(0, true);
   const end = segment.start + segment.length;
   if (count < 1 || count * (entryBytes + 2 * dimensionBytes) > segment.length) {
     throw new TileSourceError(`Corrupt CZI: a directory of ${segment.length} bytes claims ${count} sub-blocks.`);
   }
   if (count > maxSubBlocks) throw new TileSourceError(`The CZI has ${count} sub-blocks; at most ${maxSubBlocks} are supported.`);
-  const collector = new Collector();
+  const collector = new SubBlockCollector();
   let window: { start: number; view: DataView } = { start: 0, view: new DataView(new ArrayBuffer(0)) };
   const positionInWindow = async (offset: number, length: number): Promise<number> => {
     if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
     if (offset < window.start || offset + length > window.start + window.view.byteLength) {
       const length = Math.min(windowBytes, end - offset);
-      window = { start: offset, view: await file.exactly(offset, length, 'the directory of sub-blocks', signal) };
+      window = { start: offset, view: await file.readExactly(offset, length, 'the directory of sub-blocks', signal) };
     }
     return offset - window.start;
   };
   let offset = segment.start + directoryHeaderBytes;
   for (let index = 0; index < count; index++) {
-    if (index % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
+    if (index % entriesPerSlice === 0 && isSliceOver()) await nextSlice();
     let at = await positionInWindow(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);
@@ -138,13 +138,13 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
       throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensions} dimensions.`);
     }
     at = await positionInWindow(offset, entryBytes + dimensions * dimensionBytes);
-    collector.add(window.view, at, dimensionsAt(window.view, at + entryBytes, dimensions));
+    collector.add(window.view, at, readDimensions(window.view, at + entryBytes, dimensions));
     offset += entryBytes + dimensions * dimensionBytes;
   }
   return collector;
 }
 
-function dimensionsAt(view: DataView, start: number, count: number): Dimension[] {
+function readDimensions(view: DataView, start: number, count: number): Dimension[] {
   return Array.from({ length: count }, (_, index) => {
     const at = start + index * dimensionBytes;
     let name = '';

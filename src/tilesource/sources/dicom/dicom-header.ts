@@ -1,10 +1,10 @@
 import { bufferOf } from '../../../core/buffer-of.js';
 import dicomParser, { type DataSet } from 'dicom-parser';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
-import { longTags, shortTags, shownTags } from './shown-tags.js';
+import { uint32Tags, uint16Tags, shownKeywordByTag } from './shown-tags.js';
 
 /** The parts of the header of a DICOM file (one instance) that are needed to read the image. */
-export interface DicomFacts {
+export interface DicomHeader {
   transferSyntax: string;
   seriesUid: string;
   instanceUid: string;
@@ -35,7 +35,7 @@ export interface DicomFacts {
    */
   positions: Int32Array | null;
   opticalPaths: string[];
-  /** Distance of focal planes. */
+  /** Distance of focal planes in millimeters. */
   mmZ: number | null;
   mmX: number | null;
   mmY: number | null;
@@ -64,40 +64,40 @@ const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
 /** The transfer syntax of files that are deflated as a whole, as bytes of the file. */
-const deflated = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
+const deflatedSyntax = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
 /** Number of bytes at the start of a file in which the transfer syntax is searched. */
-const metaBytes = 4096;
+const maxMetaBytes = 4096;
 
-function text(dataSet: DataSet | undefined, tag: string): string {
+function readText(dataSet: DataSet | undefined, tag: string): string {
   return dataSet?.string(tag)?.trim() ?? '';
 }
 
 /** One value of an attribute that can have several. */
-function textAt(dataSet: DataSet | undefined, tag: string, index: number): string {
-  return text(dataSet, tag).split('\\')[index]?.trim() ?? '';
+function readTextAt(dataSet: DataSet | undefined, tag: string, index: number): string {
+  return readText(dataSet, tag).split('\\')[index]?.trim() ?? '';
 }
 
-function number(dataSet: DataSet | undefined, tag: string, index = 0): number | null {
-  const value = Number(textAt(dataSet, tag, index) || Number.NaN);
+function readNumber(dataSet: DataSet | undefined, tag: string, index = 0): number | null {
+  const value = Number(readTextAt(dataSet, tag, index) || Number.NaN);
   return Number.isFinite(value) ? value : null;
 }
 
-function positive(value: number | null | undefined): number | null {
+function positiveOrNull(value: number | null | undefined): number | null {
   return value != null && Number.isFinite(value) && value > 0 ? value : null;
 }
 
-function items(dataSet: DataSet | undefined, tag: string): DataSet[] {
+function readItems(dataSet: DataSet | undefined, tag: string): DataSet[] {
   return (dataSet?.elements[tag]?.items ?? []).flatMap(({ dataSet: item }) => (item === undefined ? [] : [item]));
 }
 
-function bytesOf(dataSet: DataSet | undefined, tag: string): Uint8Array | null {
+function readBytes(dataSet: DataSet | undefined, tag: string): Uint8Array | null {
   const element = dataSet?.elements[tag];
   if (dataSet === undefined || element === undefined || element.length < 1) return null;
   return Uint8Array.from(dataSet.byteArray.subarray(element.dataOffset, element.dataOffset + element.length));
 }
 
-function words64(dataSet: DataSet, tag: string): Float64Array | null {
-  const bytes = bytesOf(dataSet, tag);
+function readNumbers64(dataSet: DataSet, tag: string): Float64Array | null {
+  const bytes = readBytes(dataSet, tag);
   if (bytes === null) return null;
   const view = new DataView(bytes.buffer);
   return Float64Array.from({ length: bytes.length >> 3 }, (_, i) => Number(view.getBigUint64(i * 8, true)));
@@ -105,62 +105,63 @@ function words64(dataSet: DataSet, tag: string): Float64Array | null {
 
 /** Positions of the frames of a sparse image. */
 function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames: number): Int32Array | null {
-  const perFrame = items(dataSet, 'x52009230');
-  const isSparse = text(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
+  const perFrame = readItems(dataSet, 'x52009230');
+  const isSparse =
+    readText(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
   if (!isSparse) return null;
-  const heights = new Set<number>();
+  const distinctHeights = new Set<number>();
   const result = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
-  const zOf: number[] = [];
+  const heightByFrame: number[] = [];
   for (const [index, item] of perFrame.slice(0, frames).entries()) {
-    const [plane] = items(item, 'x0048021a');
-    const [path] = items(item, 'x00480207');
-    const z = number(plane, 'x0040074a') ?? 0;
-    heights.add(z);
-    zOf.push(z);
+    const [plane] = readItems(item, 'x0048021a');
+    const [path] = readItems(item, 'x00480207');
+    const z = readNumber(plane, 'x0040074a') ?? 0;
+    distinctHeights.add(z);
+    heightByFrame.push(z);
     result[index * 4] = (plane?.int32('x0048021e') ?? 1) - 1;
     result[index * 4 + 1] = (plane?.int32('x0048021f') ?? 1) - 1;
-    result[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(text(path, 'x00480106')));
+    result[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(readText(path, 'x00480106')));
   }
-  const planes = new Map([...heights].toSorted((a, b) => a - b).map((z, i) => [z, i]));
-  for (const [index, z] of zOf.entries()) result[index * 4 + 3] = planes.get(z) ?? 0;
+  const planes = new Map([...distinctHeights].toSorted((a, b) => a - b).map((z, i) => [z, i]));
+  for (const [index, z] of heightByFrame.entries()) result[index * 4 + 3] = planes.get(z) ?? 0;
   return result;
 }
 
-function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: boolean }): DicomFacts['palette'] {
+function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: boolean }): DicomHeader['palette'] {
   const entries = dataSet.uint16('x00281101', 0) ?? 0;
   const first = (order.isSigned ? dataSet.int16('x00281101', 1) : dataSet.uint16('x00281101', 1)) ?? 0;
   const bits = dataSet.uint16('x00281101', 2) ?? 0;
-  const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => bytesOf(dataSet, tag));
+  const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => readBytes(dataSet, tag));
   if (tables.some((table) => table === null) || (bits !== 8 && bits !== 16)) return null;
   const count = entries === 0 ? 65_536 : entries;
   const colors = new Uint8Array(count * 3);
   for (const [band, table] of tables.entries()) {
-    const wide = table!.length >= count * 2;
+    const areWords = table!.length >= count * 2;
     // Entries are words, or bytes two to a word; the high byte of words of 16 bits is shown.
-    const high = (bits === 16) === order.bigEndian ? 0 : 1;
+    const highByte = (bits === 16) === order.bigEndian ? 0 : 1;
     for (let i = 0; i < count; i++)
-      colors[i * 3 + band] = (wide ? table![i * 2 + high] : table![order.bigEndian ? i ^ 1 : i]) ?? 0;
+      colors[i * 3 + band] = (areWords ? table![i * 2 + highByte] : table![order.bigEndian ? i ^ 1 : i]) ?? 0;
   }
   return { first, colors };
 }
 
-function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
-  const result: DicomFacts['attributes'] = {};
-  for (const [tag, keyword] of Object.entries(shownTags)) {
+function readAttributes(dataSet: DataSet): DicomHeader['attributes'] {
+  const result: DicomHeader['attributes'] = {};
+  for (const [tag, keyword] of Object.entries(shownKeywordByTag)) {
     const element = dataSet.elements[tag];
     if (element === undefined || element.length < 1 || element.length > 4096) continue;
-    const value = shortTags.has(tag) ? dataSet.uint16(tag) : longTags.has(tag) ? dataSet.uint32(tag) : undefined;
+    const value = uint16Tags.has(tag) ? dataSet.uint16(tag) : uint32Tags.has(tag) ? dataSet.uint32(tag) : undefined;
     if (value !== undefined) result[keyword] = value;
     else {
-      const values = text(dataSet, tag).replaceAll('\0', '').split('\\');
+      const values = readText(dataSet, tag).replaceAll('\0', '').split('\\');
       result[keyword] = values.length === 1 ? (values[0] ?? '') : values;
     }
   }
   return result;
 }
 
-/** The library does not know the type OV of extended offset tables; OW is encoded the same way. */
-function withKnownTypes(bytes: Uint8Array): Uint8Array {
+/** Replaces the type OV of extended offset tables, which the library does not know, by OW, which is encoded the same way. */
+function replaceUnknownTypes(bytes: Uint8Array): Uint8Array {
   let changed = bytes;
   for (const number of [1, 2]) {
     const at = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
@@ -171,15 +172,15 @@ function withKnownTypes(bytes: Uint8Array): Uint8Array {
   return changed;
 }
 
-function parse(bytes: Uint8Array): DataSet | null {
+function parseHeader(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
     throw new OtherFormatError('Not a DICOM file: the prefix DICM is missing.');
   }
   // The library would inflate such a file without a limit.
-  if (Buffer.from(bytes.subarray(0, metaBytes)).includes(deflated)) {
+  if (Buffer.from(bytes.subarray(0, maxMetaBytes)).includes(deflatedSyntax)) {
     throw new TileSourceError('The DICOM file is deflated as a whole, which is not supported.');
   }
-  const known = withKnownTypes(bytes);
+  const known = replaceUnknownTypes(bytes);
   for (const tag of pixelTags) {
     try {
       const dataSet = dicomParser.parseDicom(known, { untilTag: tag });
@@ -195,7 +196,7 @@ function parse(bytes: Uint8Array): DataSet | null {
 /** The class of files that list other files. */
 const directoryClass = '1.2.840.10008.1.3.10';
 
-/** Plans, reports, waveforms and similar files are valid but contain no image. @throws TileSourceError for such files. */
+/** @throws TileSourceError for valid files that contain no image, such as plans, reports and waveforms. */
 function refuseWithoutImage(bytes: Uint8Array): void {
   let dataSet: DataSet;
   try {
@@ -203,19 +204,19 @@ function refuseWithoutImage(bytes: Uint8Array): void {
   } catch {
     return; // the file is corrupt or truncated
   }
-  const sopClass = text(dataSet, 'x00080016') || text(dataSet, 'x00020002');
-  const kind = sopClass === directoryClass ? 'DICOMDIR' : text(dataSet, 'x00080060') || sopClass;
+  const sopClass = readText(dataSet, 'x00080016') || readText(dataSet, 'x00020002');
+  const kind = sopClass === directoryClass ? 'DICOMDIR' : readText(dataSet, 'x00080060') || sopClass;
   throw new TileSourceError(`The DICOM file contains no image${kind === '' ? '' : ` (${kind.slice(0, 64)})`}.`);
 }
 
-function pixelModule(
+function readPixelModule(
   dataSet: DataSet,
 ): Pick<
-  DicomFacts,
+  DicomHeader,
   'rows' | 'columns' | 'frames' | 'samples' | 'bitsAllocated' | 'bitsStored' | 'isSigned' | 'isPlanar' | 'photometric'
 > {
   const [rows, columns] = [dataSet.uint16('x00280010') ?? 0, dataSet.uint16('x00280011') ?? 0];
-  const frames = number(dataSet, 'x00280008') ?? 1;
+  const frames = readNumber(dataSet, 'x00280008') ?? 1;
   if (rows < 1 || columns < 1 || !Number.isSafeInteger(frames) || frames < 1 || frames > maxFrames) {
     throw new TileSourceError(`Corrupt DICOM: ${frames} frames of ${columns} by ${rows} pixels.`);
   }
@@ -229,7 +230,7 @@ function pixelModule(
     bitsStored: dataSet.uint16('x00280101') ?? bitsAllocated,
     isSigned: dataSet.uint16('x00280103') === 1,
     isPlanar: dataSet.uint16('x00280006') === 1,
-    photometric: text(dataSet, 'x00280004'),
+    photometric: readText(dataSet, 'x00280004'),
   };
 }
 
@@ -240,10 +241,10 @@ function pixelModule(
  * @returns `null` if the samples begin after these bytes.
  * @throws TileSourceError if it is not a DICOM file, contradicts itself or contains no image.
  */
-export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts | null {
-  const dataSet = parse(bytes);
+export function readDicomHeader(bytes: Uint8Array, isWhole: boolean): DicomHeader | null {
+  const dataSet = parseHeader(bytes);
   try {
-    if (dataSet !== null) return factsOf(dataSet);
+    if (dataSet !== null) return headerOf(dataSet);
     if (isWhole) refuseWithoutImage(bytes);
     return null;
   } catch (cause) {
@@ -253,43 +254,43 @@ export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts 
   }
 }
 
-function factsOf(dataSet: DataSet): DicomFacts | null {
+function headerOf(dataSet: DataSet): DicomHeader | null {
   const tag = pixelTags.find((each) => dataSet.elements[each] !== undefined);
   const element = tag && dataSet.elements[tag];
   if (element === undefined) return null;
-  const transferSyntax = text(dataSet, 'x00020010') || '1.2.840.10008.1.2';
+  const transferSyntax = readText(dataSet, 'x00020010') || '1.2.840.10008.1.2';
   const bigEndian = transferSyntax === explicitBigEndian;
-  const pixels = pixelModule(dataSet);
-  const isSlide = text(dataSet, 'x00080016') === slideClass;
+  const pixels = readPixelModule(dataSet);
+  const isSlide = readText(dataSet, 'x00080016') === slideClass;
   const matrixColumns = (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns;
   const matrixRows = (isSlide ? dataSet.uint32('x00480007') : undefined) ?? pixels.rows;
   if (matrixColumns < 1 || matrixRows < 1)
     throw new TileSourceError(`Corrupt DICOM: a slide of ${matrixColumns} by ${matrixRows} pixels.`);
-  const [shared] = items(dataSet, 'x52009229');
-  const [measures] = items(shared, 'x00289110');
-  const optical = items(dataSet, 'x00480105');
-  const opticalPaths = optical.map((path) => text(path, 'x00480106'));
+  const [shared] = readItems(dataSet, 'x52009229');
+  const [measures] = readItems(shared, 'x00289110');
+  const optical = readItems(dataSet, 'x00480105');
+  const opticalPaths = optical.map((path) => readText(path, 'x00480106'));
   const spacing = measures?.elements.x00280030 === undefined ? dataSet : measures;
   return {
     ...pixels,
     isFloat: tag !== pixelTags[0],
     transferSyntax,
-    seriesUid: text(dataSet, 'x0020000e'),
-    instanceUid: text(dataSet, 'x00080018'),
-    instanceNumber: number(dataSet, 'x00200013') ?? 0,
-    flavor: isSlide ? textAt(dataSet, 'x00080008', 2) : '',
+    seriesUid: readText(dataSet, 'x0020000e'),
+    instanceUid: readText(dataSet, 'x00080018'),
+    instanceNumber: readNumber(dataSet, 'x00200013') ?? 0,
+    flavor: isSlide ? readTextAt(dataSet, 'x00080008', 2) : '',
     isSlide,
     matrixColumns,
     matrixRows,
     focalPlanes: Math.max(1, dataSet.uint32('x00480303') ?? 1),
     frameOffset: dataSet.uint32('x00209228') ?? 0,
     positions: isSlide ? readPositions(dataSet, opticalPaths, pixels.frames) : null,
-    opticalPaths: optical.map((path, index) => text(path, 'x00480107') || text(path, 'x00480106') || String(index)),
-    mmX: positive(number(spacing, 'x00280030', 1)),
-    mmY: positive(number(spacing, 'x00280030', 0)),
-    mmZ: positive(number(spacing, 'x00180088')),
-    magnification: positive(number(optical[0], 'x00480112')),
-    icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
+    opticalPaths: optical.map((path, index) => readText(path, 'x00480107') || readText(path, 'x00480106') || String(index)),
+    mmX: positiveOrNull(readNumber(spacing, 'x00280030', 1)),
+    mmY: positiveOrNull(readNumber(spacing, 'x00280030', 0)),
+    mmZ: positiveOrNull(readNumber(spacing, 'x00180088')),
+    magnification: positiveOrNull(readNumber(optical[0], 'x00480112')),
+    icc: readBytes(optical[0], 'x00282000') ?? readBytes(dataSet, 'x00282000'),
     palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
     // With explicit types, the header of an element with samples has 12 bytes, otherwise 8.
     pixelStart: element.dataOffset - (element.vr === undefined ? 8 : 12),
@@ -297,8 +298,8 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,
     bigEndian,
     isSwapped: bigEndian && pixels.bitsAllocated === 8 && element.vr === 'OW',
-    extendedOffsets: words64(dataSet, 'x7fe00001'),
-    extendedLengths: words64(dataSet, 'x7fe00002'),
+    extendedOffsets: readNumbers64(dataSet, 'x7fe00001'),
+    extendedLengths: readNumbers64(dataSet, 'x7fe00002'),
     attributes: readAttributes(dataSet),
   };
 }

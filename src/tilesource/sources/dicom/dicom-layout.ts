@@ -9,9 +9,9 @@ const maxPlanes = 100_000;
 /** Maximum number of tiles of one level whose positions are listed in the file. */
 const maxListedTiles = 10_000_000;
 /** Number of frames that are listed between checks of the time. */
-const listedAtOnce = 1024;
+const framesPerTimeCheck = 1024;
 /** Maximum number of frames in one tile, because levels may have frames of single pixels. */
-const maxFramesOfTile = 4096;
+const maxFramesPerTile = 4096;
 /** Names of associated images by the flavor of their instances. */
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
@@ -36,9 +36,9 @@ export interface DicomLevel {
 
 /** The image that the files form. */
 export interface DicomLayout {
-  base: DicomInstance;
-  /** Levels by the power of two by which they are reduced. */
-  levels: ReadonlyMap<number, DicomLevel>;
+  firstInstance: DicomInstance;
+  /** Levels by their reduction: the key n means that sides are 2^n times shorter. */
+  levelsByPower: ReadonlyMap<number, DicomLevel>;
   /**
    * Positions of the planes along optical path (C) and focal plane (Z). Frames of images that are not slides are planes along Z.
    */
@@ -48,22 +48,22 @@ export interface DicomLayout {
 }
 
 /** A level whose frames are stored row by row and plane by plane, possibly in several files. */
-function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
-  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
+function createFullLevel(parts: readonly DicomInstance[]): DicomLevel {
+  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.header;
   const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
   const sorted = parts
-    .toSorted((a, b) => a.facts.frameOffset - b.facts.frameOffset)
-    .filter(({ facts }, i, all) => facts.frameOffset !== all[i - 1]?.facts.frameOffset);
+    .toSorted((a, b) => a.header.frameOffset - b.header.frameOffset)
+    .filter(({ header }, i, all) => header.frameOffset !== all[i - 1]?.header.frameOffset);
   const positionOf = (number: number): FramePosition | undefined => {
     let [low, high] = [0, sorted.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sorted[middle]!.facts.frameOffset > number) high = middle;
+      if (sorted[middle]!.header.frameOffset > number) high = middle;
       else low = middle + 1;
     }
     const instance = sorted[low - 1];
-    const frame = number - (instance?.facts.frameOffset ?? 0);
-    return instance && frame < instance.facts.frames ? { instance, frame } : undefined;
+    const frame = number - (instance?.header.frameOffset ?? 0);
+    return instance && frame < instance.header.frames ? { instance, frame } : undefined;
   };
   return {
     width,
@@ -75,7 +75,7 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
       const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
       const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
       const [firstX, firstY] = [Math.floor(box.left / tileWidth), Math.floor(box.top / tileHeight)];
-      requireFewFrames((lastX - firstX + 1) * (lastY - firstY + 1));
+      checkFrameCount((lastX - firstX + 1) * (lastY - firstY + 1));
       for (let y = firstY; y <= lastY; y++) {
         for (let x = firstX; x <= lastX; x++) {
           const position = positionOf((plane * down + y) * across + x);
@@ -88,18 +88,18 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
 }
 
 /** @throws TileSourceError if a tile would consist of too many frames. */
-function requireFewFrames(count: number): void {
-  if (count > maxFramesOfTile)
-    throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesOfTile}.`);
+function checkFrameCount(count: number): void {
+  if (count > maxFramesPerTile)
+    throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesPerTile}.`);
 }
 
 /** A level whose frames declare their positions. */
-async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
-  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
+async function createSparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
+  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.header;
   // Frames need not be aligned. They are indexed by the grid cell that contains their upper left pixel.
   const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
   for (const instance of parts) {
-    const { positions } = instance.facts;
+    const { positions } = instance.header;
     for (let frame = 0; frame * 4 < Math.min(positions?.length ?? 0, maxListedTiles * 4); frame++) {
       const [left, top, path, z] = [0, 1, 2, 3].map((i) => positions?.[frame * 4 + i] ?? -1) as [number, number, number, number];
       if (left < 0 || top < 0) continue;
@@ -108,7 +108,7 @@ async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number)
       const cell = cells.get(key);
       if (cell === undefined) cells.set(key, [tile]);
       else cell.push(tile);
-      if (frame % listedAtOnce === 0 && isSliceOver()) await nextSlice();
+      if (frame % framesPerTimeCheck === 0 && isSliceOver()) await nextSlice();
     }
   }
   return {
@@ -118,11 +118,11 @@ async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number)
     tileHeight,
     tilesIn(plane, box) {
       const frames: (FramePosition & { left: number; top: number })[] = [];
-      requireFewFrames(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
+      checkFrameCount(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
           const cell = cells.get(`${plane}/${x}/${y}`) ?? [];
-          requireFewFrames(frames.length + cell.length);
+          checkFrameCount(frames.length + cell.length);
           frames.push(...cell);
         }
       }
@@ -131,64 +131,64 @@ async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number)
   };
 }
 
-function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
+function groupBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   const groups = new Map<string, DicomInstance[]>();
   for (const instance of instances) {
-    const { matrixColumns, matrixRows, columns, rows } = instance.facts;
+    const { matrixColumns, matrixRows, columns, rows } = instance.header;
     const key = [matrixColumns, matrixRows, columns, rows].join('/');
     const existing = groups.get(key);
     if (existing === undefined) groups.set(key, [instance]);
     else existing.push(instance);
   }
-  const area = (group: readonly DicomInstance[]): number => group[0]!.facts.matrixColumns * group[0]!.facts.matrixRows;
+  const area = (group: readonly DicomInstance[]): number => group[0]!.header.matrixColumns * group[0]!.header.matrixRows;
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
 /** A slide: its volume in levels, and its other pictures as associated images. */
-async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLayout> {
+async function layOutSlide(instances: readonly DicomInstance[]): Promise<DicomLayout> {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
-    const name = associatedFlavors[instance.facts.flavor];
+    const name = associatedFlavors[instance.header.flavor];
     if (name !== undefined && !associated.has(name)) associated.set(name, instance);
   }
-  let volume = instances.filter(({ facts }) => associatedFlavors[facts.flavor] === undefined);
+  let volume = instances.filter(({ header }) => associatedFlavors[header.flavor] === undefined);
   if (volume.length === 0) {
     volume = instances.slice(0, 1);
     for (const [name, instance] of associated) if (instance === volume[0]) associated.delete(name);
   }
-  const groups = groupsBySize(volume);
+  const groups = groupBySize(volume);
   const base = groups[0]![0]!;
-  const focalPlanes = Math.max(base.facts.focalPlanes, ...groups[0]!.map(({ facts }) => focalPlanesOf(facts.positions)));
-  const paths = Math.max(1, base.facts.opticalPaths.length);
-  const levels = new Map<number, DicomLevel>();
+  const focalPlanes = Math.max(base.header.focalPlanes, ...groups[0]!.map(({ header }) => countFocalPlanes(header.positions)));
+  const pathCount = Math.max(1, base.header.opticalPaths.length);
+  const levelsByPower = new Map<number, DicomLevel>();
   for (const group of groups) {
-    const ratio = base.facts.matrixColumns / group[0]!.facts.matrixColumns;
+    const ratio = base.header.matrixColumns / group[0]!.header.matrixColumns;
     const power = Math.round(Math.log2(ratio));
     const isReduced = group === groups[0] || (power > 0 && isPowerOfTwo(ratio, power));
-    if (!isReduced || levels.has(power) || !sameSamples(group[0]!, base)) continue;
-    const isSparse = group.some(({ facts }) => facts.positions !== null);
-    levels.set(power, isSparse ? await sparseLevel(group, focalPlanes) : fullLevel(group));
+    if (!isReduced || levelsByPower.has(power) || !haveSameSamples(group[0]!, base)) continue;
+    const isSparse = group.some(({ header }) => header.positions !== null);
+    levelsByPower.set(power, isSparse ? await createSparseLevel(group, focalPlanes) : createFullLevel(group));
   }
-  const planes = Array.from({ length: checkedCount(paths * focalPlanes) }, (_, plane) => ({
-    ...(paths > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
+  const planes = Array.from({ length: checkPlaneCount(pathCount * focalPlanes) }, (_, plane) => ({
+    ...(pathCount > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
     ...(focalPlanes > 1 ? { Z: plane % focalPlanes } : {}),
   }));
-  return { base, levels, planes, channels: paths > 1 ? base.facts.opticalPaths : [], associated };
+  return { firstInstance: base, levelsByPower, planes, channels: pathCount > 1 ? base.header.opticalPaths : [], associated };
 }
 
-function focalPlanesOf(positions: Int32Array | null): number {
+function countFocalPlanes(positions: Int32Array | null): number {
   let count = 1;
   for (let i = 3; positions !== null && i < positions.length; i += 4) count = Math.max(count, positions[i]! + 1);
   return count;
 }
 
-function checkedCount(count: number): number {
+function checkPlaneCount(count: number): number {
   if (count > maxPlanes) throw new TileSourceError(`The DICOM image has ${count} planes; at most ${maxPlanes} are supported.`);
   return count;
 }
 
-function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
-  const [one, other] = [sampleShape(a.facts), sampleShape(b.facts)];
+function haveSameSamples(a: DicomInstance, b: DicomInstance): boolean {
+  const [one, other] = [sampleShape(a.header), sampleShape(b.header)];
   return one.dtype === other.dtype && one.bands === other.bands;
 }
 
@@ -196,16 +196,17 @@ function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
  * The layout of an image that is not a slide. The frames of all files with the same size are planes along Z, in the order of their
  * numbers.
  */
-function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
+function layOutStack(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
   const alike = instances.filter(
-    (each) => each.facts.rows === opened.facts.rows && each.facts.columns === opened.facts.columns && sameSamples(each, opened),
+    (each) =>
+      each.header.rows === opened.header.rows && each.header.columns === opened.header.columns && haveSameSamples(each, opened),
   );
-  const sorted = alike.toSorted((a, b) => a.facts.instanceNumber - b.facts.instanceNumber || (a.name < b.name ? -1 : 1));
-  const count = checkedCount(sorted.reduce((sum, { facts }) => sum + facts.frames, 0));
+  const sorted = alike.toSorted((a, b) => a.header.instanceNumber - b.header.instanceNumber || (a.name < b.name ? -1 : 1));
+  const count = checkPlaneCount(sorted.reduce((sum, { header }) => sum + header.frames, 0));
   const positions = sorted.flatMap((instance) =>
-    Array.from({ length: instance.facts.frames }, (_, frame) => ({ instance, frame })),
+    Array.from({ length: instance.header.frames }, (_, frame) => ({ instance, frame })),
   );
-  const { columns: width, rows: height } = opened.facts;
+  const { columns: width, rows: height } = opened.header;
   const level: DicomLevel = {
     width,
     height,
@@ -214,17 +215,17 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
     tilesIn: (plane) => positions.slice(plane, plane + 1).map((position) => ({ ...position, left: 0, top: 0 })),
   };
   const planes = Array.from({ length: count }, (_, z): Record<string, number> => (count > 1 ? { Z: z } : {}));
-  return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
+  return { firstInstance: opened, levelsByPower: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Determines the image that the files of one series form. @throws TileSourceError if they form none. */
-export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
-  const { isSlide } = opened.facts;
-  const seen = new Set<string>();
-  const distinct = instances.filter(({ facts }) => {
-    const isNew = facts.instanceUid === '' || !seen.has(facts.instanceUid);
-    seen.add(facts.instanceUid);
-    return isNew && facts.isSlide === isSlide;
+/** Determines the image that the files of one series form. @throws TileSourceError if it has too many planes, or unsupported samples. */
+export async function layOutSeries(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
+  const { isSlide } = opened.header;
+  const seenUids = new Set<string>();
+  const distinct = instances.filter(({ header }) => {
+    const isNew = header.instanceUid === '' || !seenUids.has(header.instanceUid);
+    seenUids.add(header.instanceUid);
+    return isNew && header.isSlide === isSlide;
   });
-  return isSlide ? slideLayout(distinct) : stackLayout(distinct, opened);
+  return isSlide ? layOutSlide(distinct) : layOutStack(distinct, opened);
 }

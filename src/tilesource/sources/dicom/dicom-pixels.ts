@@ -8,7 +8,7 @@ import { jpegSegments } from '../../codecs/jpeg-segments.js';
 import { sampleArrays, sampleBytes, whiteOfBits, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
-import type { DicomFacts } from './dicom-header.js';
+import type { DicomHeader } from './dicom-header.js';
 import type { DicomInstance } from './instance.js';
 
 /** Maximum number of bytes of the samples of one frame. */
@@ -17,7 +17,7 @@ const maxDecodedBytes = 2 ** 28;
 type Codec = 'native' | 'rle' | 'jpeg' | 'jpegls' | 'jpeg2000';
 
 /** How frames are decoded, by the part of their transfer syntax that follows 1.2.840.10008.1.2. */
-const codecs: Readonly<Record<string, Codec>> = {
+const codecBySyntaxSuffix: Readonly<Record<string, Codec>> = {
   '': 'native',
   '.1': 'native',
   '.2': 'native',
@@ -35,7 +35,7 @@ const codecs: Readonly<Record<string, Codec>> = {
   '.4.203': 'jpeg2000',
 };
 
-const refused: Readonly<Record<string, string>> = {
+const unsupportedCodecs: Readonly<Record<string, string>> = {
   '.4.110': 'JPEG XL',
   '.4.111': 'JPEG XL',
   '.4.112': 'JPEG XL',
@@ -44,26 +44,28 @@ const refused: Readonly<Record<string, string>> = {
   '.4.53': 'JPEG Spectral Selection',
 };
 
-function codecOf({ transferSyntax }: DicomFacts): Codec {
+function codecOf({ transferSyntax }: DicomHeader): Codec {
   const suffix = transferSyntax.slice('1.2.840.10008.1.2'.length);
-  const codec = transferSyntax.startsWith('1.2.840.10008.1.2') ? codecs[suffix] : undefined;
+  const codec = transferSyntax.startsWith('1.2.840.10008.1.2') ? codecBySyntaxSuffix[suffix] : undefined;
   if (codec !== undefined) return codec;
-  throw new TileSourceError(`The DICOM file is compressed as ${refused[suffix] ?? transferSyntax}, which is not supported.`);
+  throw new TileSourceError(
+    `The DICOM file is compressed as ${unsupportedCodecs[suffix] ?? transferSyntax}, which is not supported.`,
+  );
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
 /** Color spaces that only JPEG 2000 has, whose decoder converts them to RGB. JPEG frames declare their color space themselves. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
-function isKnownColor({ photometric }: DicomFacts, codec: Codec): boolean {
+function isKnownColor({ photometric }: DicomHeader, codec: Codec): boolean {
   if (codec === 'jpeg' || plainPhotometrics.includes(photometric)) return true;
   return codec === 'jpeg2000' && transformedPhotometrics.includes(photometric);
 }
 
 /** The member `white` of the metadata. Frames of JPEG always have 8 bits, and so do the colors of palettes. */
-export function whiteOf(facts: DicomFacts): { white?: number } {
-  if (facts.palette !== null) return {};
-  return whiteOfBits(sampleShape(facts).dtype, codecOf(facts) === 'jpeg' ? 8 : facts.bitsStored);
+export function whiteOf(header: DicomHeader): { white?: number } {
+  if (header.palette !== null) return {};
+  return whiteOfBits(sampleShape(header).dtype, codecOf(header) === 'jpeg' ? 8 : header.bitsStored);
 }
 
 /**
@@ -72,8 +74,8 @@ export function whiteOf(facts: DicomFacts): { white?: number } {
  * @throws TileSourceError that names the kind of JPEG.
  */
 export async function checkFirstFrame(instance: DicomInstance, signal?: AbortSignal): Promise<void> {
-  if (codecOf(instance.facts) !== 'jpeg') return;
-  const segments = jpegSegments(await instance.firstFragment(signal)) ?? [];
+  if (codecOf(instance.header) !== 'jpeg') return;
+  const segments = jpegSegments(await instance.readFirstFragment(signal)) ?? [];
   const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
   if (frame === undefined) return;
   const bits = frame.body[0] ?? 8;
@@ -85,10 +87,10 @@ export async function checkFirstFrame(instance: DicomInstance, signal?: AbortSig
 }
 
 /** The type of samples and the number of bands of decoded frames. */
-export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 3 } {
-  const { bitsAllocated, bitsStored, samples, isSigned, photometric } = facts;
-  const codec = codecOf(facts);
-  if (facts.isFloat) {
+export function sampleShape(header: DicomHeader): { dtype: SampleType; bands: 1 | 3 } {
+  const { bitsAllocated, bitsStored, samples, isSigned, photometric } = header;
+  const codec = codecOf(header);
+  if (header.isFloat) {
     if (samples !== 1 || codec !== 'native' || (bitsAllocated !== 32 && bitsAllocated !== 64))
       throw new TileSourceError(
         `The DICOM file has ${samples} floats of ${bitsAllocated} bits per pixel, which is not supported.`,
@@ -102,20 +104,20 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
     throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
   if (codec === 'jpeg' && bitsStored > 8)
     throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only frames of 8 bits are supported.`);
-  if (samples === 3 && !isKnownColor(facts, codec))
+  if (samples === 3 && !isKnownColor(header, codec))
     throw new TileSourceError(
       `The DICOM file has colors in the color space ${photometric || '(not stated)'}, which is not supported.`,
     );
   if (photometric === 'PALETTE COLOR') {
-    if (facts.palette === null) throw new TileSourceError('The DICOM file has PALETTE COLOR without its palette.');
+    if (header.palette === null) throw new TileSourceError('The DICOM file has PALETTE COLOR without its palette.');
     return { dtype: 'uint8', bands: 3 };
   }
   const dtype = `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
   return { dtype, bands: samples };
 }
 
-/** Bytes as samples of a type, little-endian. */
-function samplesOf(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
+/** Views little-endian bytes as samples of a type. They are copied only if they are not aligned. */
+function viewSamples(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   const length = count * constructor.BYTES_PER_ELEMENT;
   const aligned = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
@@ -124,9 +126,9 @@ function samplesOf(bytes: Uint8Array, dtype: SampleType, count: number): Samples
   return new constructor(aligned.buffer as ArrayBuffer, aligned.byteOffset, count);
 }
 
-/** PackBits segments, one for each byte of each sample, most significant first (PS3.5, annex G). */
-function decodeRle(bytes: Uint8Array, facts: DicomFacts): Uint8Array {
-  const { rows, columns, samples, bitsAllocated } = facts;
+/** Decodes PackBits segments: one for each byte of each sample, most significant first (PS3.5, annex G). */
+function decodeRle(bytes: Uint8Array, header: DicomHeader): Uint8Array {
+  const { rows, columns, samples, bitsAllocated } = header;
   const [pixels, width] = [rows * columns, bitsAllocated / 8];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const segments = bytes.length >= 64 ? view.getUint32(0, true) : 0;
@@ -136,18 +138,18 @@ function decodeRle(bytes: Uint8Array, facts: DicomFacts): Uint8Array {
   for (let segment = 0; segment < segments; segment++) {
     const start = view.getUint32(4 + segment * 4, true);
     const end = segment + 1 < segments ? view.getUint32(8 + segment * 4, true) : bytes.length;
-    const step = samples * width;
+    const stride = samples * width;
     let to = Math.floor(segment / width) * width + (width - 1 - (segment % width));
-    const put = (value: number): void => {
+    const writeByte = (value: number): void => {
       if (to < out.length) out[to] = value;
-      to += step;
+      to += stride;
     };
     for (let at = start; at < Math.min(end, bytes.length) && to < out.length;) {
       const control = view.getInt8(at++);
-      if (control >= 0) for (let i = 0; i <= control && at < bytes.length; i++) put(bytes[at++]!);
+      if (control >= 0) for (let i = 0; i <= control && at < bytes.length; i++) writeByte(bytes[at++]!);
       else if (control > -128 && at < bytes.length) {
         const value = bytes[at++]!;
-        for (let i = 0; i < 1 - control; i++) put(value);
+        for (let i = 0; i < 1 - control; i++) writeByte(value);
       }
     }
   }
@@ -161,7 +163,7 @@ function swapBytes(bytes: Uint8Array, size: number): void {
 }
 
 /** Interleaves the samples of three planes. */
-function interleaved(data: Samples): Samples {
+function interleavePlanes(data: Samples): Samples {
   const pixels = data.length / 3;
   const out = data.slice();
   for (let i = 0; i < pixels; i++) for (let band = 0; band < 3; band++) out[i * 3 + band] = data[band * pixels + i]!;
@@ -169,7 +171,7 @@ function interleaved(data: Samples): Samples {
 }
 
 /** Expands frames in which each pair of pixels is stored as Y1, Y2, Cb and Cr to three samples per pixel. */
-function withoutSubsampling(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
+function undoSubsampling(bytes: Uint8Array, { rows, columns }: DicomHeader): Uint8Array {
   const pairs = Math.ceil(columns / 2);
   const out = new Uint8Array(rows * columns * 3);
   if (bytes.length < rows * pairs * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
@@ -185,26 +187,26 @@ function withoutSubsampling(bytes: Uint8Array, { rows, columns }: DicomFacts): U
 }
 
 /** Converts samples from YCbCr to RGB in place, if necessary. */
-function toRgb(data: Samples, { photometric, bitsStored, samples }: DicomFacts): void {
+function convertToRgb(data: Samples, { photometric, bitsStored, samples }: DicomHeader): void {
   const isYCbCr = samples === 3 && (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422');
   if (isYCbCr && (data instanceof Uint8Array || data instanceof Uint16Array || data instanceof Uint32Array))
     yCbCrToRgb(data, bitsStored);
 }
 
 /** Replaces the bits above the stored ones, which are not part of the sample, by the sign. */
-function extendSign(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStored: number): void {
+function extendSign(data: Samples, { bitsAllocated, isSigned }: DicomHeader, bitsStored: number): void {
   if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
   for (let i = 0; i < data.length; i++) data[i] = isSigned ? (data[i]! << shift) >> shift : (data[i]! << shift) >>> shift;
 }
 
 /** Inverts samples of MONOCHROME1, in which 0 is white. */
-function invertSamples(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
+function invertSamples(data: Samples, { bitsStored, isSigned }: DicomHeader): void {
   const max = isSigned ? -1 : 2 ** bitsStored - 1;
   for (let i = 0; i < data.length; i++) data[i] = max - data[i]!;
 }
 
-function applyPalette(data: Samples, palette: NonNullable<DicomFacts['palette']>): Uint8Array {
+function applyPalette(data: Samples, palette: NonNullable<DicomHeader['palette']>): Uint8Array {
   const last = palette.colors.length / 3 - 1;
   const out = new Uint8Array(data.length * 3);
   for (let i = 0; i < data.length; i++) {
@@ -214,7 +216,7 @@ function applyPalette(data: Samples, palette: NonNullable<DicomFacts['palette']>
   return out;
 }
 
-function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
+function jpegShape({ samples, columns, rows, photometric }: DicomHeader) {
   const colors = photometric === 'RGB' ? photometrics.rgb : photometrics.yCbCr;
   return {
     photometric: samples === 1 ? photometrics.blackIsZero : colors,
@@ -226,25 +228,25 @@ function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
 }
 
 /** The stored bytes of a frame if they are a JPEG that browsers show with the right colors; otherwise `null`. */
-export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
-  const { facts } = instance;
+export async function readStoredJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
+  const { header } = instance;
   const isPlain =
-    codecOf(facts) === 'jpeg' &&
-    facts.bitsAllocated === 8 &&
-    !facts.isSigned &&
-    !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
+    codecOf(header) === 'jpeg' &&
+    header.bitsAllocated === 8 &&
+    !header.isSigned &&
+    !['MONOCHROME1', 'PALETTE COLOR'].includes(header.photometric);
   if (!isPlain) return null;
-  const bytes = completeJpeg(await instance.frame(frame, { signal }), jpegShape(facts));
-  return bytes && { encoding: 'JPEG', bytes, width: facts.columns, height: facts.rows };
+  const bytes = completeJpeg(await instance.readFrameBytes(frame, { signal }), jpegShape(header));
+  return bytes && { encoding: 'JPEG', bytes, width: header.columns, height: header.rows };
 }
 
 async function decodePicture(
   codec: 'jpegls' | 'jpeg2000',
   bytes: Uint8Array,
-  facts: DicomFacts,
+  header: DicomHeader,
   signal?: AbortSignal,
 ): Promise<Samples> {
-  const { rows, columns, samples, bitsAllocated, bitsStored } = facts;
+  const { rows, columns, samples, bitsAllocated, bitsStored } = header;
   const { info, data } = await codecThreads.picture({ codec, bytes }, 'a DICOM frame', signal);
   if (info.width !== columns || info.height !== rows || info.componentCount !== samples) {
     throw new TileSourceError(
@@ -255,15 +257,15 @@ async function decodePicture(
     throw new TileSourceError(`Corrupt DICOM: a frame has samples of ${info.bitsPerSample} bits.`);
   const decodedType = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
   const count = rows * columns * samples;
-  const decoded = samplesOf(data, decodedType, count);
-  const out = convertType(decoded, integerType(facts), count);
+  const decoded = viewSamples(data, decodedType, count);
+  const out = convertType(decoded, integerType(header), count);
   // Writers of signed samples often pass unsigned ones with the same bits to the codec. Their sign is the highest bit that the
   // codec knows.
-  extendSign(out, facts, Math.min(bitsStored, info.bitsPerSample));
+  extendSign(out, header, Math.min(bitsStored, info.bitsPerSample));
   return out;
 }
 
-/** Whole numbers as another integer type. Samples of the same size keep their bits. */
+/** Converts whole numbers to another integer type. Samples of the same size keep their bits. */
 function convertType(data: Samples, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   if (data instanceof constructor) return data;
@@ -274,56 +276,58 @@ function convertType(data: Samples, dtype: SampleType, count: number): Samples {
   return out;
 }
 
-function integerType({ isSigned, bitsAllocated }: DicomFacts): SampleType {
+function integerType({ isSigned, bitsAllocated }: DicomHeader): SampleType {
   return `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
 }
 
-async function readJpeg(bytes: Uint8Array, facts: DicomFacts, signal?: AbortSignal): Promise<Samples> {
-  const { rows, columns, samples } = facts;
+async function decodeJpegFrame(bytes: Uint8Array, header: DicomHeader, signal?: AbortSignal): Promise<Samples> {
+  const { rows, columns, samples } = header;
   const bands = samples === 1 ? 1 : 3;
-  const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
+  const jpeg = completeJpeg(bytes, jpegShape(header)) ?? bytes;
   const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
   if (picture.width === columns && picture.height === rows) {
-    const data = convertType(picture.data, integerType(facts), rows * columns * samples);
-    extendSign(data, facts, 8);
+    const data = convertType(picture.data, integerType(header), rows * columns * samples);
+    extendSign(data, header, 8);
     return data;
   }
   throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
 }
 
 /** Whether frames are decoded in a millisecond or two, so that caching decoded frames is not worth their memory. */
-export function areQuicklyDecoded(facts: DicomFacts): boolean {
-  return codecOf(facts) === 'jpeg';
+export function areQuicklyDecoded(header: DicomHeader): boolean {
+  return codecOf(header) === 'jpeg';
 }
 
 /** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError if it is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
-  const { facts } = instance;
-  const { rows, columns, samples, bitsAllocated, bitsStored, photometric } = facts;
-  const shape = sampleShape(facts);
+  const { header } = instance;
+  const { rows, columns, samples, bitsAllocated, bitsStored, photometric } = header;
+  const shape = sampleShape(header);
   const count = rows * columns * samples;
   if (count * sampleBytes(shape.dtype) > maxDecodedBytes) {
     throw new TileSourceError(`A frame of the DICOM file has ${columns} by ${rows} pixels, which is too large to be decoded.`);
   }
-  const codec = codecOf(facts);
-  const result = (data: Samples): Raster => ({ ...shape, data, width: columns, height: rows });
+  const codec = codecOf(header);
+  const toRaster = (data: Samples): Raster => ({ ...shape, data, width: columns, height: rows });
   let data: Samples;
   if (codec === 'jpeg')
-    data = await withReadMemory(async (into) => readJpeg(await instance.frame(frame, { signal, into }), facts, signal));
+    data = await withReadMemory(async (into) =>
+      decodeJpegFrame(await instance.readFrameBytes(frame, { signal, into }), header, signal),
+    );
   else if (codec === 'native' || codec === 'rle') {
-    const bytes = await instance.frame(frame, { signal });
+    const bytes = await instance.readFrameBytes(frame, { signal });
     const isSubsampled = codec === 'native' && instance.isSubsampled;
-    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isSubsampled ? withoutSubsampling(bytes, facts) : bytes;
-    if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
-    data = samplesOf(raw, facts.isFloat ? shape.dtype : integerType(facts), count);
-    if (!facts.isFloat) extendSign(data, facts, bitsStored);
-    if (samples === 3 && facts.isPlanar && codec === 'native' && !isSubsampled) data = interleaved(data);
-    toRgb(data, facts);
+    const raw = codec === 'rle' ? decodeRle(bytes, header) : isSubsampled ? undoSubsampling(bytes, header) : bytes;
+    if (header.bigEndian) swapBytes(raw, bitsAllocated / 8);
+    data = viewSamples(raw, header.isFloat ? shape.dtype : integerType(header), count);
+    if (!header.isFloat) extendSign(data, header, bitsStored);
+    if (samples === 3 && header.isPlanar && codec === 'native' && !isSubsampled) data = interleavePlanes(data);
+    convertToRgb(data, header);
   } else {
-    data = await decodePicture(codec, await instance.frame(frame, { signal }), facts, signal);
-    toRgb(data, facts);
+    data = await decodePicture(codec, await instance.readFrameBytes(frame, { signal }), header, signal);
+    convertToRgb(data, header);
   }
-  if (photometric === 'MONOCHROME1' && !facts.isFloat) invertSamples(data, facts);
-  if (facts.palette !== null) data = applyPalette(data, facts.palette);
-  return result(data);
+  if (photometric === 'MONOCHROME1' && !header.isFloat) invertSamples(data, header);
+  if (header.palette !== null) data = applyPalette(data, header.palette);
+  return toRaster(data);
 }

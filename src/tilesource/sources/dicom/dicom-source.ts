@@ -20,30 +20,30 @@ import { createRaster, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
 import { extendByEdges } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
-import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
-import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg, whiteOf } from './dicom-pixels.js';
+import { layOutSeries, type DicomLayout, type DicomLevel } from './dicom-layout.js';
+import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, readStoredJpeg, whiteOf } from './dicom-pixels.js';
 
 /**
- * Maximum number of files of one item that are searched for instances of the series, and number of them opened at the same time.
+ * Maximum number of files of one item that are searched for instances of the series, and number that are opened at the same time.
  */
 const maxCompanions = 5000;
 const concurrency = 4;
 /** Maximum number of bytes of decoded frames that are cached, for all open files together. */
-const keptBytes = 2 ** 26;
+const maxCachedBytes = 2 ** 26;
 
 /**
  * Whether a file may be part of a series, judged by its name. The name must have an extension of DICOM or no extension, or consist of digits and
  * dots (a UID).
  */
-function isLikely(path: string): boolean {
+function isLikelyDicom(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return /\.(?:dcm|dic|dicom|ima)$/i.test(name) || !name.includes('.') || /^[\d.]*$/.test(name);
 }
 
-function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadata {
+function describeDicom({ firstInstance: base, planes, channels, levelsByPower: levels }: DicomLayout): ImageMetadata {
   const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
   const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
-  const { dtype, bands } = sampleShape(base.facts);
+  const { dtype, bands } = sampleShape(base.header);
   const frames = planes.map((axes): FrameMetadata => {
     const channel = axes.C === undefined ? undefined : channels[axes.C];
     return { axes, ...(channel === undefined ? {} : { channel }) };
@@ -51,13 +51,13 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
   return {
     ...size,
     levels: levelCount(size),
-    magnification: base.facts.magnification,
-    mmX: base.facts.mmX,
-    mmY: base.facts.mmY,
-    ...(base.facts.mmZ === null ? {} : { mmZ: base.facts.mmZ }),
+    magnification: base.header.magnification,
+    mmX: base.header.mmX,
+    mmY: base.header.mmY,
+    ...(base.header.mmZ === null ? {} : { mmZ: base.header.mmZ }),
     dtype,
     bandCount: bands,
-    ...whiteOf(base.facts),
+    ...whiteOf(base.header),
     ...(frames.length > 1 ? { frames } : {}),
     ...(channels.length > 0 ? { channels } : {}),
   };
@@ -75,16 +75,16 @@ class DicomTileSource implements TileSource {
     this.#instances = instances;
     this.#layout = layout;
     this.#blocks = blocks;
-    this.metadata = describe(layout);
+    this.metadata = describeDicom(layout);
     this.associatedImages = [...layout.associated.keys()].toSorted();
     const finest = this.metadata.levels - 1;
-    const stored = [...layout.levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const stored = [...layout.levelsByPower.keys()].map((power) => finest - power).filter((level) => level >= 0);
     this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
   get partsPerTile(): number {
     const { tileWidth, tileHeight } = this.metadata;
-    const parts = [...this.#layout.levels.values()].map(
+    const parts = [...this.#layout.levelsByPower.values()].map(
       (level) => Math.ceil(tileWidth / level.tileWidth) * Math.ceil(tileHeight / level.tileHeight),
     );
     return Math.max(1, ...parts);
@@ -92,26 +92,26 @@ class DicomTileSource implements TileSource {
 
   get dicomFiles(): readonly DicomFile[] {
     return this.#instances.map((instance) => {
-      const { facts, reader } = instance;
+      const { header, reader } = instance;
       const bytes = (offset: number, length: number, signal?: AbortSignal) =>
         reader.read(offset, length, signal === undefined ? {} : { signal });
       return {
-        json: async (bulkRoot, signal) => headerTask({ bytes: await instance.header(signal), bulkRoot }, signal),
-        value: async (path, signal) => headerTask({ bytes: await instance.header(signal), path }, signal),
+        json: async (bulkRoot, signal) => readHeaderInThread({ bytes: await instance.readHeaderBytes(signal), bulkRoot }, signal),
+        value: async (path, signal) => readHeaderInThread({ bytes: await instance.readHeaderBytes(signal), path }, signal),
         isEncapsulated: instance.isEncapsulated,
-        transferSyntax: facts.transferSyntax,
-        instanceUid: facts.instanceUid,
-        frames: facts.frames,
+        transferSyntax: header.transferSyntax,
+        instanceUid: header.instanceUid,
+        frames: header.frames,
         size: reader.size,
         bytes,
-        frame: (number, signal) => instance.frame(number, signal === undefined ? {} : { signal }),
-        decoded: (number, signal) => this.#frame({ instance, frame: number }, signal),
+        frame: (number, signal) => instance.readFrameBytes(number, signal === undefined ? {} : { signal }),
+        decoded: (number, signal) => this.#readCachedFrame({ instance, frame: number }, signal),
       };
     });
   }
 
   get retainedBytes(): number {
-    return this.#instances.reduce((sum, { facts }) => sum + 2000 + facts.frames * 100, 0);
+    return this.#instances.reduce((sum, { header }) => sum + 2000 + header.frames * 100, 0);
   }
 
   #boxOf({ level, x, y }: TileAddress): Box {
@@ -125,12 +125,12 @@ class DicomTileSource implements TileSource {
   }
 
   #levelOf({ level }: TileAddress): DicomLevel {
-    const storedLevel = this.#layout.levels.get(this.metadata.levels - 1 - level);
+    const storedLevel = this.#layout.levelsByPower.get(this.metadata.levels - 1 - level);
     if (storedLevel === undefined) throw new TileOutsideError(`The DICOM image does not contain level ${level}.`);
     return storedLevel;
   }
 
-  #frame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
+  #readCachedFrame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
     const name = `${this.#instances.indexOf(instance)}/${frame}`;
     return this.#blocks.read(name, (sharedSignal) => readFrame(instance, frame, sharedSignal), signal);
   }
@@ -146,9 +146,9 @@ class DicomTileSource implements TileSource {
     const rasters = await mapConcurrently(tiles, concurrency, (tile) => {
       const isWholeTile =
         level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
-      // No other tile needs such a frame. Cached frames live so long that only the slowest garbage collection frees them.
-      if (isWholeTile && areQuicklyDecoded(tile.instance.facts)) return readFrame(tile.instance, tile.frame, signal);
-      return this.#frame(tile, signal);
+      // No other tile needs this frame. Cached frames live so long that only the slowest garbage collection frees them.
+      if (isWholeTile && areQuicklyDecoded(tile.instance.header)) return readFrame(tile.instance, tile.frame, signal);
+      return this.#readCachedFrame(tile, signal);
     });
     if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
       throw new TileSourceError('Corrupt DICOM: its frames have different types of samples.');
@@ -177,7 +177,7 @@ class DicomTileSource implements TileSource {
     if ((!isFull && partial !== true) || content.width < 1 || content.height < 1) return null;
     const [tile, second] = level.tilesIn(address.frame, box);
     if (tile === undefined || second !== undefined || tile.left !== box.left || tile.top !== box.top) return null;
-    const stored = await storedJpeg(tile.instance, tile.frame, signal);
+    const stored = await readStoredJpeg(tile.instance, tile.frame, signal);
     const isShort = content.width < box.width || content.height < box.height;
     return stored && isShort ? { ...stored, content } : stored;
   }
@@ -185,12 +185,12 @@ class DicomTileSource implements TileSource {
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const instance = this.#layout.associated.get(name);
     if (instance === undefined) return null;
-    return { raster: await this.#frame({ instance, frame: 0 }, signal), format: 'dicom', ...whiteOf(instance.facts) };
+    return { raster: await this.#readCachedFrame({ instance, frame: 0 }, signal), format: 'dicom', ...whiteOf(instance.header) };
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { base } = this.#layout;
-    const { attributes, mmX, mmY, magnification } = base.facts;
+    const { firstInstance: base } = this.#layout;
+    const { attributes, mmX, mmY, magnification } = base.header;
     const properties = Object.entries(attributes).map(([key, value]) => [`dicom.${key}`, [value].flat().join('\\')]);
     return {
       dicom: attributes,
@@ -205,7 +205,7 @@ class DicomTileSource implements TileSource {
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#layout.base.facts.icc;
+    return this.#layout.firstInstance.header.icc;
   }
 
   async close(): Promise<void> {
@@ -214,11 +214,11 @@ class DicomTileSource implements TileSource {
   }
 }
 
-/** Input of {@link headerTask}. */
+/** Input of {@link readHeaderInThread}. */
 type HeaderTask = { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] };
 
-/** Reads a header in a thread: large ones describe each of many frames. */
-function headerTask<R>(task: HeaderTask, signal?: AbortSignal): Promise<R> {
+/** Reads a header in a thread, because large headers describe each of many frames. */
+function readHeaderInThread<R>(task: HeaderTask, signal?: AbortSignal): Promise<R> {
   return codecThreads.call('dicomHeader', task, 'a DICOM header', signal) as Promise<R>;
 }
 
@@ -229,19 +229,19 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
 /** The instances in other files of the item that belong to the same series. Files that are not DICOM are ignored. */
 async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const companions = (await input.companions?.()) ?? [];
-  const likely = companions
-    .filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom')
+  const likelyCompanions = companions
+    .filter(({ name, mimeType }) => isLikelyDicom(name) || mimeType === 'application/dicom')
     .slice(0, maxCompanions);
   const instances: DicomInstance[] = [opened];
   try {
-    await mapConcurrently(likely, concurrency, async (companion) => {
+    await mapConcurrently(likelyCompanions, concurrency, async (companion) => {
       signal?.throwIfAborted();
       const instance = await DicomInstance.open(companion, signal).catch((error: unknown) => {
         if (error instanceof TileSourceError) return null;
         throw error;
       });
       if (instance === null) return;
-      if (opened.facts.seriesUid !== '' && instance.facts.seriesUid === opened.facts.seriesUid) instances.push(instance);
+      if (opened.header.seriesUid !== '' && instance.header.seriesUid === opened.header.seriesUid) instances.push(instance);
       else await instance.reader.close();
     });
     return instances;
@@ -252,7 +252,7 @@ async function openSeries(input: SourceInput, opened: DicomInstance, signal?: Ab
 }
 
 function createDicomSource(): TileSourceDefinition {
-  const decoded = new DecodedBlocks(keptBytes);
+  const decodedBlocks = new DecodedBlocks(maxCachedBytes);
   return {
     name: 'dicom',
     extensions: {
@@ -273,9 +273,9 @@ function createDicomSource(): TileSourceDefinition {
       let instances: readonly DicomInstance[] = [opened];
       try {
         instances = await openSeries(input, opened, signal);
-        const layout = await layOut(instances, opened);
-        await checkFirstFrame(layout.base, signal);
-        return new DicomTileSource(instances, layout, decoded.ofFile());
+        const layout = await layOutSeries(instances, opened);
+        await checkFirstFrame(layout.firstInstance, signal);
+        return new DicomTileSource(instances, layout, decodedBlocks.ofFile());
       } catch (error) {
         await closeAll(instances);
         throw error;

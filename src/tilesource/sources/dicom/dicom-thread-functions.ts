@@ -1,15 +1,15 @@
-import { readDicomFacts, type DicomFacts } from './dicom-header.js';
-import { headerToJson, headerValue } from './header-json.js';
+import { readDicomHeader, type DicomHeader } from './dicom-header.js';
+import { headerToJson, readHeaderValue } from './header-json.js';
 
 /** Functions for DICOM that run in the decoding threads. */
 export const dicomThreadFunctions = {
   /** Reads the header of a DICOM file, which may describe 100,000 frames; `null` if the header is longer than these bytes. */
-  dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {
-    return readDicomFacts(bytes, isWhole);
+  dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomHeader | null {
+    return readDicomHeader(bytes, isWhole);
   },
 
   /** Reads the attributes of a DICOM file, or a long value of one. */
   dicomHeader(task: { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] }) {
-    return 'path' in task ? headerValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
+    return 'path' in task ? readHeaderValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
   },
 };

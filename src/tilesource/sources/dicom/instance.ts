@@ -3,7 +3,7 @@ import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../tile-source.js';
-import { readDicomFacts, type DicomFacts } from './dicom-header.js';
+import { readDicomHeader, type DicomHeader } from './dicom-header.js';
 
 /** Number of bytes that are read first to find the header, and its maximum length. A header that describes each frame can be long. */
 const firstHeaderBytes = 2 ** 16;
@@ -22,7 +22,7 @@ const maxFrameBytes = 2 ** 28;
 const itemTag = 0xff_fe_e0_00;
 const endTag = 0xff_fe_e0_dd;
 
-interface Range {
+interface ByteRange {
   offset: number;
   length: number;
   /** Whether the range includes the tags and lengths of fragments. */
@@ -30,15 +30,15 @@ interface Range {
 }
 
 /** Positions of frames; a file may have millions of them. */
-type FrameRanges = (frame: number) => Range | undefined;
+type FrameRanges = (frame: number) => ByteRange | undefined;
 
 /** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
-  #ranges: Promise<FrameRanges> | null = null;
+  #frameRanges: Promise<FrameRanges> | null = null;
 
   private constructor(
     readonly name: string,
-    readonly facts: DicomFacts,
+    readonly header: DicomHeader,
     readonly reader: ByteReader,
   ) {}
 
@@ -50,10 +50,10 @@ export class DicomInstance {
         const bytes = await reader.read(0, Math.min(length, reader.size), signal === undefined ? {} : { signal });
         const isShort = bytes.length <= firstHeaderBytes;
         const isWhole = bytes.length === reader.size;
-        const facts = isShort
-          ? readDicomFacts(bytes, isWhole)
+        const header = isShort
+          ? readDicomHeader(bytes, isWhole)
           : await codecThreads.call('dicomFacts', { bytes, isWhole }, 'a DICOM header', signal);
-        if (facts !== null) return new DicomInstance(input.name, facts, reader);
+        if (header !== null) return new DicomInstance(input.name, header, reader);
         if (length >= Math.min(reader.size, maxHeaderBytes)) {
           throw new TileSourceError(
             `Corrupt DICOM: ${input.name} has no pixels, or more than ${maxHeaderBytes} bytes before them.`,
@@ -67,25 +67,25 @@ export class DicomInstance {
   }
 
   /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
-  header(signal?: AbortSignal): Promise<Uint8Array> {
+  readHeaderBytes(signal?: AbortSignal): Promise<Uint8Array> {
     // The header of that element, 8 or 12 bytes, is left out, because a part of it would be parsed as another attribute.
-    return this.#readExactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
+    return this.#readExactly({ offset: 0, length: this.header.pixelStart }, 'the header', signal === undefined ? {} : { signal });
   }
 
   /** Whether the frames are encapsulated, that is, stored in fragments with separate lengths. */
   get isEncapsulated(): boolean {
-    return this.facts.pixelLength === null;
+    return this.header.pixelLength === null;
   }
 
   /** Length of an uncompressed frame in bytes. */
   get plainFrameBytes(): number {
-    const { rows, columns, samples, bitsAllocated } = this.facts;
+    const { rows, columns, samples, bitsAllocated } = this.header;
     return this.isSubsampled ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each pair of pixels in uncompressed frames shares Cb and Cr. Some writers declare this but store them for each pixel. */
+  /** Whether each pair of pixels in uncompressed frames shares Cb and Cr. Some writers declare this but store both values for each pixel. */
   get isSubsampled(): boolean {
-    const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
+    const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.header;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
     return isDeclared && pixelLength !== null && pixelLength < rows * columns * 3 * frames;
   }
@@ -94,45 +94,45 @@ export class DicomInstance {
    * Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError if they exceed the
    * file.
    */
-  async frame(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
-    const range = this.isEncapsulated ? (await this.#encapsulated())(number) : this.#plain(number);
+  async readFrameBytes(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
+    const range = this.isEncapsulated ? (await this.#encapsulatedRanges())(number) : this.#plainRange(number);
     if (range === undefined || range.length > maxFrameBytes) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
-    if (this.facts.isSwapped && !this.isEncapsulated) return this.#swapped(range, `frame ${number}`, signal);
+    if (this.header.isSwapped && !this.isEncapsulated) return this.#readSwapped(range, `frame ${number}`, signal);
     const bytes = await this.#readExactly(range, `frame ${number}`, { signal, into });
-    return range.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
+    return range.hasTags === true ? joinFragments(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
   }
 
   /** Bytes of a range with the bytes of each word swapped. A frame of odd length begins or ends in the middle of a word. */
-  async #swapped({ offset, length }: Range, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
-    const skipped = (offset - this.facts.pixelOffset) % 2;
+  async #readSwapped({ offset, length }: ByteRange, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const skipped = (offset - this.header.pixelOffset) % 2;
     const words = Math.ceil((skipped + length) / 2);
     const bytes = Buffer.from(await this.#readExactly({ offset: offset - skipped, length: words * 2 }, what, { signal }));
     return bytes.swap16().subarray(skipped, skipped + length);
   }
 
   /** The beginning of the first fragment of the frames, at most some kilobytes. It is empty for uncompressed frames. */
-  async firstFragment(signal?: AbortSignal): Promise<Uint8Array> {
+  async readFirstFragment(signal?: AbortSignal): Promise<Uint8Array> {
     if (!this.isEncapsulated) return new Uint8Array(0);
     const head = viewOf(
-      await this.#readExactly({ offset: this.facts.pixelOffset, length: 8 }, 'the table of offsets', { signal }),
+      await this.#readExactly({ offset: this.header.pixelOffset, length: 8 }, 'the table of offsets', { signal }),
     );
-    const offset = this.facts.pixelOffset + 16 + head.getUint32(4, true);
+    const offset = this.header.pixelOffset + 16 + head.getUint32(4, true);
     const length = Math.min(fragmentHeadBytes, this.reader.size - offset);
     return length > 0 ? this.reader.read(offset, length, { signal }) : new Uint8Array(0);
   }
 
-  #plain(number: number): Range {
+  #plainRange(number: number): ByteRange {
     const length = this.plainFrameBytes;
     const offset = number * length;
-    if (offset + length > (this.facts.pixelLength ?? 0)) {
+    if (offset + length > (this.header.pixelLength ?? 0)) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} is beyond the end of its pixels.`);
     }
-    return { offset: this.facts.pixelOffset + offset, length };
+    return { offset: this.header.pixelOffset + offset, length };
   }
 
-  async #readExactly({ offset, length }: Range, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
+  async #readExactly({ offset, length }: ByteRange, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
     if (!(length >= 0) || offset + length > this.reader.size) {
       throw new TileSourceError(
         `Truncated or corrupt DICOM: ${what} of ${this.name} should be at byte ${offset}, ${length} bytes long; the file has ${this.reader.size}.`,
@@ -143,42 +143,42 @@ export class DicomInstance {
     return bytes;
   }
 
-  #encapsulated(): Promise<FrameRanges> {
-    if (this.#ranges === null) {
+  #encapsulatedRanges(): Promise<FrameRanges> {
+    if (this.#frameRanges === null) {
       const finding = this.#findFrames();
       finding.catch(() => {
-        this.#ranges = null;
+        this.#frameRanges = null;
       });
-      this.#ranges = finding;
+      this.#frameRanges = finding;
     }
-    return this.#ranges;
+    return this.#frameRanges;
   }
 
-  /** Finds the fragments of each frame: by a table of offsets, or by reading all of their headers. */
+  /** Finds the fragments of each frame: by a table of offsets, or by reading the headers of all fragments. */
   async #findFrames(): Promise<FrameRanges> {
-    const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
+    const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.header;
     const head = await this.#readExactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
     if (tagAt(table, 0) !== itemTag) throw new TileSourceError(`Corrupt DICOM: ${this.name} has no offset table.`);
     const tableLength = table.getUint32(4, true);
-    const first = pixelOffset + 8 + tableLength;
+    const firstFragment = pixelOffset + 8 + tableLength;
     if (extendedOffsets?.length === frames && extendedLengths?.length === frames) {
       return (frame) => {
         const offset = extendedOffsets[frame];
-        return offset === undefined ? undefined : { offset: first + offset + 8, length: extendedLengths[frame] ?? 0 };
+        return offset === undefined ? undefined : { offset: firstFragment + offset + 8, length: extendedLengths[frame] ?? 0 };
       };
     }
     if (tableLength === frames * 4 && frames > 1) {
       const bytes = viewOf(await this.#readExactly({ offset: pixelOffset + 8, length: tableLength }, 'the table of offsets'));
-      return this.#byTable(first, bytes);
+      return this.#rangesByTable(firstFragment, bytes);
     }
-    return this.#byScanning(first, frames);
+    return this.#rangesByScanning(firstFragment, frames);
   }
 
   /**
    * Ranges of frames by the table of offsets: each ends where the next one begins, and still contains the tags of its fragments.
    */
-  async #byTable(first: number, table: DataView): Promise<FrameRanges> {
+  async #rangesByTable(firstFragment: number, table: DataView): Promise<FrameRanges> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;
     const starts = new Uint32Array(frames);
@@ -193,16 +193,16 @@ export class DicomInstance {
         if (sorted[middle]! > start) high = middle;
         else low = middle + 1;
       }
-      const end = low < frames ? first + sorted[low]! : size;
-      return { offset: first + start, length: Math.max(0, Math.min(end, size) - first - start), hasTags: true };
+      const end = low < frames ? firstFragment + sorted[low]! : size;
+      return { offset: firstFragment + start, length: Math.max(0, Math.min(end, size) - firstFragment - start), hasTags: true };
     };
   }
 
   /** Ranges of frames by the headers of all fragments, if each frame has one fragment or there is only one frame. */
-  async #byScanning(first: number, frames: number): Promise<FrameRanges> {
-    const ranges: Range[] = [];
+  async #rangesByScanning(firstFragment: number, frames: number): Promise<FrameRanges> {
+    const ranges: ByteRange[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
-    let offset = first;
+    let offset = firstFragment;
     for (;;) {
       if (offset < window.start || offset + 8 > window.start + window.view.byteLength) {
         const length = Math.min(windowBytes, this.reader.size - offset);
@@ -221,7 +221,8 @@ export class DicomInstance {
         throw new TileSourceError(`${this.name} has more than ${maxFragments} fragments and no offset table.`);
       offset += 8 + length;
     }
-    if (frames === 1) return (frame) => (frame === 0 ? { offset: first, length: offset - first, hasTags: true } : undefined);
+    if (frames === 1)
+      return (frame) => (frame === 0 ? { offset: firstFragment, length: offset - firstFragment, hasTags: true } : undefined);
     if (ranges.length !== frames) {
       throw new TileSourceError(
         `Corrupt DICOM: ${this.name} has ${frames} frames in ${ranges.length} fragments and no offset table.`,
@@ -231,8 +232,8 @@ export class DicomInstance {
   }
 }
 
-/** The contents of consecutive fragments, joined. A single fragment is not copied. */
-async function withoutTags(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
+/** Joins the contents of consecutive fragments. A single fragment is not copied. */
+async function joinFragments(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
   const view = viewOf(bytes);
   const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;
   if (!isFragment(0)) throw new TileSourceError(`Corrupt DICOM: ${what} is not a fragment.`);

@@ -1,5 +1,5 @@
 /** Attributes that the internal metadata show, by tag. Attributes that identify the patient are left out. */
-export const shownTags: Readonly<Record<string, string>> = {
+export const shownKeywordByTag: Readonly<Record<string, string>> = {
   x00080008: 'ImageType',
   x00080016: 'SOPClassUID',
   x00080018: 'SOPInstanceUID',
@@ -57,7 +57,7 @@ export const shownTags: Readonly<Record<string, string>> = {
 };
 
 /** Attributes that are numbers of 16 bits and of 32 bits. All others are text. */
-export const shortTags: ReadonlySet<string> = new Set([
+export const uint16Tags: ReadonlySet<string> = new Set([
   'x00280002',
   'x00280006',
   'x00280010',
@@ -67,4 +67,4 @@ export const shortTags: ReadonlySet<string> = new Set([
   'x00280102',
   'x00280103',
 ]);
-export const longTags: ReadonlySet<string> = new Set(['x00480006', 'x00480007', 'x00480302', 'x00480303']);
+export const uint32Tags: ReadonlySet<string> = new Set(['x00480006', 'x00480007', 'x00480302', 'x00480303']);

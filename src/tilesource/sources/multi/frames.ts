@@ -10,50 +10,53 @@ const maxFrames = 100_000;
 const framesPerSlice = 200;
 
 /** A frame of a source that is drawn in a frame of the image. */
-export interface FramePart {
+export interface SourceFrame {
   /** Index of the source in the list of sources, in which a pattern is replaced by an entry for each file that matches. */
-  source: number;
+  sourceIndex: number;
   frame: number;
 }
 
 /** The frames of an image. `parts` has a list for each frame, in the order of drawing. */
 export interface MultiFrames {
-  parts: readonly (readonly FramePart[])[];
+  parts: readonly (readonly SourceFrame[])[];
   frames: readonly FrameMetadata[];
   channels: readonly string[];
 }
 
-type Facts = Pick<ImageMetadata, 'frames' | 'channels'>;
+type SourceMetadata = Pick<ImageMetadata, 'frames' | 'channels'>;
 
 /** The axes that need not be declared. The channel is first, because channels have names. */
 const defaultAxes = ['c', 'z', 't', 'xy'];
 
-function member(entry: SourceEntry, name: string): unknown {
+function propertyOf(entry: SourceEntry, name: string): unknown {
   return Object.hasOwn(entry, name) ? entry[name] : undefined;
 }
 
-function numberOf(entry: SourceEntry, name: string): number | undefined {
-  const value = member(entry, name);
+function numberProperty(entry: SourceEntry, name: string): number | undefined {
+  const value = propertyOf(entry, name);
   return typeof value === 'number' ? value : undefined;
 }
 
 /** The position on an axis of the image for a frame that has the index `value` on this axis in its source. */
-function positionOf(entry: SourceEntry, axis: string, value: number): number {
-  const set = numberOf(entry, `${axis}Set`);
-  if (set !== undefined) return set;
-  const base = numberOf(entry, axis) ?? 0;
-  const listed = member(entry, `${axis}Values`);
+function axisPosition(entry: SourceEntry, axis: string, value: number): number {
+  const fixedPosition = numberProperty(entry, `${axis}Set`);
+  if (fixedPosition !== undefined) return fixedPosition;
+  const offset = numberProperty(entry, axis) ?? 0;
+  const listed = propertyOf(entry, `${axis}Values`);
   const values = Array.isArray(listed) ? (listed as number[]) : [];
   const [first] = values;
-  if (first === undefined) return value + base;
-  if (values.length === 1) return first + value + base;
-  if (value < values.length) return values[value]! + base;
+  if (first === undefined) return value + offset;
+  if (values.length === 1) return first + value + offset;
+  if (value < values.length) return values[value]! + offset;
   const last = values.at(-1)!;
-  return last + (last - values.at(-2)!) * (value - values.length + 1) + base;
+  return last + (last - values.at(-2)!) * (value - values.length + 1) + offset;
 }
 
-/** The index of a frame of a source along each axis, by the strides of `framesAsAxes`, or, without them, by the metadata of the source. */
-function sourceAxes(
+/**
+ * Returns a function for the index of a frame of a source along each axis. Indexes follow from the strides of `framesAsAxes`; without
+ * these, they are in the metadata of the source.
+ */
+function axisIndexesOf(
   { framesAsAxes }: SourceEntry,
   frames: readonly FrameMetadata[],
   axes: readonly string[],
@@ -78,44 +81,50 @@ function sourceAxes(
 class FrameTable {
   readonly channels: string[];
   readonly #axes: readonly string[];
-  readonly #byFrame = new Map<number, FramePart[]>();
-  readonly #byAxes = new Map<string, { key: readonly number[]; parts: FramePart[] }>();
+  readonly #partsByFrame = new Map<number, SourceFrame[]>();
+  readonly #entryByPosition = new Map<string, { key: readonly number[]; parts: SourceFrame[] }>();
   #hasAxes = true;
   #lastFrame = -1;
   #lastZ = -1;
-  #count = 0;
+  #partCount = 0;
 
   constructor({ axes = [], channels = [] }: Pick<MultiDescription, 'axes' | 'channels'>) {
     this.#axes = [...new Set([...defaultAxes, ...axes])];
     this.channels = [...channels];
   }
 
-  async add(source: number, entry: SourceEntry, facts: Facts, signal: AbortSignal | undefined): Promise<void> {
-    const positioned = this.#positioned(entry);
-    const names = [...(facts.channels ?? [])];
-    const named = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
-    names.splice(0, named.length, ...named);
+  async addSource(
+    sourceIndex: number,
+    entry: SourceEntry,
+    metadata: SourceMetadata,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const positioned = this.#withPosition(entry);
+    const names = [...(metadata.channels ?? [])];
+    const ownNames = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
+    names.splice(0, ownNames.length, ...ownNames);
     if (names.length > this.channels.length) this.channels.push(...names.slice(this.channels.length));
-    const frames = facts.frames ?? [{ axes: {} }];
-    const axesOfFrame = sourceAxes(entry, frames, this.#axes);
-    const chosen = entry.frames === undefined ? null : new Set(entry.frames);
+    const frames = metadata.frames ?? [{ axes: {} }];
+    const axesOfFrame = axisIndexesOf(entry, frames, this.#axes);
+    const chosenFrames = entry.frames === undefined ? null : new Set(entry.frames);
     const sourceHasAxes = frames.length <= 1 || wireFrames(frames).IndexRange !== undefined;
-    const addOne = (frame: number) => {
-      if (chosen?.has(frame) === false) return;
+    const addFrame = (frame: number) => {
+      if (chosenFrames?.has(frame) === false) return;
       const axisIndices = axesOfFrame(frame);
-      const key = this.#axes.map((axis) => positionOf(positioned, axis, axisIndices[axis] ?? 0));
+      const key = this.#axes.map((axis) => axisPosition(positioned, axis, axisIndices[axis] ?? 0));
       const channel = names[axisIndices.c ?? 0];
-      if (channel !== undefined) key[0] = this.#channelOf(channel, key[0]!, { entry: positioned, isNamed: named.length > 0 });
-      this.#put(key, positionOf(positioned, 'frame', frame), { source, frame });
+      if (channel !== undefined)
+        key[0] = this.#channelPosition(channel, key[0]!, { entry: positioned, isNamed: ownNames.length > 0 });
+      this.#addPart(key, axisPosition(positioned, 'frame', frame), { sourceIndex, frame });
       this.#hasAxes = (this.#hasAxes && sourceHasAxes) || key.some((value) => value !== 0);
     };
-    await forEachFrame(frames.length, addOne, signal);
+    await forEachFrame(frames.length, addFrame, signal);
   }
 
-  /** A source without positions on axes comes after all others. */
-  #positioned(entry: SourceEntry): SourceEntry {
+  /** Places a source without positions on axes after all sources that were added before. */
+  #withPosition(entry: SourceEntry): SourceEntry {
     const positionNames = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
-    if (positionNames.some((name) => member(entry, name) !== undefined)) return entry;
+    if (positionNames.some((name) => propertyOf(entry, name) !== undefined)) return entry;
     return {
       ...entry,
       ...(this.#lastFrame >= 0 && { frame: this.#lastFrame + 1 }),
@@ -123,45 +132,46 @@ class FrameTable {
     };
   }
 
-  #channelOf(name: string, position: number, { entry, isNamed }: { entry: SourceEntry; isNamed: boolean }): number {
+  #channelPosition(name: string, position: number, { entry, isNamed }: { entry: SourceEntry; isNamed: boolean }): number {
     if (!this.channels.includes(name) && (isNamed || this.channels.length === position)) this.channels.push(name);
-    const isPositioned = member(entry, 'c') !== undefined || member(entry, 'cValues') !== undefined;
+    const isPositioned = propertyOf(entry, 'c') !== undefined || propertyOf(entry, 'cValues') !== undefined;
     return isPositioned || !this.channels.includes(name) ? position : this.channels.indexOf(name);
   }
 
-  #put(key: readonly number[], frame: number, part: FramePart): void {
-    this.#count += 1;
+  #addPart(key: readonly number[], frame: number, part: SourceFrame): void {
+    this.#partCount += 1;
     const areIntegers = [...key, frame].every((value) => Number.isInteger(value) && value >= 0);
-    if (!areIntegers || frame >= maxFrames || this.#count > maxFrames) {
+    if (!areIntegers || frame >= maxFrames || this.#partCount > maxFrames) {
       throw new TileSourceError(
         `The image has more than ${maxFrames} frames, or some with an index that is not a whole number from 0.`,
       );
     }
     const name = key.join();
-    const entryOfFrame = this.#byAxes.get(name) ?? { key, parts: [] };
+    const entryOfFrame = this.#entryByPosition.get(name) ?? { key, parts: [] };
     entryOfFrame.parts.push(part);
-    this.#byAxes.set(name, entryOfFrame);
-    const samePosition = this.#byFrame.get(frame);
-    if (samePosition === undefined) this.#byFrame.set(frame, [part]);
+    this.#entryByPosition.set(name, entryOfFrame);
+    const samePosition = this.#partsByFrame.get(frame);
+    if (samePosition === undefined) this.#partsByFrame.set(frame, [part]);
     else samePosition.push(part);
     this.#lastFrame = Math.max(this.#lastFrame, frame);
     this.#lastZ = Math.max(this.#lastZ, key[this.#axes.indexOf('z')]!);
   }
 
-  async result(signal: AbortSignal | undefined): Promise<MultiFrames> {
-    if (this.#byAxes.size === 0) throw new TileSourceError('The image has no frames: its sources have none of the chosen ones.');
+  async buildFrames(signal: AbortSignal | undefined): Promise<MultiFrames> {
+    if (this.#entryByPosition.size === 0)
+      throw new TileSourceError('The image has no frames: its sources have none of the chosen ones.');
     const { channels } = this;
     if (!this.#hasAxes) {
-      const parts = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#byFrame.get(frame) ?? []);
+      const parts = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#partsByFrame.get(frame) ?? []);
       return { parts, frames: parts.map(() => ({ axes: {} })), channels };
     }
-    const keys = [...this.#byAxes.values()].map(({ key }) => key);
+    const keys = [...this.#entryByPosition.values()].map(({ key }) => key);
     const counts = this.#axes.map((_, axis) => keys.reduce((max, key) => Math.max(max, key[axis]! + 1), 1));
     const total = counts.reduce((product, count) => product * count, 1);
     if (total > maxFrames) throw new TileSourceError(`The image has ${total} frames; at most ${maxFrames} are supported.`);
-    const parts: (readonly FramePart[])[] = [];
+    const parts: (readonly SourceFrame[])[] = [];
     const frames: FrameMetadata[] = [];
-    const addOne = (frame: number) => {
+    const addFrame = (frame: number) => {
       let remainder = frame;
       const key = counts.map((count) => {
         const value = remainder % count;
@@ -169,36 +179,36 @@ class FrameTable {
         return value;
       });
       const used = this.#axes.flatMap((axis, i) => (counts[i]! > 1 ? [[axis.toUpperCase(), key[i]!] as const] : []));
-      parts.push(this.#byAxes.get(key.join())?.parts ?? []);
+      parts.push(this.#entryByPosition.get(key.join())?.parts ?? []);
       frames.push({ axes: Object.fromEntries(used) });
     };
-    await forEachFrame(total, addOne, signal);
+    await forEachFrame(total, addFrame, signal);
     return { parts, frames, channels };
   }
 }
 
 function forEachFrame(count: number, work: (frame: number) => void, signal: AbortSignal | undefined): Promise<void> {
-  const some = (from: number, to: number) => {
+  const workOnRun = (from: number, to: number) => {
     for (let frame = from; frame < to; frame += 1) work(frame);
   };
-  return inRuns(count, framesPerSlice, some, signal);
+  return inRuns(count, framesPerSlice, workOnRun, signal);
 }
 
 /**
  * Combines the frames of the sources to the frames of the image.
  *
- * @param facts the facts of each source, in the order of the entries.
+ * @param metadataOfSources the metadata of each source, in the order of the entries.
  * @throws TileSourceError if there are too many frames or none.
  */
-export async function frameTable(
+export async function combineFrames(
   description: Pick<MultiDescription, 'axes' | 'channels'>,
   entries: readonly SourceEntry[],
-  facts: readonly Facts[],
+  metadataOfSources: readonly SourceMetadata[],
   signal?: AbortSignal,
 ): Promise<MultiFrames> {
   const table = new FrameTable(description);
-  for (const [source, entry] of entries.entries()) await table.add(source, entry, facts[source]!, signal);
-  return table.result(signal);
+  for (const [source, entry] of entries.entries()) await table.addSource(source, entry, metadataOfSources[source]!, signal);
+  return table.buildFrames(signal);
 }
 
 /** The names of the axes that a description may use. */

@@ -6,7 +6,7 @@ import type { MultiDescription } from './multi-description.js';
 import type { Member } from './members.js';
 
 /** Maximum number of images that are opened to read their metadata, and the number opened at the same time. */
-const maxOpened = 2000;
+const maxOpenedImages = 2000;
 const concurrency = 4;
 /**
  * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
@@ -14,10 +14,10 @@ const concurrency = 4;
  */
 const itemReason = 'it cannot be read, or it contains this image';
 /** Maximum number of sources that an error message names. */
-const maxNamed = 10;
+const maxNamedSources = 10;
 
-/** Metadata of a source that are known while it is not open. */
-export interface MemberFacts extends ImageMetadata {
+/** Metadata of a source, which are kept while it is not open. */
+export interface MemberMetadata extends ImageMetadata {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
   /** Its color profile. Equal profiles are the same object. */
@@ -30,10 +30,10 @@ function imageKey({ file, entry }: Member): string {
 }
 
 /** Replaces equal color profiles by one object. */
-class Profiles {
+class ProfilePool {
   readonly #known = new Map<string, Uint8Array>();
 
-  same(profile: Uint8Array | null): Uint8Array | null {
+  share(profile: Uint8Array | null): Uint8Array | null {
     if (profile === null) return null;
     const name = createHash('sha256').update(profile).digest('base64');
     const shared = this.#known.get(name) ?? Uint8Array.from(profile);
@@ -42,7 +42,7 @@ class Profiles {
   }
 }
 
-function factsOf({ source }: BorrowedImage, { entry }: Member, profiles: Profiles): MemberFacts {
+function metadataOf({ source }: BorrowedImage, { entry }: Member, profiles: ProfilePool): MemberMetadata {
   const { metadata, populatedLevels, associatedImages = [] } = source;
   const isStyled = entry.style !== undefined;
   const { white, ...others } = metadata;
@@ -52,18 +52,18 @@ function factsOf({ source }: BorrowedImage, { entry }: Member, profiles: Profile
     ...(isStyled && { dtype: 'uint8' as const, bandCount: 3 }),
     populatedLevels,
     associatedImages,
-    profile: isStyled ? null : profiles.same(source.iccProfile?.(0) ?? null),
+    profile: isStyled ? null : profiles.share(source.iccProfile?.(0) ?? null),
   };
 }
 
-function areAlike(a: MemberFacts, b: MemberFacts): boolean {
+function areAlike(a: MemberMetadata, b: MemberMetadata): boolean {
   return a.sizeX === b.sizeX && a.sizeY === b.sizeY && (a.frames?.length ?? 1) === (b.frames?.length ?? 1);
 }
 
 /** The error that names the sources which cannot be read, with reasons. */
-function refusal(failures: readonly { path: string; reason: string }[], total: number): TileSourceError {
-  const named = failures.slice(0, maxNamed).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
-  const rest = failures.length > maxNamed ? ` and ${failures.length - maxNamed} more` : '';
+function unreadableError(failures: readonly { path: string; reason: string }[], total: number): TileSourceError {
+  const named = failures.slice(0, maxNamedSources).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
+  const rest = failures.length > maxNamedSources ? ` and ${failures.length - maxNamedSources} more` : '';
   return new TileSourceError(
     `Of the ${total} sources of the image, ${failures.length} cannot be read: ${named.join('; ')}${rest}.`,
   );
@@ -76,22 +76,22 @@ function refusal(failures: readonly { path: string; reason: string }[], total: n
  * @returns the metadata of each source, in the order of `members`.
  * @throws TileSourceError that names the sources which cannot be read.
  */
-export async function memberFacts(
+export async function readMemberMetadata(
   members: readonly Member[],
   { uniformSources = false }: MultiDescription,
   signal?: AbortSignal,
-): Promise<MemberFacts[]> {
+): Promise<MemberMetadata[]> {
   const distinct = new Map<string, Member>();
   for (const member of members) if (!distinct.has(imageKey(member))) distinct.set(imageKey(member), member);
-  const cache = new Map<string, MemberFacts>();
-  const profiles = new Profiles();
+  const metadataByKey = new Map<string, MemberMetadata>();
+  const profiles = new ProfilePool();
   const failures: { path: string; reason: string }[] = [];
-  const inspect = async ([name, member]: [string, Member]): Promise<void> => {
+  const readMember = async ([name, member]: [string, Member]): Promise<void> => {
     signal?.throwIfAborted();
     try {
       const { sourceName } = member.entry;
       const options = { signal, ...(sourceName !== undefined && { sourceName }) };
-      cache.set(name, await member.file.borrow((image) => factsOf(image, member, profiles), options));
+      metadataByKey.set(name, await member.file.borrow((image) => metadataOf(image, member, profiles), options));
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TileSourceError)) throw error;
@@ -99,17 +99,17 @@ export async function memberFacts(
     }
   };
   const distinctMembers = [...distinct];
-  await mapConcurrently(distinctMembers.slice(0, 2), concurrency, inspect);
-  const [first, second] = [...cache.values()];
+  await mapConcurrently(distinctMembers.slice(0, 2), concurrency, readMember);
+  const [first, second] = [...metadataByKey.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
   if (!isUniform) {
-    if (distinctMembers.length > maxOpened) {
+    if (distinctMembers.length > maxOpenedImages) {
       throw new TileSourceError(
-        `The image consists of ${distinctMembers.length} files; at most ${maxOpened} are opened, unless the description says uniformSources: true.`,
+        `The image consists of ${distinctMembers.length} files; at most ${maxOpenedImages} are opened, unless the description says uniformSources: true.`,
       );
     }
-    await mapConcurrently(distinctMembers.slice(2), concurrency, inspect);
+    await mapConcurrently(distinctMembers.slice(2), concurrency, readMember);
   }
-  if (failures.length > 0) throw refusal(failures, distinctMembers.length);
-  return members.map((member) => cache.get(imageKey(member)) ?? first!);
+  if (failures.length > 0) throw unreadableError(failures, distinctMembers.length);
+  return members.map((member) => metadataByKey.get(imageKey(member)) ?? first!);
 }

@@ -30,7 +30,7 @@ const anyFile = '*';
  *
  * @throws TileSourceError for a path that leaves the folder.
  */
-function plainPath(...parts: string[]): string {
+function resolvePath(...parts: string[]): string {
   const path = parts.join('/');
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
   const leavesFolder = parts.some((part) => part.startsWith('/') || part.includes('://') || /^[a-z]:/i.test(part));
@@ -47,18 +47,18 @@ function plainPath(...parts: string[]): string {
  * Groups whose name ends in 1 count from 1.
  */
 function groupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
-  const places = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
+  const axisMembers = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
   const values: Record<string, unknown> = {};
-  for (const [name, found] of Object.entries(groups)) {
-    if (found === null || found === undefined) continue;
-    const plain = name.endsWith('1') ? name.slice(0, -1) : name;
-    if (places.has(plain) && /^\d{1,9}$/.test(found)) values[plain] = Number(found) - (name === plain ? 0 : 1);
-    else if (name === 'channel') values.channel = found;
+  for (const [name, text] of Object.entries(groups)) {
+    if (text === null || text === undefined) continue;
+    const memberName = name.endsWith('1') ? name.slice(0, -1) : name;
+    if (axisMembers.has(memberName) && /^\d{1,9}$/.test(text)) values[memberName] = Number(text) - (name === memberName ? 0 : 1);
+    else if (name === 'channel') values.channel = text;
   }
   return values;
 }
 
-/** The entry for one of the files that match a pattern. `index` is its number among them, by which the members `…Step` are multiplied. */
+/** The entry for one of the files that match a pattern. `index` is the number of the file among them; the members `…Step` are multiplied by it. */
 function entryOfFile(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
   const { pathPattern: _pattern, ...rest } = entry;
   const merged: SourceEntry = { ...rest, ...groups, path: entry.path };
@@ -80,33 +80,35 @@ interface MatchingFile {
 }
 
 /** The files that match the pattern of each entry. Entries without a pattern are left out. */
-async function matchingFiles(
+async function findMatchingFiles(
   { sources, basePath = '.' }: MultiDescription,
   folder: SourceFolder,
   { axes, signal }: { axes: readonly string[]; signal: AbortSignal | undefined },
 ): Promise<Map<SourceEntry, MatchingFile[]>> {
   const entries = sources.filter(({ pathPattern }) => pathPattern !== undefined);
   if (entries.length === 0) return new Map();
-  const folders = entries.map(({ path }) => plainPath(basePath, path));
-  const searched = [...new Set(folders)];
-  const paths = await mapConcurrently(searched, concurrency, async (where) => (await folder.files(where)) ?? []);
+  const folders = entries.map(({ path }) => resolvePath(basePath, path));
+  const searchedFolders = [...new Set(folders)];
+  const paths = await mapConcurrently(searchedFolders, concurrency, async (folderPath) => (await folder.files(folderPath)) ?? []);
   const search = {
     folders: paths.map((names) => names.map((path) => path.slice(path.lastIndexOf('/') + 1))),
-    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(folders[i]!) })),
+    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folderIndex: searchedFolders.indexOf(folders[i]!) })),
   };
   const matches = await codecThreads.call('matchingNames', search, 'the patterns of a description', signal);
   if ('refused' in matches) throw new TileSourceError(matches.refused);
   const matching = new Map<SourceEntry, MatchingFile[]>();
   for (const [i, entry] of entries.entries()) {
-    const where = folders[i]!;
-    const fileNames = paths[search.patterns[i]!.folder]!;
+    const folderPath = folders[i]!;
+    const fileNames = paths[search.patterns[i]!.folderIndex]!;
     matching.set(
       entry,
-      matches.names[i]!.map(({ name, groups }) => ({ path: fileNames[name]!, groups: groupValues(groups, axes) })),
+      matches.names[i]!.map(({ nameIndex, groups }) => ({ path: fileNames[nameIndex]!, groups: groupValues(groups, axes) })),
     );
     if (matches.names[i]!.length > 0) continue;
-    const place = where === '' ? 'the folder' : where;
-    throw new MissingPartsError(`No file of ${place} matches the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
+    const shownFolder = folderPath === '' ? 'the folder' : folderPath;
+    throw new MissingPartsError(`No file of ${shownFolder} matches the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [
+      anyFile,
+    ]);
   }
   return matching;
 }
@@ -135,9 +137,9 @@ export async function findMembers(
   const axes = axesOf(description);
   const paths = sources.map(({ path, pathPattern }) => {
     if (pathPattern !== undefined) return null;
-    return itemPath.test(path) ? path : plainPath(basePath, path);
+    return itemPath.test(path) ? path : resolvePath(basePath, path);
   });
-  const matching = await matchingFiles(description, folder, { axes, signal });
+  const matching = await findMatchingFiles(description, folder, { axes, signal });
   const entries = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
     if (path !== null) return [{ path, entry }];

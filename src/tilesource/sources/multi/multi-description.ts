@@ -15,7 +15,7 @@ export type Point = readonly [x: number, y: number];
 
 /**
  * The position of a source in the image: (x, y) + scale · (s11 s12; s21 s22) · (point of the source). `crop` is the part of the source that is
- * shown. A `warp` moves the points `src` of the source to the points `dst`; `placementOf` says how it combines with the matrix.
+ * shown. A `warp` moves the points `src` of the source to the points `dst`; {@link placementOf} combines it with the matrix.
  */
 export interface Position {
   x?: number;
@@ -65,69 +65,79 @@ export interface MultiDescription {
 }
 
 const sampleTypes = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'];
-/** Our sample types for the names in numpy that differ from ours. */
-const otherTypes: Readonly<Record<string, SampleType>> = { float: 'float64', double: 'float64', int: 'int32', uint: 'uint32' };
+/** Sample types by those names of numpy that differ from ours. */
+const typesByNumpyName: Readonly<Record<string, SampleType>> = {
+  float: 'float64',
+  double: 'float64',
+  int: 'int32',
+  uint: 'uint32',
+};
 
-const text = { type: 'string', maxLength: 4096 };
-const number = { type: 'number', minimum: -maxNumber, maximum: maxNumber };
-const positive = { type: 'number', exclusiveMinimum: 0, maximum: maxNumber };
-const size = { type: 'integer', minimum: 1, maximum: 2 ** 31 - 1 };
-const index = { type: 'integer', minimum: 0, maximum: 100_000 };
-const texts = { type: 'array', items: { ...text, maxLength: 256 }, minItems: 1, maxItems: 1000 };
+const textSchema = { type: 'string', maxLength: 4096 };
+const numberSchema = { type: 'number', minimum: -maxNumber, maximum: maxNumber };
+const positiveSchema = { type: 'number', exclusiveMinimum: 0, maximum: maxNumber };
+const sizeSchema = { type: 'integer', minimum: 1, maximum: 2 ** 31 - 1 };
+const indexSchema = { type: 'integer', minimum: 0, maximum: 100_000 };
+const textsSchema = { type: 'array', items: { ...textSchema, maxLength: 256 }, minItems: 1, maxItems: 1000 };
 const axisName = '^[A-Za-z][A-Za-z0-9_]{0,15}$';
-const point = { type: 'array', items: number, minItems: 2, maxItems: 2 };
-const points = {
+const pointSchema = { type: 'array', items: numberSchema, minItems: 2, maxItems: 2 };
+const pointsSchema = {
   anyOf: [
-    { type: 'array', items: point, maxItems: maxWarpPoints },
-    { type: 'object', additionalProperties: point, maxProperties: maxWarpPoints },
+    { type: 'array', items: pointSchema, maxItems: maxWarpPoints },
+    { type: 'object', additionalProperties: pointSchema, maxProperties: maxWarpPoints },
   ],
 };
 
-const position = {
+const positionSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    ...Object.fromEntries(['x', 'y', 's11', 's12', 's21', 's22'].map((name) => [name, number])),
-    scale: positive,
+    ...Object.fromEntries(['x', 'y', 's11', 's12', 's21', 's22'].map((name) => [name, numberSchema])),
+    scale: positiveSchema,
     crop: {
       type: 'object',
       additionalProperties: false,
       properties: Object.fromEntries(['left', 'top', 'right', 'bottom'].map((name) => [name, { type: 'integer' }])),
     },
-    warp: { type: 'object', additionalProperties: false, properties: { src: points, dst: points }, required: ['src', 'dst'] },
+    warp: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { src: pointsSchema, dst: pointsSchema },
+      required: ['src', 'dst'],
+    },
   },
 };
 
-const source = {
+const sourceSchema = {
   type: 'object',
   required: ['path'],
   properties: {
-    name: text,
-    description: text,
-    path: { ...text, minLength: 1, maxLength: 1024 },
-    pathPattern: { ...text, minLength: 1, maxLength: 1024 },
-    sourceName: { ...text, maxLength: 64 },
-    channel: { ...text, maxLength: 256 },
-    channels: texts,
-    frames: { type: 'array', items: index, maxItems: 100_000 },
+    name: textSchema,
+    description: textSchema,
+    path: { ...textSchema, minLength: 1, maxLength: 1024 },
+    pathPattern: { ...textSchema, minLength: 1, maxLength: 1024 },
+    sourceName: { ...textSchema, maxLength: 64 },
+    channel: { ...textSchema, maxLength: 256 },
+    channels: textsSchema,
+    frames: { type: 'array', items: indexSchema, maxItems: 100_000 },
     framesAsAxes: {
       type: 'object',
       propertyNames: { pattern: axisName },
-      additionalProperties: { ...index, minimum: 1 },
+      additionalProperties: { ...indexSchema, minimum: 1 },
       maxProperties: 16,
     },
-    position,
+    position: positionSchema,
     sampleScale: { type: ['number', 'null'] },
     sampleOffset: { type: ['number', 'null'] },
     style: { type: 'object' },
     params: { type: 'object', maxProperties: 0 },
-    frame: index,
+    frame: indexSchema,
   },
   patternProperties: {
-    '^(c|z|t|xy)(Set)?$': index,
+    '^(c|z|t|xy)(Set)?$': indexSchema,
     '^[A-Za-z][A-Za-z0-9_]*Values$': {
       type: 'array',
-      items: { ...number, minimum: 0, maximum: 100_000 },
+      items: { ...numberSchema, minimum: 0, maximum: 100_000 },
       minItems: 1,
       maxItems: 10_000,
     },
@@ -140,38 +150,38 @@ const schema = {
   required: ['sources'],
   additionalProperties: false,
   properties: {
-    name: text,
-    description: text,
-    width: size,
-    height: size,
-    tileWidth: size,
-    tileHeight: size,
-    channels: texts,
+    name: textSchema,
+    description: textSchema,
+    width: sizeSchema,
+    height: sizeSchema,
+    tileWidth: sizeSchema,
+    tileHeight: sizeSchema,
+    channels: textsSchema,
     scale: {
       type: 'object',
       additionalProperties: false,
-      properties: { mm_x: positive, mm_y: positive, magnification: positive },
+      properties: { mm_x: positiveSchema, mm_y: positiveSchema, magnification: positiveSchema },
     },
     backgroundColor: { type: 'array', items: { type: 'number' }, maxItems: 1000 },
-    basePath: { ...text, maxLength: 1024 },
+    basePath: { ...textSchema, maxLength: 1024 },
     uniformSources: { type: 'boolean' },
-    dtype: { enum: [...sampleTypes, ...Object.keys(otherTypes)] },
+    dtype: { enum: [...sampleTypes, ...Object.keys(typesByNumpyName)] },
     singleBand: { type: 'boolean' },
     axes: { type: 'array', items: { type: 'string', pattern: axisName }, maxItems: 16 },
-    sources: { type: 'array', items: source, minItems: 1, maxItems: maxSources },
+    sources: { type: 'array', items: sourceSchema, minItems: 1, maxItems: maxSources },
   },
 };
 
-const check = new Ajv({ strict: false, verbose: false }).compile<MultiDescription>(schema);
+const validate = new Ajv({ strict: false, verbose: false }).compile<MultiDescription>(schema);
 
-function faultOf({ instancePath, message, params }: ErrorObject): string {
+function describeFault({ instancePath, message, params }: ErrorObject): string {
   const where = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.');
   const extra = typeof params.additionalProperty === 'string' ? ` (${params.additionalProperty.slice(0, 100)})` : '';
   const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
   return `${where} ${message ?? 'is wrong'}${extra}${allowed}`;
 }
 
-function valueOf(content: string): unknown {
+function parseContent(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch {
@@ -193,12 +203,12 @@ function valueOf(content: string): unknown {
 export function readDescription(content: string): MultiDescription {
   const mayBeDescription = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');
   if (!mayBeDescription) throw new TileSourceError('The file does not describe a combined image: it has no "sources".');
-  const value = valueOf(content);
-  if (!check(value)) {
-    const fault = check.errors?.[0];
-    throw new TileSourceError(`The description of the image is invalid: ${fault === undefined ? 'it' : faultOf(fault)}.`);
+  const value = parseContent(content);
+  if (!validate(value)) {
+    const fault = validate.errors?.[0];
+    throw new TileSourceError(`The description of the image is invalid: ${fault === undefined ? 'it' : describeFault(fault)}.`);
   }
-  return value.dtype !== undefined && Object.hasOwn(otherTypes, value.dtype)
-    ? { ...value, dtype: otherTypes[value.dtype]! }
+  return value.dtype !== undefined && Object.hasOwn(typesByNumpyName, value.dtype)
+    ? { ...value, dtype: typesByNumpyName[value.dtype]! }
     : value;
 }

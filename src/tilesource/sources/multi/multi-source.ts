@@ -19,66 +19,66 @@ import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { createRaster, fullValue, type Raster } from '../../raster.js';
 import { maxDescriptionBytes, type MultiDescription } from './multi-description.js';
-import { memberFacts } from './member-metadata.js';
-import { frameTable, type FramePart, type MultiFrames } from './frames.js';
+import { readMemberMetadata } from './member-metadata.js';
+import { combineFrames, type SourceFrame, type MultiFrames } from './frames.js';
 import { findMembers } from './members.js';
-import { paint, readPart } from './paint-members.js';
+import { paint, readDrawing } from './paint-members.js';
 import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
-const defaultTile = 256;
+const defaultTileSide = 256;
 const tileLimits = { min: 64, max: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
 /** Number of sources that are read at the same time for one tile. */
 const concurrency = 4;
 /** Maximum number of sources whose own metadata are part of the internal metadata. */
-const maxDescribed = 20;
+const maxDescribedSources = 20;
 /** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
-const placedPerSlice = 100;
+const placementsPerSlice = 100;
 
-function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
-  const { facts: first } = members[0]!;
+function describeMulti(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
+  const { metadata: first } = members[0]!;
   const { scale = {} } = description;
-  const tile = (side: number): number => Math.min(tileLimits.max, Math.max(tileLimits.min, side));
-  const covered = (edge: 'right' | 'bottom'): number =>
+  const clampTileSide = (side: number): number => Math.min(tileLimits.max, Math.max(tileLimits.min, side));
+  const coveredUpTo = (edge: 'right' | 'bottom'): number =>
     members.reduce((max, { placement }) => Math.max(max, Math.ceil(placement.box[edge] - 1e-6)), 0);
   const size = {
-    sizeX: description.width ?? covered('right'),
-    sizeY: description.height ?? covered('bottom'),
-    tileWidth: tile(description.tileWidth ?? first.tileWidth ?? defaultTile),
-    tileHeight: tile(description.tileHeight ?? first.tileHeight ?? defaultTile),
+    sizeX: description.width ?? coveredUpTo('right'),
+    sizeY: description.height ?? coveredUpTo('bottom'),
+    tileWidth: clampTileSide(description.tileWidth ?? first.tileWidth ?? defaultTileSide),
+    tileHeight: clampTileSide(description.tileHeight ?? first.tileHeight ?? defaultTileSide),
   };
   if (!(size.sizeX >= 1 && size.sizeY >= 1 && size.sizeX <= maxSide && size.sizeY <= maxSide)) {
     throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which is impossible.`);
   }
   const { frames, channels } = table;
   const dtype = description.dtype ?? first.dtype;
-  // If the sources differ in this, their samples are scaled to the full range of the type.
-  const isSame = members.every(({ facts }) => facts.dtype === dtype && facts.white === first.white);
+  // If the sources differ in type or white, their samples are scaled to the full range of the type.
+  const haveSameSamples = members.every(({ metadata }) => metadata.dtype === dtype && metadata.white === first.white);
   return {
     ...size,
-    ...(isSame && first.white !== undefined && { white: first.white }),
+    ...(haveSameSamples && first.white !== undefined && { white: first.white }),
     levels: levelCount(size),
     magnification: scale.magnification ?? first.magnification,
     mmX: scale.mm_x ?? first.mmX,
     mmY: scale.mm_y ?? first.mmY,
     dtype,
-    bandCount: description.singleBand === true ? 1 : Math.max(...members.map(({ facts }) => facts.bandCount)),
+    bandCount: description.singleBand === true ? 1 : Math.max(...members.map(({ metadata }) => metadata.bandCount)),
     ...(frames.length > 1 && { frames }),
     ...(channels.length > 0 && { channels }),
   };
 }
 
 /** The associated images of all sources by name. Repeated names get a number. */
-function associatedOf(members: readonly MultiMember[]): Map<string, { member: MultiMember; name: string }> {
+function associatedByName(members: readonly MultiMember[]): Map<string, { member: MultiMember; name: string }> {
   const all = new Map<string, { member: MultiMember; name: string }>();
-  const seen = new Set<string>();
+  const seenFiles = new Set<string>();
   for (const member of members) {
-    if (seen.has(member.file.id)) continue;
-    seen.add(member.file.id);
-    for (const name of member.facts.associatedImages) {
+    if (seenFiles.has(member.file.id)) continue;
+    seenFiles.add(member.file.id);
+    for (const name of member.metadata.associatedImages) {
       let key = name;
       for (let number = 1; all.has(key); number++) key = `${name}-${number}`;
       all.set(key, { member, name });
@@ -94,7 +94,7 @@ class MultiTileSource implements TileSource {
   readonly #description: MultiDescription;
   readonly #members: readonly MultiMember[];
   readonly #frames: MultiFrames;
-  readonly #associated: ReturnType<typeof associatedOf>;
+  readonly #associated: ReturnType<typeof associatedByName>;
   /** The color profile that all sources share. `null` if they differ; then each source is corrected to sRGB before it is drawn. */
   readonly #profile: Uint8Array | null;
   readonly #hasMixedProfiles: boolean;
@@ -103,13 +103,13 @@ class MultiTileSource implements TileSource {
     this.#description = description;
     this.#members = members;
     this.#frames = frames;
-    this.metadata = describe(description, members, this.#frames);
+    this.metadata = describeMulti(description, members, this.#frames);
     this.populatedLevels = Array.from({ length: this.metadata.levels }, (_, level) => level);
-    this.#associated = associatedOf(members);
+    this.#associated = associatedByName(members);
     this.associatedImages = [...this.#associated.keys()].toSorted();
-    const profiles = new Set(members.map(({ facts }) => facts.profile));
+    const profiles = new Set(members.map(({ metadata }) => metadata.profile));
     this.#hasMixedProfiles = profiles.size > 1;
-    this.#profile = this.#hasMixedProfiles ? null : members[0]!.facts.profile;
+    this.#profile = this.#hasMixedProfiles ? null : members[0]!.metadata.profile;
   }
 
   get retainedBytes(): number {
@@ -117,14 +117,14 @@ class MultiTileSource implements TileSource {
   }
 
   /** The parts of a frame that a tile may show, in the order in which they are drawn. */
-  #partsAt({ level, x, y, frame }: TileAddress): (FramePart & { member: MultiMember })[] {
+  #partsAt({ level, x, y, frame }: TileAddress): (SourceFrame & { member: MultiMember })[] {
     const { tileWidth, tileHeight } = this.metadata;
     const scale = levelScale(this.metadata, level);
     const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
-    const overlapping: (FramePart & { member: MultiMember })[] = [];
+    const overlapping: (SourceFrame & { member: MultiMember })[] = [];
     for (const part of this.#frames.parts[frame] ?? []) {
-      const member = this.#members[part.source]!;
+      const member = this.#members[part.sourceIndex]!;
       const { box } = member.placement;
       if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) overlapping.push({ ...part, member });
     }
@@ -138,20 +138,20 @@ class MultiTileSource implements TileSource {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
     const scale = levelScale(this.metadata, address.level);
-    const target = this.#background(createRaster({ ...content, bands: bandCount, dtype }));
+    const target = this.#fillBackground(createRaster({ ...content, bands: bandCount, dtype }));
     const { sizeX: right, sizeY: bottom } = this.metadata;
     const window = { scale, left: address.x * tileWidth * scale, top: address.y * tileHeight * scale, right, bottom };
     const parts = this.#partsAt(address);
     for (let from = 0; from < parts.length; from += concurrency) {
-      const some = parts.slice(from, from + concurrency);
-      const read = await mapConcurrently(some, concurrency, async ({ member, frame }) => {
+      const batch = parts.slice(from, from + concurrency);
+      const drawings = await mapConcurrently(batch, concurrency, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        const memberPart = { member, frame, corrected: this.#hasMixedProfiles, white: this.metadata.white };
-        const holes = corrupt && new CorruptTiles();
-        const options = { ...(signal && { signal }), ...(holes && { corrupt: holes }) };
-        const part = await this.#namingSource(member, () => readPart(target, window, memberPart, options));
-        if (holes) {
-          corrupt.mergeOther(holes, {
+        const memberPart = { member, frame, appliesProfile: this.#hasMixedProfiles, white: this.metadata.white };
+        const corruptOfSource = corrupt && new CorruptTiles();
+        const options = { ...(signal && { signal }), ...(corruptOfSource && { corrupt: corruptOfSource }) };
+        const part = await this.#runOnSource(member, () => readDrawing(target, window, memberPart, options));
+        if (corruptOfSource) {
+          corrupt.mergeOther(corruptOfSource, {
             box: partOfTile(this.metadata, address).box,
             toOther: (pointX, pointY) => [member.placement.toSource([pointX, pointY])],
             name: member.file.name,
@@ -159,13 +159,13 @@ class MultiTileSource implements TileSource {
         }
         return part;
       });
-      for (const part of read) if (part !== null) await paint(target, part, signal);
+      for (const part of drawings) if (part !== null) await paint(target, part, signal);
     }
     return target;
   }
 
-  /** Does work on a source. Errors name the source. */
-  async #namingSource<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
+  /** Does work on a source, and adds the name of the source to errors. */
+  async #runOnSource<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
     try {
       return await work();
     } catch (cause) {
@@ -174,7 +174,7 @@ class MultiTileSource implements TileSource {
     }
   }
 
-  #background(target: Raster): Raster {
+  #fillBackground(target: Raster): Raster {
     const { backgroundColor } = this.#description;
     if (backgroundColor === undefined || backgroundColor.length === 0) return target;
     const { data, bands, dtype } = target;
@@ -193,23 +193,26 @@ class MultiTileSource implements TileSource {
     const [part, other] = this.#partsAt(address);
     if (part === undefined || other !== undefined || this.#hasMixedProfiles) return null;
     const { member, frame } = part;
-    const { placement, facts, entry, file } = member;
-    const isSame =
-      facts.dtype === dtype && facts.bandCount === bandCount && facts.tileWidth === tileWidth && facts.tileHeight === tileHeight;
+    const { placement, metadata, entry, file } = member;
+    const hasSameTiles =
+      metadata.dtype === dtype &&
+      metadata.bandCount === bandCount &&
+      metadata.tileWidth === tileWidth &&
+      metadata.tileHeight === tileHeight;
     const isPlain = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
     const shift = shiftOf(placement);
-    if (!isSame || !isPlain || shift === null) return null;
+    if (!hasSameTiles || !isPlain || shift === null) return null;
     const scale = levelScale(this.metadata, address.level);
-    const level = facts.levels - (levels - address.level);
+    const level = metadata.levels - (levels - address.level);
     const [left, top] = [address.x * tileWidth * scale + shift.x, address.y * tileHeight * scale + shift.y];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
     const [x, y] = [left / scale / tileWidth, top / scale / tileHeight];
     const { crop } = placement;
     const isInside = left >= crop.left && top >= crop.top && right <= crop.right && bottom <= crop.bottom;
-    const isWhole =
+    const isOneTile =
       right - shift.x <= sizeX && bottom - shift.y <= sizeY && isInside && Number.isInteger(x) && Number.isInteger(y);
-    if (!isWhole || !facts.populatedLevels.includes(level)) return null;
-    return this.#namingSource(member, () =>
+    if (!isOneTile || !metadata.populatedLevels.includes(level)) return null;
+    return this.#runOnSource(member, () =>
       file.borrow(async ({ source }) => (await source.readStoredTile?.({ level, x, y, frame }, signal && { signal })) ?? null, {
         signal,
         ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }),
@@ -240,15 +243,18 @@ class MultiTileSource implements TileSource {
   async internalMetadata(): Promise<Record<string, unknown>> {
     const { name, description, ...rest } = this.#description;
     const files = new Map(this.#members.map((member) => [member.file.id, member]));
-    const internal = await mapConcurrently([...files.values()].slice(0, maxDescribed), concurrency, ({ file, entry }) =>
-      file.borrow(
-        async ({ source, sourceName }) => ({
-          path: file.name,
-          sourceName,
-          internal: (await source.internalMetadata?.()) ?? {},
-        }),
-        entry.sourceName === undefined ? {} : { sourceName: entry.sourceName },
-      ),
+    const sourceMetadata = await mapConcurrently(
+      [...files.values()].slice(0, maxDescribedSources),
+      concurrency,
+      ({ file, entry }) =>
+        file.borrow(
+          async ({ source, sourceName }) => ({
+            path: file.name,
+            sourceName,
+            internal: (await source.internalMetadata?.()) ?? {},
+          }),
+          entry.sourceName === undefined ? {} : { sourceName: entry.sourceName },
+        ),
     );
     return {
       multi: {
@@ -258,7 +264,7 @@ class MultiTileSource implements TileSource {
         frames: this.#frames.parts.length,
       },
       sources: rest.sources,
-      sourceFiles: internal,
+      sourceFiles: sourceMetadata,
     };
   }
 
@@ -303,26 +309,30 @@ export const multiSource: TileSourceDefinition = {
   readsFolder: 'images',
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
     const text = await readText(input, signal);
-    const read = await codecThreads.call('multiDescription', text, 'the description of an image', signal);
-    if ('refused' in read) throw new TileSourceError(read.refused);
+    const result = await codecThreads.call('multiDescription', text, 'the description of an image', signal);
+    if ('refused' in result) throw new TileSourceError(result.refused);
     const folder = input.folder?.();
     if (folder === undefined)
       throw new TileSourceError('The description refers to other files, but there is no folder to find them in.');
-    const found = await findMembers(read.description, folder, signal);
-    const facts = await memberFacts(found, read.description, signal);
+    const foundMembers = await findMembers(result.description, folder, signal);
+    const memberMetadata = await readMemberMetadata(foundMembers, result.description, signal);
     const members: MultiMember[] = [];
     const placeSome = (from: number, to: number) => {
-      for (const [i, member] of found.slice(from, to).entries()) {
-        const ownFacts = facts[from + i]!;
+      for (const [i, member] of foundMembers.slice(from, to).entries()) {
+        const ownFacts = memberMetadata[from + i]!;
         members.push({
           ...member,
-          facts: ownFacts,
+          metadata: ownFacts,
           placement: placementOf(member.entry.position, { width: ownFacts.sizeX, height: ownFacts.sizeY }),
         });
       }
     };
-    await inRuns(found.length, placedPerSlice, placeSome, signal);
+    await inRuns(foundMembers.length, placementsPerSlice, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
-    return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
+    return new MultiTileSource(
+      result.description,
+      members,
+      await combineFrames(result.description, entries, memberMetadata, signal),
+    );
   },
 };

@@ -1,6 +1,6 @@
 import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
 import { readDescription, type MultiDescription } from './multi-description.js';
-import { matchingNames, type MatchingName, type PatternSearch } from './patterns.js';
+import { findMatchingNames, type MatchingName, type PatternSearch } from './patterns.js';
 
 /** Functions for images that combine others, which run in the decoding threads. */
 export const multiThreadFunctions = {
@@ -9,8 +9,8 @@ export const multiThreadFunctions = {
     return orRefusal(() => ({ description: readDescription(text) }));
   },
 
-  /** Finds the files that match the patterns of such a description. */
+  /** Finds the files that match the patterns of a description. */
   matchingNames(search: PatternSearch): { names: MatchingName[][] } | Refusal {
-    return orRefusal(() => ({ names: matchingNames(search) }));
+    return orRefusal(() => ({ names: findMatchingNames(search) }));
   },
 };

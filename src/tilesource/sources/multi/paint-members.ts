@@ -5,9 +5,9 @@ import { blit } from '../../render/pixels.js';
 import type { Point } from './multi-description.js';
 import type { MultiMember, Edges } from './placement.js';
 import type { Affine } from './warp.js';
-import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';
+import { drawResampled, sampleConversion, type Drawing, type SampleConversion } from './resample.js';
 
-/** The rectangle of a tile: its upper left corner in pixels of full resolution, and its scale in such pixels per pixel of the tile. */
+/** The rectangle of a tile: its upper left corner in pixels of full resolution, and its scale, the number of these pixels per pixel of the tile. */
 interface Window {
   scale: number;
   left: number;
@@ -18,11 +18,11 @@ interface Window {
 }
 
 /** A frame of a source that should be drawn. */
-interface MemberPart {
+interface MemberFrame {
   member: MultiMember;
   frame: number;
-  /** Whether its color profile is applied. */
-  corrected: boolean;
+  /** Whether the color profile of the source is applied. */
+  appliesProfile: boolean;
   /** The sample of the image that is shown as white, if it is not the largest of its type. */
   white: number | undefined;
 }
@@ -37,13 +37,13 @@ const samplesWhenReduced = 3;
 const tolerance = 1e-9;
 
 /** The points of a grid over a part of the tile, including its edges, in pixels of full resolution. */
-function gridPoints({ scale, left, top }: Window, within: Edges): Point[] {
+function gridPoints({ scale, left, top }: Window, coveredArea: Edges): Point[] {
   const steps = 16;
   const points: Point[] = [];
   for (let i = 0; i <= steps; i++) {
     for (let j = 0; j <= steps; j++) {
-      const column = within.left + ((within.right - within.left) * i) / steps;
-      const row = within.top + ((within.bottom - within.top) * j) / steps;
+      const column = coveredArea.left + ((coveredArea.right - coveredArea.left) * i) / steps;
+      const row = coveredArea.top + ((coveredArea.bottom - coveredArea.top) * j) / steps;
       points.push([left + column * scale, top + row * scale]);
     }
   }
@@ -51,7 +51,7 @@ function gridPoints({ scale, left, top }: Window, within: Edges): Point[] {
 }
 
 /** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
-function density({ member: { placement } }: MemberPart, window: Window, within: Edges): { min: number; max: number } {
+function pixelDensity({ member: { placement } }: MemberFrame, window: Window, coveredArea: Edges): { min: number; max: number } {
   const { scale, left, top } = window;
   const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
   if (placement.affine !== null) {
@@ -59,7 +59,7 @@ function density({ member: { placement } }: MemberPart, window: Window, within: 
     return { min: Math.min(x!, y!), max: Math.max(x!, y!) };
   }
   const at = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
-  const middle: Point = [(within.left + within.right) / 2, (within.top + within.bottom) / 2];
+  const middle: Point = [(coveredArea.left + coveredArea.right) / 2, (coveredArea.top + coveredArea.bottom) / 2];
   const [origin, right, below] = [at(...middle), at(middle[0] + 1, middle[1]), at(middle[0], middle[1] + 1)];
   const distance = (p: Point, q: Point): number => Math.max(1e-6, Math.hypot(p[0] - q[0], p[1] - q[1]));
   const [x, y] = [distance(origin, right), distance(origin, below)];
@@ -67,7 +67,7 @@ function density({ member: { placement } }: MemberPart, window: Window, within: 
 }
 
 /** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
-function coveredPart({ member: { placement } }: MemberPart, window: Window, { width, height }: Raster): Edges {
+function coveredAreaOf({ member: { placement } }: MemberFrame, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
   const slack = placement.affine === null ? margin : 0;
   return {
@@ -82,31 +82,31 @@ function coveredPart({ member: { placement } }: MemberPart, window: Window, { wi
  * The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` if it
  * is empty.
  */
-function boxAt({ facts, placement: { crop } }: MultiMember, level: number, visible: Edges): Box | null {
-  const scale = levelScale(facts, level);
-  const size = levelSize(facts, level);
-  const side = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
+function levelBox({ metadata, placement: { crop } }: MultiMember, level: number, visible: Edges): Box | null {
+  const scale = levelScale(metadata, level);
+  const size = levelSize(metadata, level);
+  const spanOf = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
     // The margin stays within the crop, so that pixels that are cropped off do not bleed in by interpolation.
     const start = Math.max(Math.floor(first / scale), Math.floor(from / scale) - margin);
     return [start, Math.min(length, Math.ceil(last / scale), Math.ceil(to / scale) + margin) - start];
   };
-  const [left, width] = side(visible.left, visible.right, crop.left, crop.right, size.width);
-  const [top, height] = side(visible.top, visible.bottom, crop.top, crop.bottom, size.height);
+  const [left, width] = spanOf(visible.left, visible.right, crop.left, crop.right, size.width);
+  const [top, height] = spanOf(visible.top, visible.bottom, crop.top, crop.bottom, size.height);
   return width > 0 && height > 0 ? { left, top, width, height } : null;
 }
 
 /** Reads the part of a frame of a source that a tile shows; `null` if the tile shows nothing of it. */
-export async function readPart(
+export async function readDrawing(
   target: Raster,
   window: Window,
-  part: MemberPart,
+  memberFrame: MemberFrame,
   { signal, corrupt }: Pick<TileOptions, 'corrupt' | 'signal'>,
 ): Promise<Drawing | null> {
-  const { member, frame, corrected } = part;
-  const { facts, placement, entry, file } = member;
-  const within = coveredPart(part, window, target);
-  if (within.right <= within.left || within.bottom <= within.top) return null;
-  const points = gridPoints(window, within).map(placement.toSource);
+  const { member, frame, appliesProfile: corrected } = memberFrame;
+  const { metadata, placement, entry, file } = member;
+  const coveredArea = coveredAreaOf(memberFrame, window, target);
+  if (coveredArea.right <= coveredArea.left || coveredArea.bottom <= coveredArea.top) return null;
+  const points = gridPoints(window, coveredArea).map(placement.toSource);
   const visible = {
     left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
     top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
@@ -114,31 +114,35 @@ export async function readPart(
     bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
   };
   if (!(visible.right > visible.left && visible.bottom > visible.top)) return null;
-  const { min, max } = density(part, window, within);
-  const finest = facts.levels - 1;
-  const powers = Math.floor(Math.log2(min) + tolerance);
-  let level = finest - Math.max(0, powers);
-  let box = boxAt(member, level, visible);
-  while (box !== null && box.width * box.height > maxPartPixels) box = boxAt(member, --level, visible);
+  const { min, max } = pixelDensity(memberFrame, window, coveredArea);
+  const finest = metadata.levels - 1;
+  const power = Math.floor(Math.log2(min) + tolerance);
+  let level = finest - Math.max(0, power);
+  let box = levelBox(member, level, visible);
+  while (box !== null && box.width * box.height > maxPartPixels) box = levelBox(member, --level, visible);
   if (box === null) return null;
-  const where = { level, frame, box, corrupt };
+  const request = { level, frame, box, corrupt };
   const raster = await file.borrow(
     (image) => {
-      if (entry.style !== undefined) return image.styled(where, entry.style, signal);
-      return corrected ? image.styled(where, { icc: true }, signal) : image.samples(where, signal);
+      if (entry.style !== undefined) return image.styled(request, entry.style, signal);
+      return corrected ? image.styled(request, { icc: true }, signal) : image.samples(request, signal);
     },
     { signal, ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }) },
   );
-  const scale = levelScale(facts, level);
+  const scale = levelScale(metadata, level);
   return {
     part: { raster, left: box.left, top: box.top, scale },
     toSource: placement.toSource,
     affine: placement.affine,
     crop: placement.crop,
     ...window,
-    within,
-    samples: max / scale > 1 + tolerance ? samplesWhenReduced : 1,
-    change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: part.white }, entry),
+    coveredArea,
+    samplesPerAxis: max / scale > 1 + tolerance ? samplesWhenReduced : 1,
+    conversion: sampleConversion(
+      { dtype: raster.dtype, white: metadata.white },
+      { dtype: target.dtype, white: memberFrame.white },
+      entry,
+    ),
   };
 }
 
@@ -149,16 +153,16 @@ function lastShown(edge: number, end: number): number {
   return fraction > 0 && fraction * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
 }
 
-function changesNothing({ divisor, offset }: SampleChange): boolean {
+function changesNothing({ divisor, offset }: SampleConversion): boolean {
   return divisor === 1 && offset === 0;
 }
 
 /** Draws the part that was read on the tile. Pixels are copied when those of source and tile coincide, and otherwise interpolated. */
 export async function paint(target: Raster, drawing: Drawing, signal?: AbortSignal): Promise<void> {
-  const { part, affine, crop, scale, within, change } = drawing;
+  const { part, affine, crop, scale, coveredArea, conversion } = drawing;
   const { raster } = part;
   const isAlike = raster.dtype === target.dtype && raster.bands === target.bands && raster.bands % 2 === 1;
-  if (affine !== null && isAlike && changesNothing(change)) {
+  if (affine !== null && isAlike && changesNothing(conversion)) {
     const factor = scale / part.scale;
     const isStraight = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
     const [x, y] = [(affine.a * drawing.left + affine.x) / part.scale, (affine.d * drawing.top + affine.y) / part.scale];
@@ -170,10 +174,10 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
         (affine.d * drawing.bottom + affine.y) / part.scale,
       ];
       // The rectangle of the tile that is drawn.
-      const left = Math.max(within.left, edges[0]! - x);
-      const top = Math.max(within.top, edges[1]! - y);
-      const right = Math.min(within.right, lastShown(edges[2]!, endX) - x, part.left + raster.width - x);
-      const bottom = Math.min(within.bottom, lastShown(edges[3]!, endY) - y, part.top + raster.height - y);
+      const left = Math.max(coveredArea.left, edges[0]! - x);
+      const top = Math.max(coveredArea.top, edges[1]! - y);
+      const right = Math.min(coveredArea.right, lastShown(edges[2]!, endX) - x, part.left + raster.width - x);
+      const bottom = Math.min(coveredArea.bottom, lastShown(edges[3]!, endY) - y, part.top + raster.height - y);
       const from = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
       if (from.width > 0 && from.height > 0 && from.left >= 0 && from.top >= 0) {
         blit(target, raster, { left, top }, from);
@@ -181,5 +185,5 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
       }
     }
   }
-  await draw(target, drawing, affine === null, signal);
+  await drawResampled(target, drawing, affine === null, signal);
 }

@@ -7,12 +7,12 @@ export interface PatternSearch {
   /** Names by folder. */
   folders: readonly (readonly string[])[];
   /** Each pattern with the index of the folder whose names it is matched with. */
-  patterns: readonly { pattern: string; folder: number }[];
+  patterns: readonly { pattern: string; folderIndex: number }[];
 }
 
 /** A name that matches a pattern: its index in the folder, and the matches of the named groups. */
 export interface MatchingName {
-  name: number;
+  nameIndex: number;
   groups: Readonly<Record<string, string | null>>;
 }
 
@@ -22,9 +22,9 @@ export interface MatchingName {
  *
  * @throws TileSourceError for an invalid pattern, and if more names match than an image can have sources.
  */
-export function matchingNames({ folders, patterns }: PatternSearch): MatchingName[][] {
+export function findMatchingNames({ folders, patterns }: PatternSearch): MatchingName[][] {
   let count = 0;
-  return patterns.map(({ pattern, folder }) => {
+  return patterns.map(({ pattern, folderIndex: folder }) => {
     const compiled = compile(pattern);
     const groups = Object.keys(compiled.namedGroups());
     const names: MatchingName[] = [];
@@ -37,7 +37,7 @@ export function matchingNames({ folders, patterns }: PatternSearch): MatchingNam
           `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
         );
       }
-      names.push({ name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
+      names.push({ nameIndex: name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });
     }
     return names;
   });

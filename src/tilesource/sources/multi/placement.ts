@@ -1,8 +1,8 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Point, Position } from './multi-description.js';
 import type { Member } from './members.js';
-import type { MemberFacts } from './member-metadata.js';
-import { fitAffine, fitSimilarity, thinPlate, type Affine, type Mapping } from './warp.js';
+import type { MemberMetadata } from './member-metadata.js';
+import { fitAffine, fitSimilarity, fitThinPlate, type Affine, type Mapping } from './warp.js';
 
 /** A rectangle by its edges. */
 export interface Edges {
@@ -28,13 +28,13 @@ export interface Placement {
 const perimeterPoints = 16;
 
 /** Maps a point. */
-function apply({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
+function applyAffine({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
   return [a * px + b * py + x, c * px + d * py + y];
 }
 
 /** The mapping that applies `inner` first, then `outer`. */
 function compose(outer: Affine, inner: Affine): Affine {
-  const [x, y] = apply(outer, [inner.x, inner.y]);
+  const [x, y] = applyAffine(outer, [inner.x, inner.y]);
   return {
     a: outer.a * inner.a + outer.b * inner.c,
     b: outer.a * inner.b + outer.b * inner.d,
@@ -47,8 +47,8 @@ function compose(outer: Affine, inner: Affine): Affine {
 
 function invert({ a, b, c, d, x, y }: Affine): Affine {
   const determinant = a * d - b * c;
-  const size = Math.max(Math.abs(a), Math.abs(b), Math.abs(c), Math.abs(d));
-  if (!(Math.abs(determinant) > 1e-12 * size * size)) {
+  const magnitude = Math.max(Math.abs(a), Math.abs(b), Math.abs(c), Math.abs(d));
+  if (!(Math.abs(determinant) > 1e-12 * magnitude * magnitude)) {
     throw new TileSourceError(`The position of a source is invalid: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
   }
   const inverse = { a: d / determinant, b: -b / determinant, c: -c / determinant, d: a / determinant };
@@ -60,14 +60,14 @@ function affineOf({ x = 0, y = 0, scale = 1, s11 = 1, s12 = 0, s21 = 0, s22 = 1 
 }
 
 function cropOf({ crop }: Position, { width, height }: { width: number; height: number }): Edges {
-  const within = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value));
-  const left = within(crop?.left ?? 0, 0, width);
-  const top = within(crop?.top ?? 0, 0, height);
+  const clamp = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value));
+  const left = clamp(crop?.left ?? 0, 0, width);
+  const top = clamp(crop?.top ?? 0, 0, height);
   return {
     left,
     top,
-    right: within(crop?.right ?? width, left, width),
-    bottom: within(crop?.bottom ?? height, top, height),
+    right: clamp(crop?.right ?? width, left, width),
+    bottom: clamp(crop?.bottom ?? height, top, height),
   };
 }
 
@@ -79,7 +79,7 @@ function boxOf(points: readonly Point[]): Edges {
 }
 
 /** The pairs of points of a warp. Points that only one of `src` and `dst` has are left out. */
-function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
+function pairLandmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
   if (Array.isArray(src) !== Array.isArray(dst)) {
     throw new TileSourceError('The warp of a source is invalid: src and dst must both be lists, or both be objects with names.');
   }
@@ -108,7 +108,8 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
 }
 
 /**
- * The placement of a source.
+ * The placement of a source. A warp of one point moves the matrix; one of two points replaces it; one of three points is applied after
+ * it; and one of more points is a spline between `src` and the `dst` that the matrix has mapped.
  *
  * @throws TileSourceError for an impossible position.
  */
@@ -116,14 +117,14 @@ export function placementOf(position: Position = {}, size: { width: number; heig
   const crop = cropOf(position, size);
   let affine = affineOf(position);
   if (position.warp !== undefined) {
-    const { from, to } = landmarks(position.warp);
+    const { from, to } = pairLandmarks(position.warp);
     if (from.length === 1) affine = { ...affine, x: affine.x + to[0]![0] - from[0]![0], y: affine.y + to[0]![1] - from[0]![1] };
     else if (from.length === 2) affine = fitSimilarity(from, to);
     else if (from.length === 3) affine = compose(fitAffine(from, to), affine);
     else {
-      const target = to.map((each) => apply(affine, each));
-      const box = boxOf(perimeter(crop).map(thinPlate(from, target)));
-      return { toSource: thinPlate(target, from), affine: null, crop, box };
+      const target = to.map((each) => applyAffine(affine, each));
+      const box = boxOf(perimeter(crop).map(fitThinPlate(from, target)));
+      return { toSource: fitThinPlate(target, from), affine: null, crop, box };
     }
   }
   const inverse = invert(affine);
@@ -134,10 +135,10 @@ export function placementOf(position: Position = {}, size: { width: number; heig
     [crop.right, crop.bottom],
   ];
   return {
-    toSource: (at) => apply(inverse, at),
+    toSource: (at) => applyAffine(inverse, at),
     affine: inverse,
     crop,
-    box: boxOf(corners.map((corner) => apply(affine, corner))),
+    box: boxOf(corners.map((corner) => applyAffine(affine, corner))),
   };
 }
 
@@ -151,6 +152,6 @@ export function shiftOf({ affine }: Placement): { x: number; y: number } | null 
 
 /** A source of the image as it is drawn. */
 export interface MultiMember extends Member {
-  facts: MemberFacts;
+  metadata: MemberMetadata;
   placement: Placement;
 }

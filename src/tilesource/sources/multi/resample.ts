@@ -15,7 +15,7 @@ interface SourcePart {
 }
 
 /** The conversion of samples of the source to samples of the image: (sample + offset) / divisor. */
-export interface SampleChange {
+export interface SampleConversion {
   offset: number;
   divisor: number;
   /** Smallest and largest value of the samples of the image. Results are rounded and clamped if these are whole numbers. */
@@ -43,10 +43,10 @@ export interface Drawing {
   right: number;
   bottom: number;
   /** The rectangle of the target that the source may cover. */
-  within: { left: number; top: number; right: number; bottom: number };
+  coveredArea: { left: number; top: number; right: number; bottom: number };
   /** Number of samples that are averaged along each axis for a pixel of the target. */
-  samples: number;
-  change: SampleChange;
+  samplesPerAxis: number;
+  conversion: SampleConversion;
 }
 
 /** Number of pixels that are drawn before other work on the event loop can run. */
@@ -65,11 +65,11 @@ function whiteOf({ dtype, white }: SampleRange): number {
 }
 
 /** The conversion of samples of one type to another. */
-export function sampleChange(
+export function sampleConversion(
   from: SampleRange,
   to: SampleRange,
   { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
-): SampleChange {
+): SampleConversion {
   const isInteger = !to.dtype.startsWith('float');
   const isScaled = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
@@ -86,7 +86,7 @@ export function sampleChange(
 /** An approximation of a slow mapping. It is computed at the corners of a mesh over the target, and interpolated between them. */
 function meshMapping(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
   const cache = new Map<string, Point>();
-  const node = (column: number, row: number): Point => {
+  const meshPoint = (column: number, row: number): Point => {
     const name = `${column},${row}`;
     const cached = cache.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
     cache.set(name, cached);
@@ -96,7 +96,12 @@ function meshMapping(toSource: Mapping, { scale, left, top }: Drawing): Mapping 
     const [u, v] = [(x - left) / scale / meshStep, (y - top) / scale / meshStep];
     const [column, row] = [Math.floor(u), Math.floor(v)];
     const [fx, fy] = [u - column, v - row];
-    const [a, b, c, d] = [node(column, row), node(column + 1, row), node(column, row + 1), node(column + 1, row + 1)];
+    const [a, b, c, d] = [
+      meshPoint(column, row),
+      meshPoint(column + 1, row),
+      meshPoint(column, row + 1),
+      meshPoint(column + 1, row + 1),
+    ];
     const mix = (axis: 0 | 1): number =>
       a[axis] * (1 - fx) * (1 - fy) + b[axis] * fx * (1 - fy) + c[axis] * (1 - fx) * fy + d[axis] * fx * fy;
     return [mix(0), mix(1)];
@@ -111,7 +116,7 @@ class Brush {
   constructor(
     private readonly target: Raster,
     private readonly drawing: Drawing,
-    private readonly map: Mapping,
+    private readonly toSource: Mapping,
   ) {
     this.#bands = drawing.part.raster.bands;
     this.#sum = new Float64Array(this.#bands);
@@ -119,28 +124,28 @@ class Brush {
 
   /** Draws the pixel of the target at a column and row. */
   paint(column: number, row: number): void {
-    const { scale, left, top, right, bottom, samples } = this.drawing;
+    const { scale, left, top, right, bottom, samplesPerAxis } = this.drawing;
     const sum = this.#sum.fill(0);
     const [startX, startY] = [left + column * scale, top + row * scale];
-    const [stepX, stepY] = [Math.min(scale, right - startX) / samples, Math.min(scale, bottom - startY) / samples];
+    const [stepX, stepY] = [Math.min(scale, right - startX) / samplesPerAxis, Math.min(scale, bottom - startY) / samplesPerAxis];
     let covered = 0;
-    for (let j = 0; j < samples; j++) {
-      for (let i = 0; i < samples; i++) {
+    for (let j = 0; j < samplesPerAxis; j++) {
+      for (let i = 0; i < samplesPerAxis; i++) {
         const x = startX + (i + 0.5) * stepX;
         const y = startY + (j + 0.5) * stepY;
-        if (this.#add(this.map([x, y]))) covered += 1;
+        if (this.#addSample(this.toSource([x, y]))) covered += 1;
       }
     }
     // A pixel at the border of the source is drawn if at least half of it is inside the source.
-    if (covered * 2 < samples * samples || covered === 0) return;
+    if (covered * 2 < samplesPerAxis * samplesPerAxis || covered === 0) return;
     for (let band = 0; band < sum.length; band++) sum[band]! /= covered;
-    this.#put((row * this.target.width + column) * this.target.bands);
+    this.#blendPixel((row * this.target.width + column) * this.target.bands);
   }
 
   /**
    * Adds the samples at a point of the source, interpolated between four pixels. @returns whether the point is inside the source.
    */
-  #add([x, y]: Point): boolean {
+  #addSample([x, y]: Point): boolean {
     const { part, crop } = this.drawing;
     if (!(x >= crop.left && x < crop.right && y >= crop.top && y < crop.bottom)) return false;
     const { data, width, height } = part.raster;
@@ -169,22 +174,26 @@ class Brush {
   }
 
   /** Draws the averaged samples over the pixel of the target, with alpha blending. */
-  #put(at: number): void {
+  #blendPixel(at: number): void {
     const { data, bands, dtype } = this.target;
-    const { change } = this.drawing;
+    const { conversion } = this.drawing;
     const sum = this.#sum;
-    const sourceAlpha = sum.length === 2 || sum.length === 4 ? Math.min(1, Math.max(0, sum[sum.length - 1]! / change.opaque)) : 1;
+    const sourceAlpha =
+      sum.length === 2 || sum.length === 4 ? Math.min(1, Math.max(0, sum[sum.length - 1]! / conversion.opaque)) : 1;
     const colors = sum.length <= 4 && bands <= 4 ? (bands <= 2 ? 1 : 3) : bands;
     const hasAlpha = bands === 2 || bands === 4;
     const full = fullValue(dtype);
-    const under = hasAlpha ? Math.min(1, Math.max(0, data[at + bands - 1]! / full)) * (1 - sourceAlpha) : 1 - sourceAlpha;
-    const over = sourceAlpha + under;
+    const remainingAlpha = hasAlpha
+      ? Math.min(1, Math.max(0, data[at + bands - 1]! / full)) * (1 - sourceAlpha)
+      : 1 - sourceAlpha;
+    const resultAlpha = sourceAlpha + remainingAlpha;
     for (let band = 0; band < colors; band++) {
-      const value = this.#changed(this.#color(band, colors));
+      const value = this.#convert(this.#color(band, colors));
       if (sourceAlpha === 1) data[at + band] = value;
-      else if (over > 0) data[at + band] = this.#bounded((value * sourceAlpha + data[at + band]! * under) / over);
+      else if (resultAlpha > 0)
+        data[at + band] = this.#clamp((value * sourceAlpha + data[at + band]! * remainingAlpha) / resultAlpha);
     }
-    if (hasAlpha) data[at + bands - 1] = this.#bounded(over * full);
+    if (hasAlpha) data[at + bands - 1] = this.#clamp(resultAlpha * full);
   }
 
   /** The sample for a band of the image. A gray source has the same sample in all colors. An image of one band shows the first color. */
@@ -194,31 +203,31 @@ class Brush {
     return sum.length <= 2 ? sum[0]! : sum[band]!;
   }
 
-  #changed(value: number): number {
-    const { offset, divisor } = this.drawing.change;
-    return this.#bounded((value + offset) / divisor);
+  #convert(value: number): number {
+    const { offset, divisor } = this.drawing.conversion;
+    return this.#clamp((value + offset) / divisor);
   }
 
-  #bounded(value: number): number {
-    const { min, max, isInteger } = this.drawing.change;
+  #clamp(value: number): number {
+    const { min, max, isInteger } = this.drawing.conversion;
     if (!isInteger) return value;
     return Math.min(max, Math.max(min, Math.round(value)));
   }
 }
 
 /** Draws a part of a source on a tile of the image. */
-export async function draw(target: Raster, drawing: Drawing, isWarp: boolean, signal?: AbortSignal): Promise<void> {
-  const { within } = drawing;
-  const width = within.right - within.left;
-  if (width <= 0 || within.bottom <= within.top) return;
+export async function drawResampled(target: Raster, drawing: Drawing, isWarp: boolean, signal?: AbortSignal): Promise<void> {
+  const { coveredArea } = drawing;
+  const width = coveredArea.right - coveredArea.left;
+  if (width <= 0 || coveredArea.bottom <= coveredArea.top) return;
   const brush = new Brush(target, drawing, isWarp ? meshMapping(drawing.toSource, drawing) : drawing.toSource);
-  const run = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samples ** 2)));
+  const rowsPerRun = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samplesPerAxis ** 2)));
   await inRuns(
-    within.bottom - within.top,
-    run,
+    coveredArea.bottom - coveredArea.top,
+    rowsPerRun,
     (from, to) => {
-      for (let row = within.top + from; row < within.top + to; row++) {
-        for (let column = within.left; column < within.right; column++) brush.paint(column, row);
+      for (let row = coveredArea.top + from; row < coveredArea.top + to; row++) {
+        for (let column = coveredArea.left; column < coveredArea.right; column++) brush.paint(column, row);
       }
     },
     signal,

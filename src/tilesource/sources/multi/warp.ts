@@ -5,9 +5,9 @@ import type { Point } from './multi-description.js';
 export type Mapping = (point: Point) => Point;
 
 /**
- * Solves a system of linear equations for several right sides. @throws TileSourceError if the points do not determine the solution.
+ * Solves a system of linear equations for several right sides. @throws TileSourceError if they have no unique solution.
  */
-function solve(matrix: readonly (readonly number[])[], right: readonly (readonly number[])[]): number[][] {
+function solveLinear(matrix: readonly (readonly number[])[], right: readonly (readonly number[])[]): number[][] {
   const count = matrix.length;
   const rows = matrix.map((row, i) => [...row, ...right[i]!]);
   const largest = Math.max(...rows.map((row) => Math.max(...row.slice(0, count).map(Math.abs))));
@@ -32,7 +32,7 @@ function solve(matrix: readonly (readonly number[])[], right: readonly (readonly
 
 /** The affine mapping of three points to three others. */
 export function fitAffine(from: readonly Point[], to: readonly Point[]): Affine {
-  const [first, second, third] = solve(
+  const [first, second, third] = solveLinear(
     from.map(([x, y]) => [x, y, 1]),
     to.map(([x, y]) => [x, y]),
   );
@@ -54,8 +54,8 @@ function radial(squared: number): number {
   return squared === 0 ? 0 : squared * Math.log(squared);
 }
 
-/** The thin-plate spline that maps points to others, which is the smoothest such mapping. */
-export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping {
+/** The thin-plate spline that maps points to others: of all mappings that do so, the smoothest. */
+export function fitThinPlate(from: readonly Point[], to: readonly Point[]): Mapping {
   const count = from.length;
   // The points are moved and scaled to be around zero with size one. Otherwise the equations lose accuracy.
   const center = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
@@ -64,7 +64,7 @@ export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping
   const knots = from.map(normal);
   const rows = knots.map(([x, y]) => [...knots.map(([u, v]) => radial((x - u) ** 2 + (y - v) ** 2)), 1, x, y]);
   const last = [knots.map(() => 1), knots.map(([x]) => x), knots.map(([, y]) => y)].map((row) => [...row, 0, 0, 0]);
-  const weights = solve([...rows, ...last], [...to.map(([x, y]) => [x, y]), [0, 0], [0, 0], [0, 0]]);
+  const weights = solveLinear([...rows, ...last], [...to.map(([x, y]) => [x, y]), [0, 0], [0, 0], [0, 0]]);
   const [one, byX, byY] = [weights[count]!, weights[count + 1]!, weights[count + 2]!];
   return (at) => {
     const [x, y] = normal(at);

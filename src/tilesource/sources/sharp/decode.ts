@@ -6,10 +6,10 @@ import { runProcessing } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import type { FileFormat } from './format.js';
-import type { Material } from './material.js';
+import type { PreparedFile } from './prepared-file.js';
 
 /** The input of libvips: the path or the bytes of a file. */
-export type VipsFile = Pick<Material, 'input' | 'format'>;
+export type VipsFile = Pick<PreparedFile, 'input' | 'format'>;
 
 /** Maximum number of pixels of pictures that libvips must decode as a whole in memory. */
 const maxDecodedPixels = 2 ** 26;
@@ -21,18 +21,18 @@ export const tileSide = 256;
 const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
 /** Converts an error of libvips to one that says what is wrong with the file. */
-export function explain(error: unknown): unknown {
+export function toTileSourceError(error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
   return new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
 }
 
 /** Reads the header of a file with libvips, and checks the limits before anything is decoded. */
-export async function readFacts(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
+export async function readHeader(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
   // libvips would refuse too many pixels without naming the limit.
-  const facts = await sharp(material.input, { ...settings, limitInputPixels: false }).metadata();
-  const { width, height } = facts.autoOrient;
+  const header = await sharp(material.input, { ...settings, limitInputPixels: false }).metadata();
+  const { width, height } = header.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
-  const isDecoded = decodedFormats.has(material.format) || facts.isProgressive === true;
+  const isDecoded = decodedFormats.has(material.format) || header.isProgressive === true;
   const maxPixels = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
   const limit = isDecoded ? Math.min(maxPixels, maxDecodedPixels) : maxPixels;
   if (width * height > limit) {
@@ -48,56 +48,56 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
       `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made from a file of this kind.`,
     );
   }
-  return facts;
+  return header;
 }
 
 /** The form of decoded samples: bands, type, and whether libvips must convert the colors, for example from CMYK. */
 export interface SampleForm {
   bands: 1 | 2 | 3 | 4;
   dtype: 'uint8' | 'uint16';
-  converted: boolean;
+  mustConvert: boolean;
 }
 
 /** Types of samples, by their names in libvips, that are decoded exactly. libvips would clamp all others to 0 … 255. */
-const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
+const exactDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 
 /** The form of the decoded samples of a file. @throws TileSourceError for types of samples that libvips would clamp. */
-export function sampleForm(facts: Metadata): SampleForm {
-  if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
-    throw new TileSourceError(`libvips cannot read samples of type ${facts.depth}; the tiff source reads them.`);
+export function sampleFormOf(header: Metadata): SampleForm {
+  if (header.depth !== undefined && !exactDepths.has(header.depth)) {
+    throw new TileSourceError(`libvips cannot read samples of type ${header.depth}; the tiff source reads them.`);
   }
-  const gray = facts.channels <= 2;
-  const alpha = facts.hasAlpha === true;
-  const converted = !['srgb', 'rgb', 'rgb16', 'b-w', 'grey16', 'scrgb'].includes(facts.space ?? '');
+  const isGray = header.channels <= 2;
+  const hasAlpha = header.hasAlpha === true;
+  const mustConvert = !['srgb', 'rgb', 'rgb16', 'b-w', 'grey16', 'scrgb'].includes(header.space ?? '');
   return {
-    bands: gray && !converted ? (alpha ? 2 : 1) : alpha ? 4 : 3,
-    dtype: facts.depth === 'ushort' ? 'uint16' : 'uint8',
-    converted,
+    bands: isGray && !mustConvert ? (hasAlpha ? 2 : 1) : hasAlpha ? 4 : 3,
+    dtype: header.depth === 'ushort' ? 'uint16' : 'uint8',
+    mustConvert,
   };
 }
 
 /** Opens the picture with libvips. It is rotated upright unless `autoOrient` is false. Colors are not converted, unless they must be. */
-export function upright(
+export function openUpright(
   material: VipsFile,
   settings: SharpOptions,
   form: SampleForm,
   page: number,
   { autoOrient = true }: { autoOrient?: boolean } = {},
 ): Sharp {
-  const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted });
+  const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.mustConvert });
   const image = autoOrient ? opened.autoOrient() : opened;
   if (form.dtype === 'uint16') return image.toColourspace(form.bands <= 2 ? 'grey16' : 'rgb16');
   return image.toColourspace(form.bands <= 2 ? 'b-w' : 'srgb');
 }
 
 /** Decodes one page as a whole. */
-export async function decode(
-  material: Material,
+export async function decodePage(
+  material: PreparedFile,
   settings: SharpOptions,
   { form, page, signal }: { form: SampleForm; page: number; signal?: AbortSignal | undefined },
 ): Promise<Raster> {
   // For raw output libvips drops the alpha of gray pictures, so these are decoded as RGB with alpha.
-  const image = upright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
+  const image = openUpright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
   const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
   const { data, info } = await runProcessing(() => raw.toBuffer({ resolveWithObject: true }), signal);
   const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
@@ -120,7 +120,7 @@ function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
 }
 
 /** The internal metadata of a file. */
-export function describeFacts(facts: Metadata): Record<string, unknown> {
+export function describeHeader(facts: Metadata): Record<string, unknown> {
   const { format, space, channels, depth, density, pages, orientation, width, height, xmpAsString: xmp } = facts;
   return {
     sharp: { format, space, channels, depth, density, pages, orientation, width, height },

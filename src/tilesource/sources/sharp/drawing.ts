@@ -4,17 +4,17 @@ import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child/child-process.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { defaultMaxDecodedPixels } from '../../tile-source.js';
-import { explain, readFacts } from './decode.js';
-import type { Material } from './material.js';
+import { toTileSourceError, readHeader } from './decode.js';
+import type { PreparedFile } from './prepared-file.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
 /**
  * Milliseconds after which rendering a drawing is aborted. Its cost cannot be predicted from its text, and filters can take hours.
  */
-const drawingMs = 30_000;
+const maxDrawingMs = 30_000;
 
 /** Number of drawings rendered at the same time, each in a separate process. */
-const drawings = new WorkQueue({ name: 'drawings', running: 2 });
+const drawingQueue = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
  * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also
@@ -24,21 +24,21 @@ const drawings = new WorkQueue({ name: 'drawings', running: 2 });
  * is invalid; the signal's reason if it was aborted.
  */
 export async function drawSvg(
-  material: Material,
+  material: PreparedFile,
   directory: string,
   {
     signal,
-    timeoutMs = drawingMs,
+    timeoutMs = maxDrawingMs,
     maxDecodedPixels = defaultMaxDecodedPixels,
   }: { signal?: AbortSignal | undefined; timeoutMs?: number; maxDecodedPixels?: number | undefined } = {},
-): Promise<Material> {
+): Promise<PreparedFile> {
   const [input, output] = [temporaryPath(directory, '.svg'), temporaryPath(directory, '.png')];
   const release = async (): Promise<void> => {
     await unlink(output).catch(() => {});
   };
   try {
     await writeFile(input, material.input, { flag: 'wx', mode: 0o600 });
-    await drawings.run(() => draw({ input, output, maxDecodedPixels }, signal, timeoutMs), { signal });
+    await drawingQueue.run(() => drawInChild({ input, output, maxDecodedPixels }, signal, timeoutMs), { signal });
     await material.release();
     return { input: output, format: material.format, release };
   } catch (error) {
@@ -49,17 +49,17 @@ export async function drawSvg(
   }
 }
 
-async function draw(
+async function drawInChild(
   drawing: { input: string; output: string; maxDecodedPixels: number },
   signal: AbortSignal | undefined,
   timeoutMs: number,
 ): Promise<void> {
-  const limit = AbortSignal.timeout(timeoutMs);
-  const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const anySignal = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
-    await runInChild({ kind: 'svg', drawing }, { progress: () => {} }, { signal: either });
+    await runInChild({ kind: 'svg', drawing }, { progress: () => {} }, { signal: anySignal });
   } catch (error) {
-    if (signal?.aborted !== true && limit.aborted) {
+    if (signal?.aborted !== true && timeout.aborted) {
       throw new TileSourceError(`The SVG takes longer than ${timeoutMs / 1000} s to draw.`, { cause: error });
     }
     throw error;
@@ -78,9 +78,9 @@ export async function runDrawing({
 }): Promise<void> {
   sharp.cache(false);
   try {
-    await readFacts({ input: bytes, format: 'svg' }, { limitInputPixels: maxDecodedPixels }, { maxDecodedPixels });
+    await readHeader({ input: bytes, format: 'svg' }, { limitInputPixels: maxDecodedPixels }, { maxDecodedPixels });
     await sharp(bytes, { limitInputPixels: false, failOn: 'error' }).png({ compressionLevel: 1 }).toFile(output);
   } catch (error) {
-    throw explain(error);
+    throw toTileSourceError(error);
   }
 }

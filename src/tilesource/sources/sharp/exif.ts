@@ -1,5 +1,5 @@
 /** The shown tags, by their numbers in Exif 2.32. */
-const names: Readonly<Record<number, string>> = {
+const nameByTag: Readonly<Record<number, string>> = {
   0x10e: 'ImageDescription',
   0x10f: 'Make',
   0x110: 'Model',
@@ -42,61 +42,63 @@ export function readExif(block: Buffer): Record<string, string | number | number
   const order = bytes.toString('latin1', 0, 2);
   if (bytes.length < 8 || (order !== 'II' && order !== 'MM')) return values;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const isLittle = order === 'II';
-  const exifAt = readDirectory(view, view.getUint32(4, isLittle), isLittle, values);
-  if (exifAt !== null) readDirectory(view, exifAt, isLittle, values);
+  const isLittleEndian = order === 'II';
+  const exifAt = readDirectory(view, view.getUint32(4, isLittleEndian), isLittleEndian, values);
+  if (exifAt !== null) readDirectory(view, exifAt, isLittleEndian, values);
   return values;
 }
 
-/** @returns the position of the directory with the tags of Exif */
+/** Adds the shown tags of a directory to `values`. @returns the position of the Exif directory; `null` if this one does not name it. */
 function readDirectory(
   view: DataView,
   at: number,
-  isLittle: boolean,
+  isLittleEndian: boolean,
   values: Record<string, string | number | number[]>,
 ): number | null {
   if (at + 2 > view.byteLength) return null;
-  const count = Math.min(maxEntries, view.getUint16(at, isLittle));
+  const count = Math.min(maxEntries, view.getUint16(at, isLittleEndian));
   let exifAt: number | null = null;
   for (let entry = at + 2; entry < at + 2 + count * 12 && entry + 12 <= view.byteLength; entry += 12) {
-    const tag = view.getUint16(entry, isLittle);
-    if (tag === exifDirectory) exifAt = view.getUint32(entry + 8, isLittle);
-    const name = names[tag];
-    const value = name === undefined ? null : readValue(view, entry, isLittle);
+    const tag = view.getUint16(entry, isLittleEndian);
+    if (tag === exifDirectory) exifAt = view.getUint32(entry + 8, isLittleEndian);
+    const name = nameByTag[tag];
+    const value = name === undefined ? null : readValue(view, entry, isLittleEndian);
     if (name !== undefined && value !== null) values[name] = value;
   }
   return exifAt;
 }
 
-const sizes: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8 };
+const bytesByType: Readonly<Record<number, number>> = { 2: 1, 3: 2, 4: 4, 5: 8, 9: 4, 10: 8 };
 
-function readValue(view: DataView, entry: number, isLittle: boolean): string | number | number[] | null {
-  const type = view.getUint16(entry + 2, isLittle);
-  const count = view.getUint32(entry + 4, isLittle);
-  const size = sizes[type];
+function readValue(view: DataView, entry: number, isLittleEndian: boolean): string | number | number[] | null {
+  const type = view.getUint16(entry + 2, isLittleEndian);
+  const count = view.getUint32(entry + 4, isLittleEndian);
+  const size = bytesByType[type];
   if (size === undefined || count < 1) return null;
-  const at = size * count <= 4 ? entry + 8 : view.getUint32(entry + 8, isLittle);
-  const shown = Math.min(count, type === 2 ? maxTextLength : 8);
-  if (at + size * shown > view.byteLength) return null;
+  const at = size * count <= 4 ? entry + 8 : view.getUint32(entry + 8, isLittleEndian);
+  const shownCount = Math.min(count, type === 2 ? maxTextLength : 8);
+  if (at + size * shownCount > view.byteLength) return null;
   if (type === 2) {
-    const text = Buffer.from(view.buffer, view.byteOffset + at, shown).toString('utf8');
+    const text = Buffer.from(view.buffer, view.byteOffset + at, shownCount).toString('utf8');
     return text.split('\0', 1)[0]!.trim();
   }
-  const values = Array.from({ length: shown }, (_, i) => numberAt(view, at + i * size, type, isLittle)).filter(Number.isFinite);
+  const values = Array.from({ length: shownCount }, (_, i) => numberAt(view, at + i * size, type, isLittleEndian)).filter(
+    Number.isFinite,
+  );
   return values.length === 1 ? values[0]! : values;
 }
 
-function numberAt(view: DataView, at: number, type: number, isLittle: boolean): number {
+function numberAt(view: DataView, at: number, type: number, isLittleEndian: boolean): number {
   switch (type) {
     case 3:
-      return view.getUint16(at, isLittle);
+      return view.getUint16(at, isLittleEndian);
     case 4:
-      return view.getUint32(at, isLittle);
+      return view.getUint32(at, isLittleEndian);
     case 9:
-      return view.getInt32(at, isLittle);
+      return view.getInt32(at, isLittleEndian);
     case 5:
-      return view.getUint32(at, isLittle) / view.getUint32(at + 4, isLittle);
+      return view.getUint32(at, isLittleEndian) / view.getUint32(at + 4, isLittleEndian);
     default:
-      return view.getInt32(at, isLittle) / view.getInt32(at + 4, isLittle);
+      return view.getInt32(at, isLittleEndian) / view.getInt32(at + 4, isLittleEndian);
   }
 }

@@ -66,7 +66,7 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
 ];
 
 /** The message that a format is not supported, if the first bytes are those of such a format; otherwise `null`. */
-export function foreignFormat(head: Uint8Array): string | null {
+export function unsupportedFormatMessage(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
   const match = foreignBeginnings.find(([start]) => text.startsWith(start));
   if (match === undefined) return null;

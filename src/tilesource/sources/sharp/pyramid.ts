@@ -8,41 +8,41 @@ import { levelCount } from '../../geometry.js';
 import { runLongProcessing } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { tiffSource } from '../tiff/tiff-source.js';
-import { describeFacts, sampleForm, tileSide, upright } from './decode.js';
-import type { Material } from './material.js';
+import { describeHeader, sampleFormOf, tileSide, openUpright } from './decode.js';
+import type { PreparedFile } from './prepared-file.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
 /** Seconds after which a conversion is aborted. */
-const conversionSeconds = 900;
+const maxConversionSeconds = 900;
 
 /** Only one pyramid is made at a time, because each uses all threads of libvips. */
-const conversions = new WorkQueue({ name: 'conversions', running: 1 });
+const conversionQueue = new WorkQueue({ name: 'conversions', running: 1 });
 
 /** Converts a large picture to a temporary pyramidal TIFF, from which its tiles are read. */
 export async function openPyramid(
-  material: Material,
+  material: PreparedFile,
   settings: SharpOptions,
-  facts: Metadata,
+  header: Metadata,
   options: SourceOptions & { directory: string },
 ): Promise<TileSource> {
   const { directory, signal } = options;
   const path = temporaryPath(directory, '.tiff');
-  const form = sampleForm(facts);
+  const form = sampleFormOf(header);
   const codec = lossyCodecOf(material.format);
-  const lossy = codec !== null && form.dtype === 'uint8' && form.bands % 2 === 1;
+  const isLossy = codec !== null && form.dtype === 'uint8' && form.bands % 2 === 1;
   try {
-    await conversions.run(
+    await conversionQueue.run(
       () =>
         runLongProcessing(async () => {
-          await upright(material, settings, form, 0)
-            .timeout({ seconds: conversionSeconds })
+          await openUpright(material, settings, form, 0)
+            .timeout({ seconds: maxConversionSeconds })
             .tiff({
               tile: true,
               tileWidth: tileSide,
               tileHeight: tileSide,
               pyramid: true,
               bigtiff: true,
-              ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
+              ...(isLossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
             })
             .toFile(path);
         }, signal),
@@ -52,8 +52,8 @@ export async function openPyramid(
     const { signal: _ignored, ...withoutSignal } = options;
     const pyramid = await tiffSource.open(fileInput(path), withoutSignal);
     await material.release();
-    const profile = form.converted ? null : (facts.icc ?? null);
-    return new PyramidImage(pyramid, { facts, profile, codec }, await unlinkOpenFile(path));
+    const profile = form.mustConvert ? null : (header.icc ?? null);
+    return new PyramidImage(pyramid, { header, profile, codec }, await unlinkOpenFile(path));
   } catch (error) {
     await unlink(path).catch(() => {});
     throw error;
@@ -67,18 +67,18 @@ class PyramidImage implements TileSource {
   readonly readStoredTile: TileSource['readStoredTile'];
   readonly retainedBytes: number;
   readonly #pyramid: TileSource;
-  readonly #facts: Metadata;
+  readonly #header: Metadata;
   readonly #profile: Uint8Array | null;
   readonly #codec: LossyCodec | null;
   readonly #discard: () => Promise<void>;
 
   constructor(
     pyramid: TileSource,
-    { facts, profile, codec }: { facts: Metadata; profile: Uint8Array | null; codec: LossyCodec | null },
+    { header, profile, codec }: { header: Metadata; profile: Uint8Array | null; codec: LossyCodec | null },
     discard: () => Promise<void>,
   ) {
     this.#pyramid = pyramid;
-    this.#facts = facts;
+    this.#header = header;
     this.#profile = profile;
     this.#codec = codec;
     this.#discard = discard;
@@ -98,7 +98,7 @@ class PyramidImage implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    return describeFacts(this.#facts);
+    return describeHeader(this.#header);
   }
 
   iccProfile(): Uint8Array | null {

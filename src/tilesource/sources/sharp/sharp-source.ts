@@ -8,9 +8,9 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../tile-source.js';
-import { explain, readFacts } from './decode.js';
+import { toTileSourceError, readHeader } from './decode.js';
 import { drawSvg } from './drawing.js';
-import { prepare } from './material.js';
+import { prepareFile } from './prepared-file.js';
 import { openPyramid } from './pyramid.js';
 import { SmallImage } from './small-image.js';
 import { isOnlyTooLarge } from './too-large.js';
@@ -21,7 +21,7 @@ const defaultMaxSmallImageSize = 4096;
 async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
   const { maxSmallImageSize = defaultMaxSmallImageSize, signal } = options;
   const directory = options.temporaryDirectory ?? tmpdir();
-  let material = await prepare(file, directory, signal);
+  let material = await prepareFile(file, directory, signal);
   try {
     const settings: SharpOptions = {
       limitInputPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
@@ -32,16 +32,16 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
     if (material.format === 'svg') {
       material = await drawSvg(material, directory, { signal, maxDecodedPixels: options.maxDecodedPixels });
     }
-    const facts = await readFacts(material, settings, options);
+    const header = await readHeader(material, settings, options);
     signal?.throwIfAborted();
-    const { width, height } = facts.autoOrient;
+    const { width, height } = header.autoOrient;
     if (Math.max(width, height) > maxSmallImageSize) {
-      return await openPyramid(material, settings, facts, { directory, ...options });
+      return await openPyramid(material, settings, header, { directory, ...options });
     }
-    return await SmallImage.open(material, settings, facts, signal);
+    return await SmallImage.open(material, settings, header, signal);
   } catch (error) {
     await material.release();
-    throw explain(error);
+    throw toTileSourceError(error);
   }
 }
 

@@ -3,9 +3,9 @@ import sharp, { type Metadata, type SharpOptions } from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata, ImageMetadata, LossyCodec, TileSource } from '../../tile-source.js';
 import type { Raster } from '../../raster.js';
-import { decode, describeFacts, explain, sampleForm, type SampleForm, type VipsFile } from './decode.js';
+import { decodePage, describeHeader, toTileSourceError, sampleFormOf, type SampleForm, type VipsFile } from './decode.js';
 import { lossyCodecOf, type FileFormat } from './format.js';
-import type { Material } from './material.js';
+import type { PreparedFile } from './prepared-file.js';
 
 /** Maximum number of pages that are served as frames. */
 const maxFrames = 1000;
@@ -27,42 +27,42 @@ export class SmallImage implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels = [0];
   readonly retainedBytes: number;
-  readonly #material: Material;
+  readonly #material: PreparedFile;
   readonly #settings: SharpOptions;
   readonly #form: SampleForm;
-  readonly #facts: Metadata;
+  readonly #header: Metadata;
   readonly #frames: LRUCache<number, Raster>;
 
   /** Decodes the first frame, so that a file that cannot be decoded is refused when it is opened. */
   static async open(
-    material: Material,
+    material: PreparedFile,
     settings: SharpOptions,
-    facts: Metadata,
+    header: Metadata,
     signal: AbortSignal | undefined,
   ): Promise<SmallImage> {
-    const form = sampleForm(facts);
-    const first = await decode(material, settings, { form, page: 0, signal });
-    return new SmallImage(material, settings, facts, form, first, await countFrames(material, settings, facts));
+    const form = sampleFormOf(header);
+    const first = await decodePage(material, settings, { form, page: 0, signal });
+    return new SmallImage(material, settings, header, form, first, await countFrames(material, settings, header));
   }
 
   private constructor(
-    material: Material,
+    material: PreparedFile,
     settings: SharpOptions,
-    facts: Metadata,
+    header: Metadata,
     form: SampleForm,
     first: Raster,
-    frames: number,
+    frameCount: number,
   ) {
     this.#material = material;
     this.#settings = settings;
-    this.#facts = facts;
+    this.#header = header;
     this.#form = form;
     const frameBytes = first.data.byteLength;
-    const maxSize = frames > 1 ? Math.max(frameBytes, maxCachedBytes) : frameBytes;
+    const maxSize = frameCount > 1 ? Math.max(frameBytes, maxCachedBytes) : frameBytes;
     this.#frames = new LRUCache({ maxSize, sizeCalculation: ({ data }) => data.byteLength });
     this.#frames.set(0, first);
     const { width, height, bands, dtype } = first;
-    const list = Array.from({ length: frames }, (): FrameMetadata => ({ axes: {} }));
+    const frameMetadata = Array.from({ length: frameCount }, (): FrameMetadata => ({ axes: {} }));
     this.metadata = {
       sizeX: width,
       sizeY: height,
@@ -74,7 +74,7 @@ export class SmallImage implements TileSource {
       mmY: null,
       dtype,
       bandCount: bands,
-      ...(frames > 1 && { frames: list }),
+      ...(frameCount > 1 && { frames: frameMetadata }),
     };
     this.retainedBytes = maxSize + (Buffer.isBuffer(material.input) ? material.input.length : 0);
   }
@@ -84,14 +84,14 @@ export class SmallImage implements TileSource {
     if (cached) return cached;
     options.signal?.throwIfAborted();
     try {
-      const raster = await decode(this.#material, this.#settings, { form: this.#form, page: frame, signal: options.signal });
+      const raster = await decodePage(this.#material, this.#settings, { form: this.#form, page: frame, signal: options.signal });
       if (raster.width !== this.metadata.sizeX || raster.height !== this.metadata.sizeY) {
         throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first one.`);
       }
       this.#frames.set(frame, raster);
       return raster;
     } catch (error) {
-      throw explain(error);
+      throw toTileSourceError(error);
     }
   }
 
@@ -100,11 +100,11 @@ export class SmallImage implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    return describeFacts(this.#facts);
+    return describeHeader(this.#header);
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#form.converted ? null : (this.#facts.icc ?? null);
+    return this.#form.mustConvert ? null : (this.#header.icc ?? null);
   }
 
   async close(): Promise<void> {
@@ -113,22 +113,22 @@ export class SmallImage implements TileSource {
   }
 }
 
-/** Number of pages that are served as frames. It is only the first one if the pages of a TIFF differ in size. */
-export async function countFrames(material: VipsFile, settings: SharpOptions, facts: Metadata): Promise<number> {
-  const { pages = 1 } = facts;
+/** Number of pages that are served as frames. If the pages of a TIFF differ in size, only the first one is served. */
+export async function countFrames(material: VipsFile, settings: SharpOptions, header: Metadata): Promise<number> {
+  const { pages = 1 } = header;
   if (!framedFormats.has(material.format) || pages <= 1) return 1;
   if (pages > maxFrames) throw new TileSourceError(`The file has ${pages} pages; at most ${maxFrames} are served as frames.`);
   if (material.format !== 'tiff') {
-    if (pages * facts.width * facts.height > maxAnimationPixels) {
+    if (pages * header.width * header.height > maxAnimationPixels) {
       throw new TileSourceError(
-        `The animation has ${pages} frames of ${facts.width} x ${facts.height} pixels; at most ${maxAnimationPixels} pixels are served in total.`,
+        `The animation has ${pages} frames of ${header.width} x ${header.height} pixels; at most ${maxAnimationPixels} pixels are served in total.`,
       );
     }
     return pages;
   }
   for (let page = 1; page < pages; page += 1) {
     const { width, height } = await sharp(material.input, { ...settings, page }).metadata();
-    if (width !== facts.width || height !== facts.height) return 1;
+    if (width !== header.width || height !== header.height) return 1;
   }
   return pages;
 }

@@ -12,29 +12,30 @@ export const maxDrawingBytes = 8 * 2 ** 20;
  */
 export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');
-  for (const [isFound, message] of refusals) {
+  for (const [isFound, message] of refusedPatterns) {
     if (isFound(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
   // The start of the tag with the attribute. The search moves forward with the attributes, so that the time does not grow with the square of
   // the length of tags.
-  let [tag, next] = [-1, text.indexOf('<')];
+  let [tagStart, nextTagStart] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
     if (isSliceOver()) await nextSlice(signal);
-    for (; next >= 0 && next < match.index; next = text.indexOf('<', next + 1)) tag = next;
+    for (; nextTagStart >= 0 && nextTagStart < match.index; nextTagStart = text.indexOf('<', nextTagStart + 1))
+      tagStart = nextTagStart;
     const target = (match[1] ?? match[2] ?? '').trim();
-    if (isInternal(target) || isLink(text, tag)) continue;
-    throw refersTo(target);
+    if (isInternal(target) || isLink(text, tagStart)) continue;
+    throw externalReferenceError(target);
   }
   for (const match of text.matchAll(/url\(\s*["']?([^"')]*)/gi)) {
     if (isSliceOver()) await nextSlice(signal);
     const target = (match[1] ?? '').trim();
-    if (!isInternal(target)) throw refersTo(target);
+    if (!isInternal(target)) throw externalReferenceError(target);
   }
 }
 
 /** Patterns of references that are refused. Each is searched in the whole text at once. */
-const refusals: readonly [isFound: (text: string) => boolean, message: string][] = [
+const refusedPatterns: readonly [isFound: (text: string) => boolean, message: string][] = [
   [(text) => text.includes('\0'), 'SVG must be encoded as UTF-8.'],
   [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not supported.'],
   [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not supported.'],
@@ -47,11 +48,11 @@ function isInternal(target: string): boolean {
 }
 
 /** Whether a tag is a hyperlink, which needs no file to be rendered. */
-function isLink(text: string, tag: number): boolean {
-  return tag >= 0 && /^<(?:[\w-]{1,100}:)?a\s/i.test(text.slice(tag, tag + 110));
+function isLink(text: string, tagStart: number): boolean {
+  return tagStart >= 0 && /^<(?:[\w-]{1,100}:)?a\s/i.test(text.slice(tagStart, tagStart + 110));
 }
 
-function refersTo(target: string): TileSourceError {
+function externalReferenceError(target: string): TileSourceError {
   const shown = target.length > 100 ? `${target.slice(0, 100)}…` : target;
   return new TileSourceError(`SVG that refers to other files is not supported: ${shown}`);
 }

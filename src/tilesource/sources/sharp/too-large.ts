@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { defaultMaxDecodedPixels, type SourceInput } from '../../tile-source.js';
-import { readFacts } from './decode.js';
-import { prepare } from './material.js';
+import { readHeader } from './decode.js';
+import { prepareFile } from './prepared-file.js';
 import { vipsSettings } from '../../convert/child/vips-pass.js';
 
 /**
@@ -10,9 +10,9 @@ import { vipsSettings } from '../../convert/child/vips-pass.js';
  */
 export async function isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
   try {
-    const material = await prepare(input, temporaryDirectory, undefined);
+    const material = await prepareFile(input, temporaryDirectory, undefined);
     try {
-      const { width, height } = await readFacts(material, vipsSettings, { maxDecodedPixels: Infinity });
+      const { width, height } = await readHeader(material, vipsSettings, { maxDecodedPixels: Infinity });
       return width * height > defaultMaxDecodedPixels;
     } finally {
       await material.release();

@@ -35,15 +35,15 @@ export function drawText(
   style: { ink: readonly number[]; width: number; height: number },
 ): void {
   const longest = Math.max(...lines.map((line) => line.length));
-  const capacity = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
-  const scale = Math.floor(capacity);
+  const largestScale = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
+  const scale = Math.floor(largestScale);
   if (scale < 1) return;
   const top = Math.floor((style.height - lines.length * cellHeight * scale) / 2);
   lines.forEach((line, row) => {
     const left = Math.floor((style.width - line.length * cellWidth * scale) / 2);
     Array.from(line).forEach((character, column) => {
-      const at = { left: left + column * cellWidth * scale, top: top + row * cellHeight * scale };
-      drawGlyph(raster, glyphs[character] ?? unknownGlyph, at, scale, style.ink);
+      const origin = { left: left + column * cellWidth * scale, top: top + row * cellHeight * scale };
+      drawGlyph(raster, glyphs[character] ?? unknownGlyph, origin, scale, style.ink);
     });
   });
 }
@@ -51,19 +51,19 @@ export function drawText(
 function drawGlyph(
   raster: Raster,
   glyph: readonly string[],
-  at: { left: number; top: number },
+  origin: { left: number; top: number },
   scale: number,
   ink: readonly number[],
 ): void {
-  const bottom = Math.min(raster.height, at.top + glyph.length * scale);
+  const bottom = Math.min(raster.height, origin.top + glyph.length * scale);
   const dot = Uint8Array.from(Array.from({ length: scale }, () => ink).flat());
-  for (let y = at.top; y < bottom; y += 1) {
-    const row = glyph[Math.floor((y - at.top) / scale)] ?? '';
+  for (let y = origin.top; y < bottom; y += 1) {
+    const row = glyph[Math.floor((y - origin.top) / scale)] ?? '';
     for (let column = 0; column < row.length; column += 1) {
-      const left = at.left + column * scale;
-      const inside = Math.min(scale, raster.width - left);
-      if (row[column] !== '#' || inside <= 0) continue;
-      const shown = inside === scale ? dot : dot.subarray(0, inside * ink.length);
+      const left = origin.left + column * scale;
+      const visibleColumns = Math.min(scale, raster.width - left);
+      if (row[column] !== '#' || visibleColumns <= 0) continue;
+      const shown = visibleColumns === scale ? dot : dot.subarray(0, visibleColumns * ink.length);
       raster.data.set(shown, (y * raster.width + left) * raster.bands);
     }
   }

@@ -37,7 +37,7 @@ export interface TestImageParameters {
 const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000, axes: 16 };
 const defaultAxes = ['C', 'Z', 'T', 'XY'];
 
-function within(value: number, minimum: number, maximum: number, name: string): number {
+function requireWithin(value: number, minimum: number, maximum: number, name: string): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
@@ -51,10 +51,10 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
     const name = second === undefined ? (defaultAxes[position] ?? '') : first.toUpperCase().replace(/^INDEX/, '');
     if (!/^[A-Z][A-Z0-9_]*$/.test(name))
       throw new BadValueError(`Invalid frames "${text}": must be counts of c, z, t, xy, or axis=count`);
-    return { name, count: within(Number(second ?? first), 1, limits.frames, `frames "${text}"`) };
+    return { name, count: requireWithin(Number(second ?? first), 1, limits.frames, `frames "${text}"`) };
   });
   const total = axes.reduce((product, { count }) => product * count, 1);
-  within(total, 1, limits.frames, 'number of frames');
+  requireWithin(total, 1, limits.frames, 'number of frames');
   return Array.from({ length: total }, (_, frame) => {
     let remainder = frame;
     const position = axes.map(({ name, count }): [string, number] => {
@@ -66,13 +66,13 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
   });
 }
 
-function describe(parameters: TestImageParameters): ImageMetadata {
-  const tileWidth = within(parameters.tileWidth ?? 256, 1, limits.tile, 'tileWidth');
-  const tileHeight = within(parameters.tileHeight ?? 256, 1, limits.tile, 'tileHeight');
-  const maxLevel = within(parameters.maxLevel ?? 9, 0, limits.level, 'maxLevel');
+function describeTestImage(parameters: TestImageParameters): ImageMetadata {
+  const tileWidth = requireWithin(parameters.tileWidth ?? 256, 1, limits.tile, 'tileWidth');
+  const tileHeight = requireWithin(parameters.tileHeight ?? 256, 1, limits.tile, 'tileHeight');
+  const maxLevel = requireWithin(parameters.maxLevel ?? 9, 0, limits.level, 'maxLevel');
   const size = {
-    sizeX: within(parameters.sizeX ?? Math.min(limits.size, 2 ** maxLevel * tileWidth), 1, limits.size, 'sizeX'),
-    sizeY: within(parameters.sizeY ?? Math.min(limits.size, 2 ** maxLevel * tileHeight), 1, limits.size, 'sizeY'),
+    sizeX: requireWithin(parameters.sizeX ?? Math.min(limits.size, 2 ** maxLevel * tileWidth), 1, limits.size, 'sizeX'),
+    sizeY: requireWithin(parameters.sizeY ?? Math.min(limits.size, 2 ** maxLevel * tileHeight), 1, limits.size, 'sizeY'),
     tileWidth,
     tileHeight,
   };
@@ -96,8 +96,8 @@ function describe(parameters: TestImageParameters): ImageMetadata {
  * @throws BadValueError for sizes, levels or frames out of range.
  */
 export function openTestImage(parameters: TestImageParameters = {}): TileSource {
-  const metadata = describe(parameters);
-  within(parameters.minLevel ?? 0, 0, limits.level, 'minLevel');
+  const metadata = describeTestImage(parameters);
+  requireWithin(parameters.minLevel ?? 0, 0, limits.level, 'minLevel');
   const { fractal = false, monochrome = false } = parameters;
   return {
     metadata,
@@ -132,13 +132,14 @@ async function drawTile(
   const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
   const position = center(metadata, address);
   const hue = (position.x * 360 + position.y * 180 + address.frame * 47) % 360;
-  const paint = (lightness: number) =>
+  const colorOf = (lightness: number) =>
     bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * position.x))] : hslBytes(hue, 0.5, lightness);
-  const [ground, figure, ink] = [paint(0.45), paint(0.65), paint(0.95)];
-  const plain = rowOf(raster.width, ground);
-  const sides = fractal ? sidesOf(metadata) : [];
+  const [background, figure, ink] = [colorOf(0.45), colorOf(0.65), colorOf(0.95)];
+  const plainRow = fillRow(raster.width, background);
+  const sides = fractal ? squareSides(metadata) : [];
   for (let row = 0; row < raster.height; row += 1) {
-    const samples = sides.length === 0 ? plain : rowOf(raster.width, ground, figure, squaresAlong(raster.width, row, sides));
+    const samples =
+      sides.length === 0 ? plainRow : fillRow(raster.width, background, figure, insideSquares(raster.width, row, sides));
     raster.data.set(samples, row * raster.width * bandCount);
     if (isSliceOver()) await nextSlice(signal);
   }
@@ -153,14 +154,14 @@ async function drawTile(
 const smallestSquare = 8;
 
 /** Sides of the squares of the pattern, which halve towards the smallest one. */
-function sidesOf({ tileWidth, tileHeight }: ImageMetadata): number[] {
+function squareSides({ tileWidth, tileHeight }: ImageMetadata): number[] {
   const sides: number[] = [];
   for (let side = Math.max(tileWidth, tileHeight); side >= smallestSquare; side /= 2) sides.push(side);
   return sides;
 }
 
 /** For each pixel of a row, 1 if an odd number of squares contains it. */
-function squaresAlong(width: number, row: number, sides: readonly number[]): Uint8Array {
+function insideSquares(width: number, row: number, sides: readonly number[]): Uint8Array {
   const inside = new Uint8Array(width);
   for (const side of sides) {
     const y = row % side;
@@ -174,17 +175,17 @@ function squaresAlong(width: number, row: number, sides: readonly number[]): Uin
 }
 
 /** The samples of a row: the color of the figure for pixels whose `inside` is 1, and otherwise the color of the background. */
-function rowOf(
+function fillRow(
   width: number,
-  ground: readonly number[],
-  figure = ground,
+  background: readonly number[],
+  figure = background,
   inside: Uint8Array = new Uint8Array(width),
 ): Uint8Array {
-  const samples = new Uint8Array(width * ground.length);
+  const samples = new Uint8Array(width * background.length);
   let at = 0;
   for (let column = 0; column < width; column += 1) {
-    const color = inside[column] === 1 ? figure : ground;
-    for (let band = 0; band < ground.length; band += 1) samples[at++] = color[band]!;
+    const color = inside[column] === 1 ? figure : background;
+    for (let band = 0; band < background.length; band += 1) samples[at++] = color[band]!;
   }
   return samples;
 }

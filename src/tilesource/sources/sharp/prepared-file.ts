@@ -2,7 +2,7 @@ import { unlink } from 'node:fs/promises';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
-import { foreignFormat, recognizeFormat, type FileFormat } from './format.js';
+import { unsupportedFormatMessage, recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from './svg.js';
@@ -12,7 +12,7 @@ import { temporaryPath } from '../../../core/temporary-files.js';
 const maxBufferedBytes = 2 ** 26;
 
 /** A file in the form for libvips: bytes or a path. */
-export interface Material {
+export interface PreparedFile {
   input: Buffer | string;
   format: FileFormat;
   /** Removes temporary files. */
@@ -20,14 +20,14 @@ export interface Material {
 }
 
 /** Prepares a file for libvips. @throws TileSourceError if its format is not read with libvips. */
-export async function prepare(file: SourceInput, directory: string, signal: AbortSignal | undefined): Promise<Material> {
+export async function prepareFile(file: SourceInput, directory: string, signal: AbortSignal | undefined): Promise<PreparedFile> {
   const reader = await file.open();
   try {
     if (reader.size === 0) throw new TileSourceError('The file is empty.');
     const head = await reader.read(0, 4096, signal && { signal });
     const format = recognizeFormat(head);
-    const foreign = format === null ? foreignFormat(head) : null;
-    if (foreign !== null) throw new TileSourceError(foreign);
+    const unsupportedMessage = format === null ? unsupportedFormatMessage(head) : null;
+    if (unsupportedMessage !== null) throw new TileSourceError(unsupportedMessage);
     if (format === null)
       throw new OtherFormatError('The file is not an image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
