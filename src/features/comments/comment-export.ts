@@ -83,11 +83,11 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
     comment: _id,
     thread: threadId ?? _id,
     state: threadId === null ? state : null,
-    author: withoutFormula(author?.login),
-    name: withoutFormula(author?.name),
+    author: escapeFormula(author?.login),
+    name: escapeFormula(author?.name),
     created: formatDate(created),
     edited: edited && formatDate(edited),
-    'resolved by': withoutFormula(resolved?.by?.login),
+    'resolved by': escapeFormula(resolved?.by?.login),
     'resolved at': resolved && formatDate(resolved.at),
     x: place?.x,
     y: place?.y,
@@ -95,17 +95,17 @@ function csvRow({ _id, threadId, state, author, created, edited, resolved, place
     annotation: shape?.annotationId,
     element: shape?.elementId,
     mentions: mentions.map(({ login }) => login).join(' ') || null,
-    text: withoutFormula(text),
+    text: escapeFormula(text),
   };
   return `${columns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
 }
 
-/** Marks a text that a spreadsheet program would run as a formula. Everybody who may annotate could write one. */
-function withoutFormula(text: string | null | undefined): string | null {
+/** Puts a quotation mark before a text that a spreadsheet program would run as a formula. Any user who may annotate could write one. */
+function escapeFormula(text: string | null | undefined): string | null {
   return text == null ? null : /^[=+\-@\t]/.test(text) ? `'${text}` : text;
 }
 
 /** Name of the downloaded file. */
-export function exportName(itemName: string, format: ExportFormat): string {
+export function exportFileName(itemName: string, format: ExportFormat): string {
   return `${itemName.replace(/\.[^.]*$/, '')}-comments.${format}`;
 }

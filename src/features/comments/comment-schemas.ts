@@ -11,7 +11,7 @@ import {
   orNull,
   truth,
 } from '../../http/schemas.js';
-import { maxText } from './comment-text.js';
+import { maxTextLength } from './comment-text.js';
 
 const person = component('CommentPerson', objectOf({ id: idText, login: orNull(anyText), name: orNull(anyText) }));
 
@@ -71,7 +71,7 @@ export const exportSchema = { oneOf: [listOf(component('ExportedComment', object
 
 const newText = {
   type: 'string',
-  maxLength: maxText,
+  maxLength: maxTextLength,
   description: 'Plain text. `@login` mentions a user, in whose inbox the comment appears.',
 };
 

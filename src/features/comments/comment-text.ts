@@ -3,13 +3,13 @@ import { isId } from '../../http/parameters.js';
 import type { CommentPlace, CommentShape } from './comment.model.js';
 
 /** Maximum length of a comment in characters. */
-export const maxText = 5000;
+export const maxTextLength = 5000;
 /** Maximum number of users that a comment can mention. Further ones are only text. */
 const maxMentions = 20;
 /** Coordinates up to this size are exact in every program that reads an export. */
 const maxCoordinate = 1e9;
 
-const membersOf = {
+const allowedMembers = {
   comment: ['text', 'place', 'shape'],
   reply: ['text'],
   edit: ['text', 'version'],
@@ -20,11 +20,11 @@ const membersOf = {
 type Json = Readonly<Record<string, unknown>>;
 
 /** @throws InvalidError for unknown members of a comment or of its parts. */
-export function refuseUnknownMembers(sent: Json, what: keyof typeof membersOf): void {
-  const members: readonly string[] = membersOf[what];
-  const other = Object.keys(sent).find((name) => !members.includes(name));
-  if (other === undefined) return;
-  const name = other.slice(0, 40);
+export function refuseUnknownMembers(sent: Json, kind: keyof typeof allowedMembers): void {
+  const members: readonly string[] = allowedMembers[kind];
+  const unknownName = Object.keys(sent).find((name) => !members.includes(name));
+  if (unknownName === undefined) return;
+  const name = unknownName.slice(0, 40);
   throw new InvalidError(`${JSON.stringify(name)} is not one of ${members.join(', ')}.`, name);
 }
 
@@ -33,7 +33,7 @@ export function readText(sent: unknown): string {
   if (typeof sent !== 'string') throw new InvalidError('text must be a string.', 'text');
   const text = sent.replaceAll(/\r\n?/g, '\n').trim();
   if (text === '') throw new InvalidError('text must not be empty.', 'text');
-  if (text.length > maxText) throw new InvalidError(`text must have at most ${maxText} characters.`, 'text');
+  if (text.length > maxTextLength) throw new InvalidError(`text must have at most ${maxTextLength} characters.`, 'text');
   if (/[^\P{Cc}\n\t]/u.test(text) || /\p{Surrogate}/u.test(text)) {
     throw new InvalidError('text must not contain control characters or unpaired surrogates.', 'text');
   }

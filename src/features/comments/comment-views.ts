@@ -41,17 +41,17 @@ export class CommentViews {
 
   /** The views of comments, in the same order. */
   async viewsOf(comments: readonly CommentDocument[], caller: Caller | null) {
-    const threads = comments.filter(({ threadId }) => threadId === null).map(({ _id }) => _id);
+    const threadIds = comments.filter(({ threadId }) => threadId === null).map(({ _id }) => _id);
     const [people, shapes, replies] = await Promise.all([
-      this.#people(comments, caller),
-      this.#shapes(comments, caller),
-      threads.length === 0 ? new Map<string, number>() : this.options.model.countReplies(threads),
+      this.#findPeople(comments, caller),
+      this.#findVisibleShapes(comments, caller),
+      threadIds.length === 0 ? new Map<string, number>() : this.options.model.countReplies(threadIds),
     ]);
-    return comments.map((comment) => view(comment, { people, shapes, replies, caller }));
+    return comments.map((comment) => makeView(comment, { people, shapes, replies, caller }));
   }
 
   /** The users that comments name, as far as the caller can see them. */
-  async #people(comments: readonly CommentDocument[], caller: Caller | null): Promise<Map<string, ShownPerson>> {
+  async #findPeople(comments: readonly CommentDocument[], caller: Caller | null): Promise<Map<string, ShownPerson>> {
     const ids = new Set<string>();
     for (const { authorId, resolved, mentions } of comments) {
       for (const id of [authorId, resolved?.userId, ...mentions.map((mention) => mention.id)]) if (id != null) ids.add(id);
@@ -66,7 +66,7 @@ export class CommentViews {
   }
 
   /** The shapes that exist and that the caller can see. */
-  async #shapes(comments: readonly CommentDocument[], caller: Caller | null): Promise<Set<string>> {
+  async #findVisibleShapes(comments: readonly CommentDocument[], caller: Caller | null): Promise<Set<string>> {
     const { writer, store } = this.options.annotations;
     const elementIdsByAnnotation = new Map<string, string[]>();
     for (const { shape } of comments) {
@@ -97,7 +97,7 @@ function keyOf({ annotationId, elementId }: CommentShape): string {
   return `${annotationId} ${elementId}`;
 }
 
-function view(comment: CommentDocument, { people, shapes, replies, caller }: ViewContext) {
+function makeView(comment: CommentDocument, { people, shapes, replies, caller }: ViewContext) {
   const { _id, itemId, threadId, text, place, shape, authorId, created, edited, version, resolved, mentions } = comment;
   const person = (id: string | null): ShownPerson | null =>
     id === null ? null : (people.get(id) ?? { id, login: null, name: null });
@@ -124,4 +124,4 @@ function view(comment: CommentDocument, { people, shapes, replies, caller }: Vie
 }
 
 /** A comment as it is sent. */
-export type ShownComment = ReturnType<typeof view>;
+export type ShownComment = ReturnType<typeof makeView>;

@@ -53,20 +53,20 @@ export interface CommentDocument {
 /** The fields of a comment that its author can change. */
 export type CommentContent = Pick<CommentDocument, 'text' | 'mentions'>;
 
-/** State of a thread in a list. */
+/** Whether somebody has resolved a thread. */
 export type ThreadState = 'open' | 'resolved';
 
-/** The fields of a comment that an inbox needs to be counted. */
+/** The fields of a comment that are needed to count the comments of an inbox. */
 export type InboxHead = Pick<CommentDocument, '_id' | 'itemId' | 'unread'>;
 
 /** Part of a list. */
-interface Part {
+interface ListPage {
   limit: number;
   offset: number;
 }
 
 /** Threads that lists show: all except deleted ones without replies. */
-const shownThreads = { threadId: null, $or: [{ deleted: null }, { replies: { $gt: 0 } }] };
+const shownThreadsFilter = { threadId: null, $or: [{ deleted: null }, { replies: { $gt: 0 } }] };
 
 /** The collection of comments, and all queries on it. */
 export class CommentModel {
@@ -173,10 +173,10 @@ export class CommentModel {
   }
 
   /** A part of the threads of an item, newest first, and how many there are. */
-  async threads(
+  async listThreads(
     itemId: string,
     state: ThreadState | undefined,
-    { limit, offset }: Part,
+    { limit, offset }: ListPage,
   ): Promise<{ threads: CommentDocument[]; total: number }> {
     const query = threadsOf(itemId, state);
     const cursor = this.#model.find(query).sort({ _id: -1 }).skip(offset).limit(limit).lean();
@@ -189,7 +189,7 @@ export class CommentModel {
   }
 
   /** The places of the threads of an item, newest first. */
-  places(itemId: string, state: ThreadState | undefined): Promise<Pick<CommentDocument, '_id' | 'place' | 'resolved'>[]> {
+  listPlaces(itemId: string, state: ThreadState | undefined): Promise<Pick<CommentDocument, '_id' | 'place' | 'resolved'>[]> {
     const query = { ...threadsOf(itemId, state), place: { $ne: null } } as QueryFilter<CommentDocument>;
     return readInSlices(this.#model.find(query, { place: 1, resolved: 1 }).sort({ _id: -1 }).lean());
   }
@@ -208,7 +208,7 @@ export class CommentModel {
   }
 
   /** A part of the replies of a thread, oldest first. */
-  replies(threadId: Types.ObjectId, { limit, offset }: Part): Promise<CommentDocument[]> {
+  listReplies(threadId: Types.ObjectId, { limit, offset }: ListPage): Promise<CommentDocument[]> {
     return readInSlices(this.#model.find({ threadId }).sort({ _id: 1 }).skip(offset).limit(limit).lean());
   }
 
@@ -218,12 +218,12 @@ export class CommentModel {
   }
 
   /** Ids of the users who have replied in a thread. */
-  async repliers(threadId: Types.ObjectId): Promise<string[]> {
+  async replierIds(threadId: Types.ObjectId): Promise<string[]> {
     return (await this.#model.distinct('authorId', { threadId })).flatMap((id) => id ?? []);
   }
 
   /** The newest comments for a user. */
-  inboxHeads(userId: string, limit: number): Promise<InboxHead[]> {
+  listInboxHeads(userId: string, limit: number): Promise<InboxHead[]> {
     const cursor = this.#model.find({ to: userId }, { itemId: 1, unread: 1 }).sort({ _id: -1 }).limit(limit).lean();
     return readInSlices<InboxHead>(cursor);
   }
@@ -289,5 +289,5 @@ export class CommentModel {
 
 function threadsOf(itemId: string, state?: ThreadState): QueryFilter<CommentDocument> {
   const resolved = state === undefined ? {} : { resolved: state === 'open' ? null : { $ne: null } };
-  return { itemId, ...shownThreads, ...resolved } as QueryFilter<CommentDocument>;
+  return { itemId, ...shownThreadsFilter, ...resolved } as QueryFilter<CommentDocument>;
 }

@@ -9,7 +9,7 @@ import { anyInteger, idText as anId, listOf, nothing, objectOf, truth } from '..
 import { scopes } from '../../http/scopes.js';
 import type { Items } from '../items/items.js';
 import type { CommentModel } from './comment.model.js';
-import { exportComments, exportFormats, exportName, type ExportFormat } from './comment-export.js';
+import { exportComments, exportFormats, exportFileName, type ExportFormat } from './comment-export.js';
 import {
   commentSchema,
   editSchema,
@@ -48,38 +48,38 @@ const paging = {
   offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
 };
 
-const state = { state: oneOf(['open', 'resolved'], { description: 'Only threads in this state. Default: all.' }) };
+const stateQuery = { state: oneOf(['open', 'resolved'], { description: 'Only threads in this state. Default: all.' }) };
 
-const reading = { method: 'get', access: 'public', scope: scopes.read } as const;
-const writing = { access: 'user', scope: scopes.write } as const;
+const readRoute = { method: 'get', access: 'public', scope: scopes.read } as const;
+const writeRoute = { access: 'user', scope: scopes.write } as const;
 
 const list = defineRoute({
-  ...reading,
+  ...readRoute,
   path: '/item/:itemId/comment',
   summary: 'List the first comment of each thread on an item, newest first.',
   description: 'The header `Girder-Total-Count` is the total number.',
   params: itemPath,
-  query: { ...state, ...paging },
+  query: { ...stateQuery, ...paging },
   returns: { schema: listOf(commentSchema) },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
   async handle({ granted: item, query, caller }, { model, views }) {
-    const { threads, total } = await model.threads(item.id, query.state, query);
+    const { threads, total } = await model.listThreads(item.id, query.state, query);
     return Reply.json(await views.viewsOf(threads, caller), { headers: { 'Girder-Total-Count': total } });
   },
 });
 
 const places = defineRoute({
-  ...reading,
+  ...readRoute,
   path: '/item/:itemId/comment/places',
   summary: 'List the positions of the comments on an item, newest first, for marks on the image.',
   params: itemPath,
-  query: state,
+  query: stateQuery,
   returns: { schema: placesSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
   handle: async ({ granted: item, query }, { model }) =>
-    (await model.places(item.id, query.state)).map(({ _id, place, resolved }) => ({
+    (await model.listPlaces(item.id, query.state)).map(({ _id, place, resolved }) => ({
       _id: idText(_id),
       place,
       state: resolved === null ? 'open' : 'resolved',
@@ -87,7 +87,7 @@ const places = defineRoute({
 });
 
 const download = defineRoute({
-  ...reading,
+  ...readRoute,
   path: '/item/:itemId/comment/export',
   summary: 'Download the comments on an item with their replies, positions, shapes, authors, dates and states.',
   cookie: true,
@@ -100,12 +100,12 @@ const download = defineRoute({
   authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
   handle: ({ granted: item, query: { format }, caller }, { model, views }) =>
     Reply.stream(exportComments(item.id, format, { model, views, caller }), exportFormats[format], {
-      headers: { 'Content-Disposition': contentDisposition(exportName(item.name, format)) },
+      headers: { 'Content-Disposition': contentDisposition(exportFileName(item.name, format)) },
     }),
 });
 
 const begin = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'post',
   path: '/item/:itemId/comment',
   summary: 'Comment on an item: on a position, a shape, or the whole image.',
@@ -115,7 +115,7 @@ const begin = defineRoute({
   accepts: newCommentSchema,
   returns: { schema: commentSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
-  authorize: ({ params, caller }, { comments }) => comments.itemToWrite(params.itemId, caller),
+  authorize: ({ params, caller }, { comments }) => comments.loadItemToWrite(params.itemId, caller),
   handle: async ({ granted: item, body, caller }, { comments, views }) =>
     views.viewOf(await comments.begin(item, body, caller as User), caller),
 });
@@ -148,7 +148,7 @@ const inboxCount = defineRoute({
 });
 
 /** Reads which comments to mark. @throws InvalidError, BadParameterError */
-function readMarked({ read, ids, threadId, ...others }: Readonly<Record<string, unknown>>) {
+function readMarkRequest({ read, ids, threadId, ...others }: Readonly<Record<string, unknown>>) {
   const [other] = Object.keys(others);
   if (other !== undefined) throw new InvalidError(`${JSON.stringify(other.slice(0, 40))} is not one of read, ids, threadId.`);
   if (typeof read !== 'boolean') throw new InvalidError('read must be true or false.', 'read');
@@ -161,7 +161,7 @@ function readMarked({ read, ids, threadId, ...others }: Readonly<Record<string, 
 }
 
 const mark = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'put',
   path: '/comment/inbox',
   summary: 'Mark comments in your inbox as read or unread.',
@@ -177,14 +177,14 @@ const mark = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   authorize: ({ caller }) => caller as User,
   async handle({ granted: user, body }, { model, inbox }) {
-    const { read, which } = readMarked(body);
+    const { read, which } = readMarkRequest(body);
     await model.setRead(user.id, read, which);
     return inbox.count(user);
   },
 });
 
 const get = defineRoute({
-  ...reading,
+  ...readRoute,
   path: '/comment/:id',
   summary: 'Get a comment.',
   params: commentPath,
@@ -195,7 +195,7 @@ const get = defineRoute({
 });
 
 const replies = defineRoute({
-  ...reading,
+  ...readRoute,
   path: '/comment/:id/reply',
   summary: 'List the replies in the thread of a comment, oldest first.',
   description: 'The header `Girder-Total-Count` is the total number.',
@@ -206,14 +206,14 @@ const replies = defineRoute({
   authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
   async handle({ granted: { comment }, query, caller }, { model, views }) {
     const threadId = comment.threadId ?? comment._id;
-    const shown = await views.viewsOf(await model.replies(threadId, query), caller);
+    const shown = await views.viewsOf(await model.listReplies(threadId, query), caller);
     const total = (await model.countReplies([threadId])).get(idText(threadId)) ?? 0;
     return Reply.json(shown, { headers: { 'Girder-Total-Count': total } });
   },
 });
 
 const reply = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'post',
   path: '/comment/:id/reply',
   summary: 'Reply in the thread of a comment.',
@@ -229,7 +229,7 @@ const reply = defineRoute({
 });
 
 const edit = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'put',
   path: '/comment/:id',
   summary: 'Change the text of a comment that you wrote.',
@@ -244,7 +244,7 @@ const edit = defineRoute({
 });
 
 const setState = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'put',
   path: '/comment/:id/state',
   summary: 'Resolve a thread, or open it again.',
@@ -260,7 +260,7 @@ const setState = defineRoute({
 });
 
 const remove = defineRoute({
-  ...writing,
+  ...writeRoute,
   method: 'delete',
   path: '/comment/:id',
   summary: 'Delete a comment that you wrote, or one on an item that you administer.',

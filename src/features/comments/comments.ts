@@ -78,7 +78,7 @@ export class Comments {
   }
 
   /** An item about which the caller may write comments. */
-  async itemToWrite(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+  async loadItemToWrite(itemId: string, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.options.items.loadFresh(itemId, 0, caller);
     await this.options.annotations.permissions.requireAnnotate(item, caller);
     return item;
@@ -107,7 +107,7 @@ export class Comments {
     const threadId = comment.threadId ?? comment._id;
     const thread = comment.threadId === null ? comment : await model.find(idText(threadId));
     if (thread === null) throw new UnknownIdError('comment', idText(threadId));
-    const participants = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.repliers(threadId))]);
+    const participants = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.replierIds(threadId))]);
     participants.delete(author.id);
     const reply = await this.#newComment(item, text, author, [...participants].slice(0, maxParticipants));
     const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
@@ -124,11 +124,11 @@ export class Comments {
     if (version !== undefined && !Number.isSafeInteger(version)) {
       throw new InvalidError('version must be a whole number.', 'version');
     }
-    const mentions = await this.#mentionsIn(text, author);
-    const to = recipients(mentions, comment.answers, author);
+    const mentions = await this.#findMentions(text, author);
+    const to = recipientIds(mentions, comment.answers, author);
     const newRecipients = to.filter((id) => !comment.to.includes(id));
-    const from = (version as number | undefined) ?? comment.version;
-    const changed = await this.options.model.edit(comment._id, from, { text, mentions }, newRecipients, to);
+    const expectedVersion = (version as number | undefined) ?? comment.version;
+    const changed = await this.options.model.edit(comment._id, expectedVersion, { text, mentions }, newRecipients, to);
     if (changed !== null) return changed;
     throw new LargeImageError('conflict', 'Someone else has changed or deleted the comment. Nothing was stored.');
   }
@@ -163,8 +163,8 @@ export class Comments {
   }
 
   async #newComment(item: ItemRecord, text: string, author: User, answers: string[]) {
-    const mentions = await this.#mentionsIn(text, author);
-    const to = recipients(mentions, answers, author);
+    const mentions = await this.#findMentions(text, author);
+    const to = recipientIds(mentions, answers, author);
     return {
       itemId: item.id,
       text,
@@ -181,7 +181,7 @@ export class Comments {
   }
 
   /** The users that a text mentions and that its author can see. Hosts that cannot find users by login give none. */
-  async #mentionsIn(text: string, author: User): Promise<CommentDocument['mentions']> {
+  async #findMentions(text: string, author: User): Promise<CommentDocument['mentions']> {
     const logins = loginsIn(text);
     if (logins.length === 0) return [];
     const users = (await this.options.directory?.usersByLogin?.(logins, author)) ?? [];
@@ -205,11 +205,11 @@ export class Comments {
   }
 }
 
-/** Threads whose first comment was deleted are checked this long afterwards, so that nobody is replying at that moment. */
+/** A thread whose first comment was deleted is checked this many milliseconds later, when nobody is replying to it anymore. */
 const emptiedThreadMs = 24 * 60 * 60 * 1000;
 
 /** Users in whose inbox a comment appears. */
-function recipients(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {
+function recipientIds(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {
   const to = new Set([...mentions.map(({ id }) => id), ...answers]);
   to.delete(author.id);
   return [...to];

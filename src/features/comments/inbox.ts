@@ -17,7 +17,7 @@ export class Inbox {
 
   /** A part of the inbox, newest first, and the total number of comments. `limit` 0: all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
-    const { heads, items } = await this.#readable(user);
+    const { heads, items } = await this.#findReadable(user);
     const matching = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
     const part = matching.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
@@ -31,13 +31,13 @@ export class Inbox {
   }
 
   async count(user: User): Promise<{ total: number; unread: number }> {
-    const { heads } = await this.#readable(user);
+    const { heads } = await this.#findReadable(user);
     return { total: heads.length, unread: heads.filter(({ unread }) => unread.includes(user.id)).length };
   }
 
-  async #readable(user: User): Promise<{ heads: InboxHead[]; items: Map<string, ItemRecord> }> {
+  async #findReadable(user: User): Promise<{ heads: InboxHead[]; items: Map<string, ItemRecord> }> {
     const { model, records, access } = this.options;
-    const heads = await model.inboxHeads(user.id, maxInbox);
+    const heads = await model.listInboxHeads(user.id, maxInbox);
     const items = new Map<string, ItemRecord>();
     if (heads.length === 0) return { heads, items };
     const filter = await access.filter(user, 'item', 0);
