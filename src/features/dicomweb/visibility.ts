@@ -32,7 +32,7 @@ export async function askerOf(
   if (token === undefined) {
     return { caller, listItemIds: null, shows: () => true, showsAssociated: (item) => images.showsAssociated(item, caller) };
   }
-  const grant = await links.grant(token, 'dicomweb', { address });
+  const grant = await links.requireGrant(token, 'dicomweb', { address });
   const { subject } = grant.link;
   return {
     caller: grant.caller,

@@ -14,7 +14,7 @@ import { Links } from './links.js';
 /**
  * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once and declares
  * routes with the token in their path (`…/t/:token/…`, `token-route.ts`). In `authorize`, these routes call
- * `links.grant(token, kind, request)` and `links.item(grant, itemId)` or `links.folder`. They then use `grant.caller` instead of the caller
+ * `links.requireGrant(token, kind, request)` and `links.requireItem(grant, itemId)` or `links.requireFolder`. They then use `grant.caller` instead of the caller
  * of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
@@ -26,9 +26,9 @@ export const linksFeature: Feature<{ core: Core; settings: Settings; items: Item
     onClose(onItemsRemoved(events, (removed) => links.removeOf('item', idsOf(removed))));
     onClose(events.on('folder.removed', ({ folder }) => links.removeOf('folder', idsOf([folder]))));
     onClose(events.on('user.removed', ({ userId }) => links.removeOfMaker(userId)));
-    onClose(events.on('access.changed', () => links.forget()));
+    onClose(events.on('access.changed', () => links.forgetVerdicts()));
     // The maker of a link may have been disabled.
-    onClose(events.on('token.revoked', () => links.forget()));
+    onClose(events.on('token.revoked', () => links.forgetVerdicts()));
     return { offers: { links }, routes: bindRoutes(linkRoutes, { links, items, records }), sweep: () => links.sweep() };
   },
 };

@@ -8,7 +8,7 @@ export interface LinkDocument {
   _id: Types.ObjectId;
   /** SHA-256 of the token in hexadecimal. A plain hash is enough, because the token is too random to be guessed. */
   digest: string;
-  /** First characters of the token, by which its maker recognizes the link. */
+  /** First characters of the token, so that its maker recognizes the link. */
   prefix: string;
   subject: LinkSubject;
   name: string;
@@ -76,7 +76,7 @@ export class LinkModel {
   }
 
   /** Number of links to a document that a user has made and that have not ended. */
-  countOf({ type, id }: LinkSubject, makerId: string): Promise<number> {
+  countCurrent({ type, id }: LinkSubject, makerId: string): Promise<number> {
     const current = { $or: [{ expires: null }, { expires: { $gt: new Date() } }] };
     return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...current }).exec();
   }
@@ -87,7 +87,7 @@ export class LinkModel {
   }
 
   /** Records when a link was last used. */
-  async touch(id: unknown, lastUsed: Date): Promise<void> {
+  async recordUse(id: unknown, lastUsed: Date): Promise<void> {
     await this.#model.updateOne({ _id: id as Types.ObjectId }, { $set: { lastUsed } });
   }
 

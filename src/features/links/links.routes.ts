@@ -11,7 +11,7 @@ import type { Caller } from '../../host.js';
 import type { Items } from '../items/items.js';
 import type { LinkDocument } from './link.model.js';
 import { linkKinds, type LinkSubject } from './link-kinds.js';
-import { noLink, pageTokenPrefix, type Links, type NewLink } from './links.js';
+import { noLinkError, pageTokenPrefix, type Links, type NewLink } from './links.js';
 
 const defineRoute = routeDefiner<{ links: Links; items: Items; records: HostRecords }>();
 
@@ -123,16 +123,16 @@ async function subjectToShare(
   if (callerFor(verified, scopes.read) === null) {
     throw new LargeImageError('login-required', `Creating a link also needs a token with the scope ${scopes.read}.`);
   }
-  const level = await links.levelToMake();
+  const level = await links.levelToMakeLinks();
   if (level === null)
     throw new LargeImageError('forbidden', 'This server does not allow creating links (setting large_image.links).');
   const subject = await subjectOf({ params, caller }, { items });
   if (level === 1) await (subject.type === 'item' ? items.load(subject.id, 1, caller) : items.loadFolder(subject.id, 1, caller));
-  links.requireMakers();
+  links.requireMakerLookup();
   return subject;
 }
 
-const listing = {
+const listRoute = {
   method: 'get',
   access: 'user',
   scope: scopes.read,
@@ -142,7 +142,7 @@ const listing = {
   authorize: subjectOf,
 } as const;
 
-const making = {
+const createRoute = {
   method: 'post',
   access: 'user',
   scope: scopes.write,
@@ -157,18 +157,18 @@ const making = {
 const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 const folderPath = { folderId: required(id({ description: 'The id of the folder.' })) };
 
-interface Managing {
+interface LinkRouteInput {
   granted: LinkSubject;
   caller: Caller | null;
 }
 
-async function listLinks({ granted: subject, caller }: Managing, { links }: { links: Links }) {
+async function listLinks({ granted: subject, caller }: LinkRouteInput, { links }: { links: Links }) {
   const listsAll = await links.administers(subject, caller!);
   return (await links.list(subject, caller as User, { all: listsAll })).map(linkView);
 }
 
 async function makeLink(
-  { granted: subject, caller, body }: Managing & { body: Record<string, unknown> | undefined },
+  { granted: subject, caller, body }: LinkRouteInput & { body: Record<string, unknown> | undefined },
   { links }: { links: Links },
 ): Promise<Reply> {
   const { link, token } = await links.make({ subject, ...readLinkRequest(body ?? {}) }, caller as User);
@@ -176,7 +176,7 @@ async function makeLink(
 }
 
 const listOfItem = defineRoute({
-  ...listing,
+  ...listRoute,
   path: '/item/:itemId/link',
   summary: 'List the links to an item.',
   params: itemPath,
@@ -184,7 +184,7 @@ const listOfItem = defineRoute({
 });
 
 const createForItem = defineRoute({
-  ...making,
+  ...createRoute,
   path: '/item/:itemId/link',
   summary: 'Create a link that gives people and programs without an account access to an item.',
   description: 'The link only reads this item, with the permissions that its creator has at the time of use.',
@@ -193,7 +193,7 @@ const createForItem = defineRoute({
 });
 
 const listOfFolder = defineRoute({
-  ...listing,
+  ...listRoute,
   path: '/folder/:folderId/link',
   summary: 'List the links to a folder.',
   params: folderPath,
@@ -201,7 +201,7 @@ const listOfFolder = defineRoute({
 });
 
 const createForFolder = defineRoute({
-  ...making,
+  ...createRoute,
   path: '/folder/:folderId/link',
   summary: 'Create a link that gives people and programs without an account access to the images of a folder.',
   description:
@@ -210,7 +210,7 @@ const createForFolder = defineRoute({
   handle: makeLink,
 });
 
-const managing = {
+const manageRoute = {
   access: 'user',
   scope: scopes.write,
   params: { linkId: required(id({ description: 'The id of the link.' })) },
@@ -220,7 +220,7 @@ const managing = {
 } as const;
 
 const get = defineRoute({
-  ...managing,
+  ...manageRoute,
   method: 'get',
   scope: scopes.read,
   path: '/link/:linkId',
@@ -253,7 +253,7 @@ const getOpened = defineRoute({
   errors: ['login-required', 'too-often'],
   async handle({ caller }, { items, records }) {
     const limits = limitsOf(caller);
-    if (limits === null) throw noLink();
+    if (limits === null) throw noLinkError();
     const item = await items.load(limits.itemId, 0, caller);
     const { id: _id, name, folderId, changed } = item;
     const meta = records.itemFields.get(item, 'meta') ?? {};
@@ -267,7 +267,7 @@ const getOpened = defineRoute({
 });
 
 const change = defineRoute({
-  ...managing,
+  ...manageRoute,
   method: 'put',
   path: '/link/:linkId',
   summary: 'Change the name, the expiry or the interfaces of a link. Its token stays the same.',
@@ -278,7 +278,7 @@ const change = defineRoute({
 });
 
 const revoke = defineRoute({
-  ...managing,
+  ...manageRoute,
   method: 'delete',
   path: '/link/:linkId',
   summary: 'Revoke a link. Requests with its token, including running ones, are refused within five seconds.',

@@ -19,19 +19,19 @@ const dayMs = 24 * 60 * 60 * 1000;
 const defaultLifetimeMs = 7 * dayMs;
 /** Maximum lifetime of a link, unless it never ends. */
 const maxLifetimeMs = 10 * 366 * dayMs;
-/** 256 bits, which nobody can guess. */
+/** Length of a token in bytes: 256 bits, which nobody can guess. */
 const tokenBytes = 32;
 const prefixLength = 6;
 /** Maximum length of a name in characters. */
-const maxName = 200;
-/** Maximum number of links of a user to one document that have not ended. */
-const maxCurrent = 100;
+const maxNameLength = 200;
+/** Maximum number of links, except ended ones, that a user can have to one item or folder. */
+const maxCurrentLinks = 100;
 /** Links are removed this long after they have ended, so that their makers can see that they have ended. */
 const keepEndedMs = 30 * dayMs;
 /** The last use of a link is stored at most this often, in milliseconds. */
-const touchEveryMs = 60_000;
+const minTouchIntervalMs = 60_000;
 const maxCached = 10_000;
-/** Beginning of tokens in headers that belong to links. */
+/** In a header, the token of a link is sent after this text. */
 export const pageTokenPrefix = 'view-link.';
 
 /** A link found by its token, with the rights that it gives. */
@@ -67,7 +67,7 @@ export interface LinksOptions {
 /** Links that open an item or a folder to people and programs without an account. */
 export class Links {
   readonly #kinds = new Set<LinkKind>();
-  /** By digest. `null` if no link has this token. */
+  /** Grants by the digest of their token. `null` if no link has this token. */
   readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxCached, lifetimeMs: verdictLifetimeMs });
   readonly #wrongTokens = new WrongTokens();
   readonly #lastTouched = new Map<string, number>();
@@ -86,17 +86,17 @@ export class Links {
 
   /**
    * The access for a token in a path: the link, and the caller on whose behalf its holder reads. Routes use `caller` instead of the
-   * caller of the request, and check each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached for
+   * caller of the request, and check each item with {@link Links.requireItem} or {@link Links.requireFolder}. Verdicts are cached for
    * {@link verdictLifetimeMs}.
    *
    * @throws LargeImageError `login-required` if the token is wrong, has ended, does not open this kind, or its maker can no longer
    * sign in; `too-often` if the address has sent too many wrong ones.
    */
-  async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
+  async requireGrant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
     const cached = this.#grants.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
     const { grant } = cached instanceof Promise ? await cached : cached;
-    if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLink();
+    if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLinkError();
     this.#touch(grant.link);
     return grant;
   }
@@ -105,16 +105,16 @@ export class Links {
    * The holder of a link to the page of an image, found by a token in a header of a request; `null` for tokens of other kinds. Each call
    * checks the image and the rights of the maker, mostly in caches.
    *
-   * @throws LargeImageError as {@link Links.grant} does, and `login-required` if the link's maker can no longer read the image.
+   * @throws LargeImageError as {@link Links.requireGrant} does, and `login-required` if the link's maker can no longer read the image.
    */
   holder(token: string, address: string): Promise<LinkHolder> | null {
     return token.startsWith(pageTokenPrefix) ? this.#holder(token.slice(pageTokenPrefix.length), address) : null;
   }
 
   async #holder(token: string, address: string): Promise<LinkHolder> {
-    const grant = await this.grant(token, 'view', { address });
+    const grant = await this.requireGrant(token, 'view', { address });
     const { subject, annotations, associated } = grant.link;
-    const item = await this.item(grant, subject.type === 'item' ? subject.id : '');
+    const item = await this.requireItem(grant, subject.type === 'item' ? subject.id : '');
     const only = { itemId: item.id, annotations, associated: associated && (await this.showsAssociated(grant, item)) };
     return { ...grant.caller, only };
   }
@@ -124,19 +124,19 @@ export class Links {
    *
    * @throws LargeImageError `login-required` in all other cases, so that clients do not mistake a refusal for missing data.
    */
-  async item({ link: { subject }, caller }: LinkGrant, itemId: string): Promise<ItemRecord> {
-    if (subject.type === 'item' && subject.id !== itemId) throw noLink();
-    const item = await this.#orNoLink(this.options.images.load(itemId, caller));
-    if (subject.type === 'folder' && item.folderId !== subject.id) throw noLink();
+  async requireItem({ link: { subject }, caller }: LinkGrant, itemId: string): Promise<ItemRecord> {
+    if (subject.type === 'item' && subject.id !== itemId) throw noLinkError();
+    const item = await this.#refuseIfUnreadable(this.options.images.load(itemId, caller));
+    if (subject.type === 'folder' && item.folderId !== subject.id) throw noLinkError();
     return item;
   }
 
   /**
    * The folder, if the link opens it and its maker can still read it. @throws LargeImageError `login-required` in all other cases.
    */
-  async folder({ link: { subject }, caller }: LinkGrant, folderId: string): Promise<FolderRecord> {
-    if (subject.type !== 'folder' || subject.id !== folderId) throw noLink();
-    return this.#orNoLink(this.options.items.loadFolder(folderId, 0, caller));
+  async requireFolder({ link: { subject }, caller }: LinkGrant, folderId: string): Promise<FolderRecord> {
+    if (subject.type !== 'folder' || subject.id !== folderId) throw noLinkError();
+    return this.#refuseIfUnreadable(this.options.items.loadFolder(folderId, 0, caller));
   }
 
   /** Whether the link opens the label, macro and other associated images of an item. */
@@ -146,14 +146,14 @@ export class Links {
 
   /** Makes a link. @returns the link, and its token, which is not stored. */
   async make({ subject, ...options }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
-    this.requireMakers();
-    const change = await this.#checkedChange(subject, {
+    this.requireMakerLookup();
+    const change = await this.#checkChange(subject, {
       opens: this.kinds,
       expires: new Date(Date.now() + defaultLifetimeMs),
       ...withoutUndefined(options),
     });
-    if ((await this.options.model.countOf(subject, maker.id)) >= maxCurrent) {
-      const message = `You already have ${maxCurrent} links to this ${subject.type} that have not ended. Revoke some of them first.`;
+    if ((await this.options.model.countCurrent(subject, maker.id)) >= maxCurrentLinks) {
+      const message = `You already have ${maxCurrentLinks} links to this ${subject.type} that have not ended. Revoke some of them first.`;
       throw new LargeImageError('conflict', message);
     }
     const token = randomBytes(tokenBytes).toString('base64url');
@@ -202,7 +202,7 @@ export class Links {
 
   async change({ _id, digest, subject }: LinkDocument, options: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
     const id = _id.toHexString();
-    const changed = await this.options.model.change(id, await this.#checkedChange(subject, withoutUndefined(options)));
+    const changed = await this.options.model.change(id, await this.#checkChange(subject, withoutUndefined(options)));
     this.#grants.delete(digest);
     if (changed === null) throw new UnknownIdError('link', id);
     return changed;
@@ -215,20 +215,20 @@ export class Links {
   }
 
   /** Drops all verdicts, for example after changes of permissions. */
-  forget(): void {
+  forgetVerdicts(): void {
     this.#grants.clear();
   }
 
   /** Removes the links to a removed document. */
   async removeOf(type: LinkSubject['type'], ids: readonly string[]): Promise<void> {
     for (const batch of batches(ids)) await this.options.model.removeOf(type, batch);
-    this.forget();
+    this.forgetVerdicts();
   }
 
   /** Removes the links of a removed user. */
   async removeOfMaker(makerId: string): Promise<void> {
     await this.options.model.removeOfMaker(makerId);
-    this.forget();
+    this.forgetVerdicts();
   }
 
   /** Removes links that ended long ago. */
@@ -237,7 +237,7 @@ export class Links {
   }
 
   /** @throws LargeImageError `not-implemented` on hosts that cannot look up the current rights of a link's maker. */
-  requireMakers(): void {
+  requireMakerLookup(): void {
     if (this.options.auth.user !== undefined) return;
     const message =
       'Links cannot be made here: the host has no auth.user, which finds the permissions of the maker of a link when it is used.';
@@ -245,7 +245,7 @@ export class Links {
   }
 
   /** The level that users need on a document to make links to it; `null` if nobody can. */
-  async levelToMake(): Promise<0 | 1 | null> {
+  async levelToMakeLinks(): Promise<0 | 1 | null> {
     const value = await this.options.settings.get('large_image.links');
     return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;
   }
@@ -254,38 +254,38 @@ export class Links {
     // A client whose token was valid before is not blocked by wrong tokens from the same address.
     if (former === null) this.#wrongTokens.check(address);
     const link = await this.options.model.findByDigest(digest);
-    if (link === null) this.#wrongTokens.count(address);
+    if (link === null) this.#wrongTokens.countWrongToken(address);
     // The host may no longer have `auth.user`.
     const maker = link === null ? null : ((await this.options.auth.user?.(link.makerId)) ?? null);
     if (link === null || maker === null) return { grant: null };
     return { grant: { link, caller: { ...maker, scopes: [scopes.read], ...(link.expires && { expires: link.expires }) } } };
   }
 
-  async #orNoLink<R>(loading: Promise<R>): Promise<R> {
+  async #refuseIfUnreadable<R>(loading: Promise<R>): Promise<R> {
     try {
       return await loading;
     } catch (error) {
-      if (error instanceof AccessDeniedError || error instanceof UnknownIdError) throw noLink(error);
+      if (error instanceof AccessDeniedError || error instanceof UnknownIdError) throw noLinkError(error);
       throw error;
     }
   }
 
   #touch({ _id, digest }: LinkDocument): void {
     const now = Date.now();
-    if (now - (this.#lastTouched.get(digest) ?? 0) < touchEveryMs) return;
+    if (now - (this.#lastTouched.get(digest) ?? 0) < minTouchIntervalMs) return;
     if (this.#lastTouched.size >= maxCached) this.#lastTouched.clear();
     this.#lastTouched.set(digest, now);
     // The update runs in the background. The link works even if it fails.
-    this.options.model.touch(_id, new Date(now)).catch((error: unknown) => {
+    this.options.model.recordUse(_id, new Date(now)).catch((error: unknown) => {
       this.options.logger.warn({ err: error, link: _id.toHexString() }, 'Link:Touch:Failed');
     });
   }
 
   /** @throws InvalidError for a value that links cannot have. */
-  async #checkedChange(subject: LinkSubject, options: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+  async #checkChange(subject: LinkSubject, options: Omit<NewLink, 'subject'>): Promise<LinkChange> {
     const { name, opens, expires, associated, annotations } = options;
-    if (name !== undefined && name.length > maxName)
-      throw new InvalidError(`name must have at most ${maxName} characters.`, 'name');
+    if (name !== undefined && name.length > maxNameLength)
+      throw new InvalidError(`name must have at most ${maxNameLength} characters.`, 'name');
     const unknownKind = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));
     if (unknownKind !== undefined) {
       throw new InvalidError(`Links cannot open ${JSON.stringify(unknownKind)}. They open ${linkKinds.join(', ')}.`, 'opens');
@@ -322,7 +322,7 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-export function noLink(cause?: unknown): LargeImageError {
+export function noLinkError(cause?: unknown): LargeImageError {
   return new LargeImageError(
     'login-required',
     'This link is invalid, has expired or was revoked.',

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { TooOftenError } from '../../errors.js';
 
 /** Maximum number of different wrong tokens from an address in a window of time. */
-const maxWrong = 300;
+const maxWrongTokens = 300;
 const windowMs = 60_000;
 const maxAddresses = 10_000;
 
@@ -21,12 +21,12 @@ export class WrongTokens {
   /** @throws TooOftenError if the address has sent too many wrong tokens. */
   check(address: string): void {
     const { count, endsAt } = this.#window(address);
-    if (count < maxWrong) return;
+    if (count < maxWrongTokens) return;
     throw new TooOftenError('Too many invalid tokens. Try again in a minute.', (endsAt - performance.now()) / 1000);
   }
 
   /** Counts a wrong token. */
-  count(address: string): void {
+  countWrongToken(address: string): void {
     const window = this.#window(address);
     window.count += 1;
     this.#windows.set(address, window);

@@ -111,8 +111,8 @@ async function mayReadByLink(
   { params: { token, itemId }, address }: FolderRequest<{ token: string; itemId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<ItemRecord>> {
-  const grant = await links.grant(token, 'zarr', { address });
-  const subject = await links.item(grant, itemId);
+  const grant = await links.requireGrant(token, 'zarr', { address });
+  const subject = await links.requireItem(grant, itemId);
   const associated = await links.showsAssociated(grant, subject);
   return { subject, caller: grant.caller, queuedAs: queueCallerOf(grant), associated };
 }
@@ -121,9 +121,9 @@ async function mayReadFolderByLink(
   { params: { token, folderId }, address }: FolderRequest<{ token: string; folderId: string }>,
   { links }: ZarrContext,
 ): Promise<Granted<FolderRecord>> {
-  const grant = await links.grant(token, 'zarr', { address });
+  const grant = await links.requireGrant(token, 'zarr', { address });
   return {
-    subject: await links.folder(grant, folderId),
+    subject: await links.requireFolder(grant, folderId),
     caller: grant.caller,
     queuedAs: queueCallerOf(grant),
     associated: false,

@@ -186,7 +186,7 @@ export class ImageLocator {
   ): Promise<AnnotationInstance[]> {
     const instances: AnnotationInstance[] = [];
     let index = 0;
-    for await (const annotation of this.parts.annotations.lists.ofItem(item.id, caller)) {
+    for await (const annotation of this.parts.annotations.lists.listOfItem(item.id, caller)) {
       const uids = annotationUids(annotation);
       if (isRequested(uids.series, uids.instance))
         instances.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });

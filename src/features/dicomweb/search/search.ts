@@ -193,7 +193,7 @@ export class ImageSearch {
     const ids = records.map(({ id }) => id);
     const [readableItems, annotationCounts] = await Promise.all([
       host.findItems(ids, filter),
-      this.parts.annotations.lists.countsOf(ids, caller),
+      this.parts.annotations.lists.countReadableByItem(ids, caller),
     ]);
     const itemById = new Map(readableItems.map((item) => [item.id, item]));
     for (const imageRecord of records) {
@@ -216,7 +216,7 @@ export class ImageSearch {
 
   async #annotationSeries(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
     const rows: SeriesRow[] = [];
-    for await (const annotation of this.parts.annotations.lists.ofItem(record.id, caller)) {
+    for await (const annotation of this.parts.annotations.lists.listOfItem(record.id, caller)) {
       rows.push(annotationRow(record, annotation, rows.length));
     }
     return rows;
