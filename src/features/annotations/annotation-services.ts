@@ -9,7 +9,7 @@ import { AnnotationCleanup } from './history/cleanup.js';
 import { AnnotationEdits } from './documents/edits.js';
 import { GeoJsonExport } from './documents/geojson-export.js';
 import { AnnotationHistory } from './history/history.js';
-import { ManyAnnotations } from './documents/bulk-changes.js';
+import { BulkChanges } from './documents/bulk-changes.js';
 import { AnnotationLists } from './documents/lists/lists.js';
 import type { AnnotationParts } from './documents/annotation-parts.js';
 import { AnnotationWriter } from './documents/writer.js';
@@ -22,11 +22,11 @@ import type { OverlayImages } from './overlay-images.js';
 export interface AnnotationServices {
   store: ElementStore;
   /** The queues that requests for elements wait in. */
-  reading: WorkQueue;
+  readQueue: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
   lifecycle: AnnotationLifecycle;
-  many: ManyAnnotations;
+  bulkChanges: BulkChanges;
   edits: AnnotationEdits;
   history: AnnotationHistory;
   lists: AnnotationLists;
@@ -50,7 +50,7 @@ export function createAnnotationServices(
     temporaryDirectory,
     maxTableBytes,
     ...shared
-  }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
+  }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changeQueue'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -65,18 +65,18 @@ export function createAnnotationServices(
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
-  const changing = queues.edits;
-  const options: AnnotationParts = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changing };
+  const changeQueue = queues.edits;
+  const options: AnnotationParts = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
   const writer = new AnnotationWriter(options);
   const lifecycle = new AnnotationLifecycle(options, writer);
   const edits = new AnnotationEdits(options, writer, brand);
   return {
     store,
-    reading: queues.elements,
+    readQueue: queues.elements,
     permissions,
     writer,
     lifecycle,
-    many: new ManyAnnotations({ own, model: shared.model, records, lifecycle, permissions, logger: shared.logger }),
+    bulkChanges: new BulkChanges({ own, model: shared.model, records, lifecycle, permissions, logger: shared.logger }),
     edits,
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

@@ -6,7 +6,7 @@ export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>
 /** Derives records from stored elements, such as the counts that overlays draw. */
 export interface ElementFollower {
   /** Called after an annotation was stored with these elements. */
-  written(elements: StoredElements): void;
+  onElementsStored(elements: StoredElements): void;
   /**
    * Removes records that were derived from elements that no annotation has anymore. Called after the sweep of the element store.
    *
@@ -24,8 +24,8 @@ export class ElementFollowers implements ElementFollower {
     this.#followers.push(follower);
   }
 
-  written(elements: StoredElements): void {
-    for (const follower of this.#followers) follower.written(elements);
+  onElementsStored(elements: StoredElements): void {
+    for (const follower of this.#followers) follower.onElementsStored(elements);
   }
 
   async sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>> {

@@ -73,7 +73,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     onClose(() => annotations.tableImports.close());
     onClose(() => annotations.geoJson.close());
     onClose(async () => {
-      annotations.many.close();
+      annotations.bulkChanges.close();
       await annotations.cleanup.close();
       await annotations.writer.close();
     });
@@ -92,7 +92,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),
       // The second sweep also removes the elements of the annotations that the first one removes.
       sweep: async (sweepOptions) => ({
-        ...(await annotations.many.sweep(sweepOptions)),
+        ...(await annotations.bulkChanges.sweep(sweepOptions)),
         ...(await annotations.cleanup.sweep(sweepOptions)),
       }),
     };

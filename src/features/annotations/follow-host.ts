@@ -7,8 +7,8 @@ import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationModel } from './documents/annotation.model.js';
 import type { OnClose } from '../../core/undo.js';
 
-/** The data to keep up to date. */
-interface Followed {
+/** The services that react to changes of the host's records. */
+interface FollowingServices {
   annotations: AnnotationServices;
   model: AnnotationModel;
   records: HostRecords;
@@ -17,7 +17,7 @@ interface Followed {
 /** Updates annotations when the host's records change. @param onClose registers the steps that stop this. */
 export function followHost(
   events: HostEvents,
-  { annotations: { lifecycle, lists }, model, records }: Followed,
+  { annotations: { lifecycle, lists }, model, records }: FollowingServices,
   onClose: OnClose,
 ): void {
   const idsOf = (items: readonly StoredDocument[]) => items.map(({ _id }) => idText(_id));
@@ -44,6 +44,6 @@ export function followHost(
       if (replacedAt !== undefined && itemId !== null) await model.markFileChanged(itemId, replacedAt);
     }),
   );
-  onClose(events.on('user.removed', ({ userId }) => model.forget('users', userId)));
-  onClose(events.on('group.removed', ({ groupId }) => model.forget('groups', groupId)));
+  onClose(events.on('user.removed', ({ userId }) => model.forgetUserOrGroup('users', userId)));
+  onClose(events.on('group.removed', ({ groupId }) => model.forgetUserOrGroup('groups', groupId)));
 }

@@ -33,12 +33,12 @@ export class OverlayImages {
    * Returns a function that gives sizes of images if the caller may read them. It is used for the boxes of elements that the caller
    * writes.
    */
-  sizesFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
-    return async (itemId) => ((await this.readable([itemId], caller)).has(itemId) ? this.size(itemId) : null);
+  sizeFinderFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
+    return async (itemId) => ((await this.readableFileIds([itemId], caller)).has(itemId) ? this.size(itemId) : null);
   }
 
   /** The file ids of the large images of those items that a caller may read, by item id in ascending order. */
-  async readable(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
+  async readableFileIds(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
     const { records, access } = this.options;
     const files: [string, string][] = [];
     const filter = itemIds.length === 0 ? {} : await access.filter(caller, 'item', 0);

@@ -14,14 +14,14 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item of a new annotation. {@link requireTarget} refuses requests without it, with the message that existing clients expect. */
+/** The item of a new annotation. {@link requireTargetItem} refuses requests without it, with the message that existing clients expect. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
 /** The name of an annotation that is made from a table. */
 export const tableName = text({ description: 'Name of the annotation, if the body is a table.' });
 
 /** @throws BadParameterError if the item is missing. */
-export function requireTarget(itemId: string | undefined): string {
+export function requireTargetItem(itemId: string | undefined): string {
   if (itemId === undefined) throw new BadParameterError('No ID parameter passed: itemId');
   return itemId;
 }
@@ -33,7 +33,7 @@ function pagingError(detail: string): BadParameterError {
 const badNumbers = 'Invalid value for offset, limit, or sortdir parameter.';
 const badDirection = 'Invalid value for sortdir parameter.';
 
-function integer(description: string, byDefault: number): Parameter<number> {
+function integerParameter(description: string, byDefault: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum: 0, default: byDefault, description },
     required: false,
@@ -46,7 +46,7 @@ function integer(description: string, byDefault: number): Parameter<number> {
   };
 }
 
-function direction(byDefault: 1 | -1): Parameter<1 | -1> {
+function directionParameter(byDefault: 1 | -1): Parameter<1 | -1> {
   return {
     schema: { type: 'integer', enum: [1, -1], default: byDefault, description: '1 ascending, -1 descending.' },
     required: false,
@@ -63,10 +63,10 @@ function direction(byDefault: 1 | -1): Parameter<1 | -1> {
 /** `limit`, `offset`, `sort` and `sortdir` with the messages that existing clients expect. */
 export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   return {
-    limit: integer('Maximum number of entries; 0 for all.', limit),
-    offset: integer('Number of entries to skip.', 0),
+    limit: integerParameter('Maximum number of entries; 0 for all.', limit),
+    offset: integerParameter('Number of entries to skip.', 0),
     sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
-    sortdir: direction(byDefault),
+    sortdir: directionParameter(byDefault),
   };
 }
 
@@ -78,14 +78,14 @@ export function pagingOf(query: { limit: number; offset: number; sort: string; s
   const { limit, offset, sort, sortdir } = query;
   const name = sort.trim();
   if (!name.startsWith('[')) return { limit, offset, sort: name === '' ? [] : [[name, sortdir]] };
-  let listed: unknown;
+  let parsedSort: unknown;
   try {
-    listed = JSON.parse(name);
+    parsedSort = JSON.parse(name);
   } catch (cause) {
     throw new BadParameterError('Parameter sort must be valid JSON.', { cause });
   }
-  if (!Array.isArray(listed)) throw new BadParameterError('Parameter sort must be a JSON array.');
-  const order = (listed as unknown[]).slice(0, maxSortFields).map((entry) => {
+  if (!Array.isArray(parsedSort)) throw new BadParameterError('Parameter sort must be a JSON array.');
+  const order = (parsedSort as unknown[]).slice(0, maxSortFields).map((entry) => {
     const [field, dir] = Array.isArray(entry) ? (entry as unknown[]) : [];
     if (typeof field !== 'string' || (dir !== 1 && dir !== -1)) {
       throw new BadParameterError('Parameter sort must be a JSON list of [field, direction], with directions 1 and -1.');

@@ -6,7 +6,14 @@ import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, withFirstChunk } from './streams.js';
-import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
+import {
+  annotationHeaders,
+  annotationTag,
+  filteredView,
+  privateHeaders,
+  jsonWithoutElements,
+  type AnnotationView,
+} from './views.js';
 
 /** The annotation of a response, and the request that is answered. */
 interface ResponseContext {
@@ -29,12 +36,12 @@ export async function replyWithElements(
   extraHeaders: Record<string, string> = {},
 ): Promise<Reply> {
   const { view, headers } = await viewFor(services, answering);
-  const chunks = await allChunks(services, view, answering);
+  const chunks = await chunksWithAllElements(services, view, answering);
   return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...extraHeaders } });
 }
 
 /** Headers of responses to GeoJSON. */
-export const skippedHeaders = {
+export const skippedHeaderDescription = {
   'Large-Image-Skipped-Features':
     'Number of GeoJSON features or rows of a table without a shape, which gave no element, if there are any.',
 };
@@ -52,7 +59,10 @@ export async function replyWithoutElements(
 ): Promise<Reply> {
   const { view, headers } = await viewFor(services, answering);
   const { record, head } = view;
-  const value = withoutElements({ record: { ...record, ...extraMembers.record }, head: { ...head, ...extraMembers.annotation } });
+  const value = jsonWithoutElements({
+    record: { ...record, ...extraMembers.record },
+    head: { ...head, ...extraMembers.annotation },
+  });
   return Reply.json(value, { headers });
 }
 
@@ -61,7 +71,7 @@ export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
 ): Promise<Reply> {
-  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
+  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privateHeaders });
 }
 
 /** Answers with a JSON list while it is read. The first entry is awaited, so that early errors occur before a byte is sent. */
@@ -88,15 +98,15 @@ export async function replyEmpty(services: AnnotationServices, answering: Omit<R
   return Reply.empty(204, headers);
 }
 
-function allChunks(
-  { store, reading }: AnnotationServices,
+function chunksWithAllElements(
+  { store, readQueue }: AnnotationServices,
   view: AnnotationView,
   { annotation, caller, signal }: ResponseContext,
 ) {
   const { id: annotationId, version, elements } = annotation;
   // The elements are stored already, so this read must not be refused.
-  const waiting = { queue: reading, caller, patient: true };
-  return recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal, echo: false });
+  const readingQueue = { queue: readQueue, caller, patient: true };
+  return recordChunks(view, { store, annotationId, version, elements, query: allElements, readingQueue, signal, echo: false });
 }
 
 /**

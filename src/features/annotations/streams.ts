@@ -8,14 +8,14 @@ import { toWire } from '../../core/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
 /** The elements to send, and their version. */
-export interface ElementSending {
+export interface ElementsToSend {
   store: ElementStore;
   annotationId: string;
   version: number;
   elements: StoredElements;
   query: ElementQuery;
   /** The queue that reading waits in. */
-  waiting: ReadingQueue;
+  readingQueue: ReadingQueue;
   signal: AbortSignal;
   /** More members of the record, which come last. */
   trailer?: Record<string, unknown>;
@@ -29,7 +29,7 @@ export const allElements: ElementQuery = parseElementQuery({});
 type Chunks = AsyncGenerator<Buffer, void, undefined>;
 
 /** JSON members without the braces around them, followed by a comma unless there are none. */
-function members(values: Record<string, unknown>): string {
+function membersText(values: Record<string, unknown>): string {
   const text = JSON.stringify(toWire(values)).slice(1, -1);
   return text === '' ? '' : `${text},`;
 }
@@ -38,8 +38,8 @@ function members(values: Record<string, unknown>): string {
 function splitAtKey(values: Record<string, unknown>, key: string): { before: string; after: string } {
   const sorted = Object.entries(sortKeys(values));
   const before = Object.fromEntries(sorted.filter(([name]) => name < key));
-  const after = members(Object.fromEntries(sorted.filter(([name]) => name > key))).slice(0, -1);
-  return { before: members(before), after: after === '' ? '' : `,${after}` };
+  const after = membersText(Object.fromEntries(sorted.filter(([name]) => name > key))).slice(0, -1);
+  return { before: membersText(before), after: after === '' ? '' : `,${after}` };
 }
 
 /** Waits for the first chunk, so that early errors occur before a byte is sent. */
@@ -69,9 +69,9 @@ export async function enqueueInParts<Chunk extends { length: number }>(
   { queue, caller, patient = false }: ReadingQueue,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Chunk>> {
-  const waiting = { signal, caller: callerName(caller) };
-  const enqueueLater: Enqueue = (work) => queue.run(work, { ...waiting, patient: true });
-  return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
+  const queueOptions = { signal, caller: callerName(caller) };
+  const enqueueLater: Enqueue = (work) => queue.run(work, { ...queueOptions, patient: true });
+  return queue.run(async () => withFirstBytes(await open(), firstPartBytes, enqueueLater), { ...queueOptions, patient });
 }
 
 /** Waits until the first chunk and at least this many bytes have arrived. */
@@ -107,11 +107,11 @@ async function withFirstBytes<Chunk extends { length: number }>(
 }
 
 /** The text of a record with its elements, streamed from the store. */
-export async function recordChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, waiting, signal, annotationId, version } = sending;
+export async function recordChunks(view: AnnotationView, sending: ElementsToSend): Promise<Chunks> {
+  const { store, elements, query, readingQueue, signal, annotationId, version } = sending;
   let reading!: ElementReading;
   const open = async () => (reading = await store.read(elements, query, { signal })).chunks;
-  const chunks = await enqueueInParts(open, waiting, signal);
+  const chunks = await enqueueInParts(open, readingQueue, signal);
   const head = splitAtKey({ ...view.head }, 'elements');
   const record = splitAtKey(view.record, 'annotation');
   return (async function* () {
@@ -120,17 +120,17 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
     const { budget, box, orders } = reading;
     const answer = { annotationId, version, total: elements.count, budget, box, orders };
     const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, answer) };
-    const last = members({ ...sending.trailer, ...echo }).slice(0, -1);
+    const last = membersText({ ...sending.trailer, ...echo }).slice(0, -1);
     yield Buffer.from(`]${head.after}}${record.after}${last === '' ? '' : `,${last}`}}`);
   })();
 }
 
 /** The centroids in binary form: JSON in two parts, and between them a zero byte, 28 bytes for each element, and a zero byte. */
-export async function centroidChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, waiting, signal, annotationId, version } = sending;
+export async function centroidChunks(view: AnnotationView, sending: ElementsToSend): Promise<Chunks> {
+  const { store, elements, query, readingQueue, signal, annotationId, version } = sending;
   let reading!: CentroidReading;
   const open = async () => (reading = await store.centroids(elements, query, { signal })).chunks;
-  const chunks = await enqueueInParts(open, waiting, signal);
+  const chunks = await enqueueInParts(open, readingQueue, signal);
   const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
   const annotation = sortKeys({ ...view.head });
   const zero = Buffer.alloc(1);

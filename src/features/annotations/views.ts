@@ -5,14 +5,14 @@ import { LargeImageError } from '../../errors.js';
 import type { AccessLevel } from '../../host.js';
 import type { AnnotationRecord } from './documents/annotation-record.js';
 import type { AnnotationVersion } from './history/history.js';
-import type { Precondition } from './documents/annotation-parts.js';
+import type { CheckPrecondition } from './documents/annotation-parts.js';
 import type { ReplyHeaders } from '../../http/reply.js';
 
 type Json = Record<string, unknown>;
 
-/** The members of an annotation in a response, apart from the members of the document. */
+/** An annotation without its elements, as a response shows it. */
 export interface AnnotationView {
-  /** All members except `annotation`. */
+  /** All members of the response except `annotation`. */
   record: Json;
   /** Name, description, attributes and display. */
   head: AnnotationHead;
@@ -68,7 +68,7 @@ export function versionView(version: AnnotationVersion, annotation: AnnotationRe
 }
 
 /** A view as one JSON value, `annotation` without elements. */
-export function withoutElements({ record, head }: AnnotationView): Json {
+export function jsonWithoutElements({ record, head }: AnnotationView): Json {
   return sortKeys({ ...record, annotation: sortKeys({ ...head }) });
 }
 
@@ -77,13 +77,13 @@ export function sortKeys(members: Json): Json {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
-function digest(text: string): string {
+function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 /** The first half of an entity tag, which names the version. It is equal in all responses about the version. */
 function versionDigest({ id, version, updated }: AnnotationRecord): string {
-  return digest(`${id}:${version}:${updated.getTime()}`);
+  return shortDigest(`${id}:${version}:${updated.getTime()}`);
 }
 
 /**
@@ -96,15 +96,15 @@ export function annotationTag(
   { route = '', sent = {} }: { route?: string; sent?: Readonly<Record<string, string>> } = {},
 ): string {
   const parameters = Object.entries(sent)
-    // Parameters that clients send to bypass caches.
+    // Clients send `_` with changing values to bypass caches.
     .filter(([name]) => name !== '_')
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const dependencies = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
-  return `"${versionDigest(annotation)}${digest(dependencies)}"`;
+  return `"${versionDigest(annotation)}${shortDigest(dependencies)}"`;
 }
 
-/** Header of responses that have no entity tag and must not be cached. */
-export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
+/** Headers of responses without an entity tag. Caches must not reuse them. */
+export const privateHeaders: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
 /** Headers of a response about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {
@@ -115,7 +115,7 @@ export function annotationHeaders(tag: string): ReplyHeaders {
  * The condition in an `If-Match` header on a change: a tag of any response about the current version, its `_version` in quotes, or
  * `*`.
  */
-export function preconditionOf(headers: IncomingMessage['headers']): Precondition | undefined {
+export function readPrecondition(headers: IncomingMessage['headers']): CheckPrecondition | undefined {
   const header = headers['if-match'];
   if (header === undefined || header.trim() === '*') return undefined;
   const tags = header.split(',').map((entry) => entry.trim());

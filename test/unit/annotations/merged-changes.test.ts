@@ -16,7 +16,7 @@ it('makes each of several joined changes under the id of its own request', async
     return { discard: async () => undefined };
   };
   const options = {
-    changing: new WorkQueue({ name: 'edits', running: 4 }),
+    changeQueue: new WorkQueue({ name: 'edits', running: 4 }),
     model: { nextVersions: async () => 1 },
     store: { edit },
   };
@@ -26,7 +26,7 @@ it('makes each of several joined changes under the id of its own request', async
     const request = { id: 'a', caller: null };
     const apply = () => Promise.reject(new Error(`made for ${requestId()}`));
     const change = { request, change: { apply }, admit: async () => record, admitted: record, admittedAt: performance.now() };
-    return underId(id, () => merged.join(change as never));
+    return underId(id, () => merged.makeChange(change as never));
   };
   const results = await Promise.allSettled(['one', 'two', 'three'].map(join));
   const reasons = results.map((each) => (each.status === 'rejected' ? (each.reason as Error).message : each.status));

@@ -87,9 +87,9 @@ describe('boxes of elements', () => {
       ['bbox.y1', 5],
     ] as const);
     const compared = vi.spyOn(Math, 'max');
-    const elementIds = new Set(Array.from({ length: count }, () => boxes.take(expected)?.elementId));
+    const elementIds = new Set(Array.from({ length: count }, () => boxes.takeNearest(expected)?.elementId));
     expect(elementIds.size).toBe(count);
-    expect(boxes.take(expected)).toBeNull();
+    expect(boxes.takeNearest(expected)).toBeNull();
     // Each is compared with at most 64 others.
     expect(compared.mock.calls.length).toBeLessThanOrEqual(64 * count);
     compared.mockRestore();

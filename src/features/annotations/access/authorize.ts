@@ -9,7 +9,7 @@ interface Request {
 }
 
 /** Loads the annotation in the path, if the caller may read it. */
-export function mayRead(
+export function loadToRead(
   { params, caller }: Request,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
 ): Promise<AnnotationRecord> {
@@ -17,7 +17,7 @@ export function mayRead(
 }
 
 /** Loads the annotation in the path, if the caller may change it. */
-export function mayChange(
+export function loadToChange(
   { params, caller }: Request,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
 ): Promise<AnnotationRecord> {
@@ -25,7 +25,7 @@ export function mayChange(
 }
 
 /** Loads an item, if the caller may annotate it. */
-export async function mayAnnotate(
+export async function loadToAnnotate(
   itemId: string,
   caller: Caller | null,
   { items, annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,

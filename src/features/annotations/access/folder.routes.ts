@@ -6,7 +6,7 @@ import { accessQuery } from './access.routes.js';
 import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
 import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
-import { privately, storedView, withoutElements } from '../views.js';
+import { privateHeaders, storedView, jsonWithoutElements } from '../views.js';
 
 const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
 
@@ -23,7 +23,7 @@ const list = defineRoute({
   async handle({ params, query, caller }, { annotations }) {
     const paging = pagingOf(query);
     const page = await annotations.lists.folderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
-    return replyPage(page, (annotation) => withoutElements(storedView(annotation, { access: true })));
+    return replyPage(page, (annotation) => jsonWithoutElements(storedView(annotation, { access: true })));
   },
 });
 
@@ -38,8 +38,8 @@ const present = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const present = await annotations.lists.anyInFolder({ folderId: params.id, recurse: query.recurse, caller });
-    return Reply.json(present, { headers: privately });
+    const present = await annotations.lists.hasAnyInFolder({ folderId: params.id, recurse: query.recurse, caller });
+    return Reply.json(present, { headers: privateHeaders });
   },
 });
 
@@ -79,9 +79,9 @@ const setAccess = defineRoute({
   async handle({ params, query, caller }, { annotations }) {
     const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
     // Everyone on the folder's list may be named, even if the caller cannot see them.
-    const former = await annotations.permissions.ofFolder(params.id);
+    const former = await annotations.permissions.folderPermissions(params.id);
     const change = await annotations.permissions.readChange(query, caller, former?.access);
-    return { updated: await annotations.many.setAccess(selection, change, query) };
+    return { updated: await annotations.bulkChanges.setAccess(selection, change, query) };
   },
 });
 
@@ -97,7 +97,7 @@ const remove = defineRoute({
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
     const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
-    return { deleted: await annotations.many.remove(selection) };
+    return { deleted: await annotations.bulkChanges.remove(selection) };
   },
 });
 

@@ -42,7 +42,7 @@ export class AnnotationPermissions {
 
   /** The caller's level, including public access. */
   async level(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
-    const granted = await this.#granted(annotation, caller);
+    const granted = await this.#grantedLevel(annotation, caller);
     return granted === -1 && annotation.public ? 0 : granted;
   }
 
@@ -50,10 +50,10 @@ export class AnnotationPermissions {
   async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (limitsOf(caller) !== null) return 0;
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
-    return this.#granted(annotation, caller);
+    return this.#grantedLevel(annotation, caller);
   }
 
-  async #granted({ access }: Permissions, caller: Caller | null): Promise<AccessLevel> {
+  async #grantedLevel({ access }: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (caller?.admin === true) return 2;
     if (caller === null || caller.id === null) return -1;
     let level: AccessLevel = -1;
@@ -66,7 +66,7 @@ export class AnnotationPermissions {
   }
 
   /** @throws AccessDeniedError */
-  async require(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
+  async requireLevel(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     const limits = limitsOf(caller);
     const isWithinLimits = limits === null || (limits.annotations && limits.itemId === annotation.itemId && level === 0);
     if (isWithinLimits && (await this.level(annotation, caller)) >= level) return;
@@ -74,7 +74,7 @@ export class AnnotationPermissions {
   }
 
   /** The filter of annotations that the caller may see. It lets site administrators see all. */
-  async permitted(
+  async permittedFilter(
     caller: Caller | null,
     level: Level,
     options: { byListOnly?: boolean } = {},
@@ -118,8 +118,11 @@ export class AnnotationPermissions {
   }
 
   /** The access list of a new annotation of an item: the permissions of the item's folder, and all permissions for the creator. */
-  async initial(item: ItemRecord, ownerId: string | null): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
-    const list = item.folderId === '' ? undefined : await this.ofFolder(item.folderId);
+  async initialAccess(
+    item: ItemRecord,
+    ownerId: string | null,
+  ): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
+    const list = item.folderId === '' ? undefined : await this.folderPermissions(item.folderId);
     const isPublic = list?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
     const users = (list?.access.users ?? []).filter(({ id }) => id !== ownerId);
     if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
@@ -131,7 +134,7 @@ export class AnnotationPermissions {
   }
 
   /** The permissions on a folder; `undefined` if the host does not provide them. */
-  async ofFolder(id: string) {
+  async folderPermissions(id: string) {
     const { access, records } = this.options;
     const folder = await records.findFolder(id);
     const list = folder === null ? undefined : await access.list?.(folder.doc);
@@ -148,15 +151,15 @@ export class AnnotationPermissions {
     const groups = directory
       ? await directory.groups(idsOf(access.groups))
       : access.groups.map(({ id }) => ({ id, name: id, description: '' }));
-    const userOf = new Map(users.map((user) => [user.id, user]));
-    const groupOf = new Map(groups.map((group) => [group.id, group]));
+    const userById = new Map(users.map((user) => [user.id, user]));
+    const groupById = new Map(groups.map((group) => [group.id, group]));
     const described: DescribedAccess = { users: [], groups: [] };
     for (const { id, level, flags = [] } of access.users) {
-      const user = userOf.get(id);
+      const user = userById.get(id);
       if (user) described.users.push({ id, level, flags, login: user.login, name: user.name });
     }
     for (const { id, level, flags = [] } of access.groups) {
-      const group = groupOf.get(id);
+      const group = groupById.get(id);
       if (group) described.groups.push({ id, level, flags, name: group.name, description: group.description });
     }
     return described;

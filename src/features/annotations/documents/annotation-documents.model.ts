@@ -70,7 +70,7 @@ export function sortField(name: string): string {
   return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
 }
 
-const options = { minimize: false } as const;
+const schemaOptions = { minimize: false } as const;
 
 /** Schemas of annotations and of previous versions. */
 export function annotationSchemas(connection: Connection): {
@@ -105,7 +105,7 @@ export function annotationSchemas(connection: Connection): {
       fileChanged: Date,
       hidden: Boolean,
     },
-    options,
+    schemaOptions,
   )
     .index({ itemId: 1, _active: 1 })
     .index({ creatorId: 1 })
@@ -118,7 +118,7 @@ export function annotationSchemas(connection: Connection): {
     .index({ 'elements.family': 1 })
     .index({ 'elements.references': 1 })
     .index({ batch: 1 }, { sparse: true });
-  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, options)
+  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, schemaOptions)
     .index({ annotationId: 1, _version: -1 }, { unique: true })
     .index({ creatorId: 1 })
     .index({ 'elements.family': 1 });
@@ -144,11 +144,12 @@ export function searchFields({
   };
 }
 
-/** Length to which words are cut, and largest number of words of an annotation. Further words are not found by searches. */
+/** Words are cut to this many characters. */
 const maxWordLength = 64;
+/** Maximum number of words of an annotation. Searches do not find further words. */
 const maxWords = 500;
-/** Words beyond this many characters of a text are not stored. */
-const maxSearched = 32 * 1024;
+/** Only this many characters of a text are searched for words. */
+const maxSearchedCharacters = 32 * 1024;
 
 /** The words of texts in lower case, without duplicates. A word consists of letters and digits. */
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
@@ -165,7 +166,7 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
 /** The words of a text in lower case, in order. Long texts and words are cut. */
 export function* eachWord(text: string): Generator<string> {
   // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
-  for (const [piece] of text.slice(0, maxSearched).matchAll(/\S{1,256}/gu)) {
+  for (const [piece] of text.slice(0, maxSearchedCharacters).matchAll(/\S{1,256}/gu)) {
     for (const [word] of piece
       .normalize('NFKC')
       .toLowerCase()

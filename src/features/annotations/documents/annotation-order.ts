@@ -2,7 +2,7 @@ import { idText } from '../../../core/database/id-text.js';
 import { sortField } from './annotation-documents.model.js';
 import type { AnnotationPaging } from './annotation-record.js';
 
-/** Id and sort keys of an annotation, by which lists can be merged without reading the documents. */
+/** Id and sort values of an annotation. Lists of them can be merged without reading the documents. */
 export interface AnnotationKey {
   id: string;
   /** Values of the fields by which the list is sorted. */
@@ -21,14 +21,14 @@ export function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> 
 export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
   const directions = Object.values(orderOf(sort));
   for (const [i, direction] of directions.entries()) {
-    const order = compareValues(a.values[i], b.values[i]);
-    if (order !== 0) return direction * order;
+    const comparison = compareValues(a.values[i], b.values[i]);
+    if (comparison !== 0) return direction * comparison;
   }
   return 0;
 }
 
 /** Position of a type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
-function rank(value: unknown): number {
+function typeRank(value: unknown): number {
   if (value === null || value === undefined) return 0;
   if (typeof value === 'number') return 1;
   if (typeof value === 'string') return 2;
@@ -37,11 +37,11 @@ function rank(value: unknown): number {
 }
 
 function compareValues(a: unknown, b: unknown): number {
-  const ranks = rank(a) - rank(b);
-  if (ranks !== 0 || rank(a) === 0) return ranks;
+  const rankDifference = typeRank(a) - typeRank(b);
+  if (rankDifference !== 0 || typeRank(a) === 0) return rankDifference;
   // The database compares texts by their bytes.
   if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
-  if (rank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
+  if (typeRank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
   return Number(a) - Number(b);
 }
 

@@ -19,31 +19,31 @@ export interface AnnotationParts {
   followers: ElementFollower;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
-  overlayImages: Pick<OverlayImages, 'sizesFor'>;
+  overlayImages: Pick<OverlayImages, 'sizeFinderFor'>;
   records: HostRecords;
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
   /** The queue of all changes. Changes of the same annotation wait for each other before they enter it. */
-  changing: WorkQueue;
+  changeQueue: WorkQueue;
 }
 
 /** Checks the condition (`If-Match`) of a request on the version that it changes. @throws LargeImageError `precondition-failed` */
-export type Precondition = (current: AnnotationRecord) => void;
+export type CheckPrecondition = (current: AnnotationRecord) => void;
 
 /** A request that changes an annotation. */
 export interface ChangeRequest {
   id: string;
   caller: Caller | null;
   /** If absent, any version can be changed. */
-  precondition?: Precondition | undefined;
+  checkPrecondition?: CheckPrecondition | undefined;
   /** The annotation as it was read when the caller's right was checked, to save reading it again. */
   current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }
 
 /** Thrown if the annotation was changed after it was read. */
-export class Superseded extends LargeImageError {
+export class SupersededError extends LargeImageError {
   constructor() {
     super('conflict', 'Someone else changed the annotation in the meantime.');
   }

@@ -46,16 +46,17 @@ export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' 
   hidden: boolean;
 };
 
-/** Number of documents in one insertMany, and in one response. Some engines refuse messages with many documents. */
+/** Number of documents in one insertMany. Some engines refuse messages with more. */
 const insertsPerMessage = 1000;
+/** Number of documents in one response of the database. */
 const annotationsPerQuery = 50;
 
 /** All queries on annotations. Documents of annotations refer to elements, which the element store keeps. */
 export class AnnotationModel {
   /** The former versions of annotations. */
-  readonly former: AnnotationVersions;
+  readonly formerVersions: AnnotationVersions;
   /** Lists of new annotations that become visible together. */
-  readonly batches: AnnotationBatches;
+  readonly annotationBatches: AnnotationBatches;
   readonly #connection: Connection;
   readonly #annotations: Model<StoredAnnotation>;
   readonly #sequence: Model<{ _id: string; next: number }>;
@@ -68,17 +69,17 @@ export class AnnotationModel {
     this.#annotations = own.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
     this.#sequence = own.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
     const versionModel = own.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
-    this.former = new AnnotationVersions(connection, versionModel);
-    this.batches = new AnnotationBatches(own, this.#annotations);
+    this.formerVersions = new AnnotationVersions(connection, versionModel);
+    this.annotationBatches = new AnnotationBatches(own, this.#annotations);
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([createIndexesOf(this.#annotations), this.former.createIndexes()]);
+    await Promise.all([createIndexesOf(this.#annotations), this.formerVersions.createIndexes()]);
   }
 
   /** Cancels delayed work. */
   close(): void {
-    this.batches.close();
+    this.annotationBatches.close();
   }
 
   /** The next version number. All annotations share one sequence. A number is used at most once; some are never used. */
@@ -106,7 +107,7 @@ export class AnnotationModel {
   /** Writes new annotations. They become visible together by one write, or not at all. */
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     await this.#abortUnfinished(annotations);
-    const batch = annotations.length > 1 ? this.batches.begin() : undefined;
+    const batch = annotations.length > 1 ? this.annotationBatches.newBatchName() : undefined;
     const docs = annotations.map((annotation): StoredAnnotation => {
       const { id, access, public: isPublic, publicFlags } = annotation;
       return {
@@ -128,9 +129,9 @@ export class AnnotationModel {
         await this.#annotations.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
         step('annotation:inserted');
       }
-      if (batch !== undefined) await this.batches.commit(batch);
+      if (batch !== undefined) await this.annotationBatches.commit(batch);
     } catch (error) {
-      if (batch !== undefined) await this.batches.abort(batch);
+      if (batch !== undefined) await this.annotationBatches.abort(batch);
       throw error;
     }
     return docs.map(toRecord);
@@ -142,14 +143,18 @@ export class AnnotationModel {
     for (const part of batches(ids)) {
       const query = { _id: { $in: [...part] }, batch: { $ne: null } } as QueryFilter<StoredAnnotation>;
       const docs = await this.#annotations.find(query, { batch: 1 }).lean<Pick<StoredAnnotation, 'batch'>[]>();
-      for (const batch of new Set(docs.map((doc) => doc.batch!))) await this.batches.abort(batch);
+      for (const batch of new Set(docs.map((doc) => doc.batch!))) await this.annotationBatches.abort(batch);
     }
   }
 
   /** An annotation, deleted or not; `null` if there is none, or its item is hidden. */
   async find(id: string): Promise<AnnotationRecord | null> {
     const doc = await this.#annotations.findById(id).lean<StoredAnnotation>();
-    if (doc === null || doc.hidden === true || (doc.batch !== undefined && !(await this.batches.isCommitted(doc.batch))))
+    if (
+      doc === null ||
+      doc.hidden === true ||
+      (doc.batch !== undefined && !(await this.annotationBatches.isCommitted(doc.batch)))
+    )
       return null;
     return toRecord(doc);
   }
@@ -169,8 +174,8 @@ export class AnnotationModel {
   }
 
   /** Marks an annotation as deleted. @returns false if it was not at this version. */
-  async deactivate(id: string, from: number): Promise<boolean> {
-    const result = await this.#annotations.updateOne({ _id: id, _version: from }, { $set: { _active: false } });
+  async deactivate(id: string, version: number): Promise<boolean> {
+    const result = await this.#annotations.updateOne({ _id: id, _version: version }, { $set: { _active: false } });
     return result.matchedCount > 0;
   }
 
@@ -180,11 +185,11 @@ export class AnnotationModel {
   }
 
   /** Removes an annotation and its previous versions. @returns false if it does not exist, or is not at the given version. */
-  async remove(id: string, from?: number): Promise<boolean> {
-    const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
+  async remove(id: string, version?: number): Promise<boolean> {
+    const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(version !== undefined && { _version: version }) });
     if (deletedCount === 0) return false;
     step('annotation:removed');
-    await this.former.removeAll(id);
+    await this.formerVersions.removeAll(id);
     step('annotation:former-removed');
     return true;
   }
@@ -202,11 +207,11 @@ export class AnnotationModel {
    * Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their
    * number.
    *
-   * @param keepers creators who keep their level if it is higher than the new one
+   * @param creatorIdsToKeep creators who keep their level if it is higher than the new one
    */
   async setAccessOfAll(
     filter: AnnotationFilter,
-    { change, version, keepers }: { change: AccessFields; version: number; keepers: readonly string[] },
+    { change, version, creatorIdsToKeep }: { change: AccessFields; version: number; creatorIdsToKeep: readonly string[] },
   ): Promise<number> {
     const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } };
     const update = async (selection: object, access: AnnotationAccess) => {
@@ -215,31 +220,31 @@ export class AnnotationModel {
       return (await this.#annotations.updateMany(matching, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
     };
     let count = 0;
-    for (const id of keepers) {
+    for (const id of creatorIdsToKeep) {
       const ownEntry = change.access.users.find((entry) => entry.id === id);
       const others = change.access.users.filter((entry) => entry !== ownEntry);
       for (const level of [1, 2] as const) {
         if (level <= (ownEntry?.level ?? 0)) continue;
         const users = [...others, { id, level, flags: ownEntry?.flags ?? [] }];
-        const which = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
-        count += await update(which, { ...change.access, users });
+        const selection = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
+        count += await update(selection, { ...change.access, users });
       }
     }
     return count + (await update({}, change.access));
   }
 
   /** Ids of the creators of matching annotations. */
-  async creators(filter: AnnotationFilter): Promise<string[]> {
+  async creatorIds(filter: AnnotationFilter): Promise<string[]> {
     return (await this.#annotations.distinct('creatorId', await this.#visible(filter))).flatMap((id) => id ?? []);
   }
 
   /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */
-  async forget(kind: 'users' | 'groups', id: string): Promise<void> {
+  async forgetUserOrGroup(kind: 'users' | 'groups', id: string): Promise<void> {
     const pull = { $pull: { [`access.${kind}`]: { id } }, $inc: { accessStamp: 1 } };
     await this.#annotations.collection.updateMany({ [`access.${kind}.id`]: id }, pull as object);
     if (kind === 'groups') return;
     await this.#annotations.updateMany({ creatorId: id }, { $set: { creatorId: null }, $inc: { accessStamp: 1 } });
-    await this.former.forgetCreator(id);
+    await this.formerVersions.forgetCreator(id);
   }
 
   /** Marks the annotations of an item that were created before the content of its file changed. */
@@ -258,7 +263,7 @@ export class AnnotationModel {
 
   /** The query for a filter, without annotations of lists that are not complete yet. */
   async #visible(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
-    return { ...toQuery(filter), ...(await this.batches.visible()) };
+    return { ...toQuery(filter), ...(await this.annotationBatches.visibleFilter()) };
   }
 
   /** Lists matching annotations. They are read as they are consumed. */
@@ -269,7 +274,7 @@ export class AnnotationModel {
   }
 
   /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
-  async keys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
+  async findKeys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
     const order = orderOf(sort);
     const fields = Object.keys(order);
     const docs = await this.#annotations
@@ -315,7 +320,7 @@ export class AnnotationModel {
   }
 
   /** Filters items to those to which image or pixelmap elements of matching annotations refer. */
-  async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
+  async filterReferencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
       const refersToPart = { 'elements.references': { $in: [...part] } };
@@ -346,12 +351,15 @@ export class AnnotationModel {
     // missed.
     const annotations = this.#annotations.find(query, { elements: 1 }).lean();
     for await (const { elements } of eachInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
-    yield* this.former.elementsOf(family);
+    yield* this.formerVersions.elementsOf(family);
   }
 
   /** Stamps of the first `limit` annotations with an id above `after`, by ascending id. */
-  async stamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
-    const query = { ...(await this.batches.visible()), ...(after !== null && { _id: { $gt: this.#objectId(after) } }) };
+  async listStamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
+    const query = {
+      ...(await this.annotationBatches.visibleFilter()),
+      ...(after !== null && { _id: { $gt: this.#objectId(after) } }),
+    };
     const docs = await this.#annotations
       .find(query, { itemId: 1, _active: 1, _version: 1, updated: 1, hidden: 1 })
       .sort({ _id: 1 })
@@ -368,7 +376,7 @@ export class AnnotationModel {
   }
 
   /** Filters ids to those that exist, whether or not the annotations are visible. */
-  async existing(ids: readonly string[]): Promise<Set<string>> {
+  async filterExisting(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));
   }

@@ -46,7 +46,10 @@ function isGeoJson(value: unknown): value is JsonObject {
   return isObject(value) && isGeoJsonType(value.type);
 }
 
-/** Annotation documents that were converted from short GeoJSON. They are read again as a body, so that their elements are stored. */
+/**
+ * One annotation document, or a list of them, that was converted from short GeoJSON. It is read again as a body, so that its elements are
+ * stored.
+ */
 class ConvertedGeoJson {
   constructor(
     readonly document: unknown,
@@ -60,11 +63,11 @@ class LongGeoJson {
 }
 
 /** The JSON text of a value as a stream, as a request would send it. */
-async function* bodyOf(value: unknown): AsyncGenerator<Buffer, void, undefined> {
+async function* jsonStream(value: unknown): AsyncGenerator<Buffer, void, undefined> {
   for await (const piece of jsonPieces(value)) yield Buffer.from(piece);
 }
 
-type Interpreted = IncomingAnnotation[] | ConvertedGeoJson | LongGeoJson;
+type InterpretedBody = IncomingAnnotation[] | ConvertedGeoJson | LongGeoJson;
 
 /** Reads request bodies that contain annotations. */
 export class AnnotationBodies {
@@ -89,9 +92,9 @@ export class AnnotationBodies {
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
     await first.discard();
     if (interpreted instanceof LongGeoJson) {
-      return this.receive(bodyOf({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
+      return this.receive(jsonStream({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
     }
-    const converted = await this.store.readBody(bodyOf(interpreted.document), options);
+    const converted = await this.store.readBody(jsonStream(interpreted.document), options);
     return converted.map(async (received) => {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
@@ -115,7 +118,7 @@ export class AnnotationBodies {
     return head;
   }
 
-  async #interpretBody(received: ReceivedBody, form: BodyForm, signal: AbortSignal | undefined): Promise<Interpreted> {
+  async #interpretBody(received: ReceivedBody, form: BodyForm, signal: AbortSignal | undefined): Promise<InterpretedBody> {
     const { value } = received;
     if (form === 'document') return [this.#readDocument(received, value)];
     if (!Array.isArray(value)) return this.#interpretEntry(received, value, form);
@@ -125,7 +128,7 @@ export class AnnotationBodies {
   }
 
   /** Interprets a list where one annotation is expected. GeoJSON objects in it become one annotation together. */
-  #interpretFeatures(received: ReceivedBody, entries: readonly unknown[]): Interpreted {
+  #interpretFeatures(received: ReceivedBody, entries: readonly unknown[]): InterpretedBody {
     const [first] = entries;
     if (!isGeoJson(first)) return [this.#readDocument(received, entries)];
     if (entries.length === 1) return this.#interpretEntry(received, first, 'created');
@@ -147,12 +150,12 @@ export class AnnotationBodies {
       throw new BadParameterError(`A body can contain at most ${maxAnnotations} annotations, not ${entries.length}.`);
     }
     const incoming: IncomingAnnotation[] = [];
-    const converted: unknown[] = [];
-    let firstBare = -1;
+    const documents: unknown[] = [];
+    let firstBareIndex = -1;
     let skipped = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
-      let interpreted: Interpreted;
+      let interpreted: InterpretedBody;
       try {
         interpreted = this.#interpretEntry(received, entry, 'list');
         if (interpreted instanceof LongGeoJson)
@@ -163,26 +166,26 @@ export class AnnotationBodies {
         throw addEntryNumber(error, index);
       }
       if (interpreted instanceof ConvertedGeoJson) {
-        if (firstBare < 0) firstBare = index;
-        converted.push(interpreted.document);
+        if (firstBareIndex < 0) firstBareIndex = index;
+        documents.push(interpreted.document);
         skipped += interpreted.skipped;
       } else {
         incoming.push(...interpreted);
-        converted.push(interpreted[0]!.head);
+        documents.push(interpreted[0]!.head);
       }
       if (isSliceOver()) await nextSlice(signal);
     }
-    if (firstBare < 0) return incoming;
+    if (firstBareIndex < 0) return incoming;
     // Elements that are already stored cannot be read a second time.
     if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
-        `Entry ${firstBare} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
+        `Entry ${firstBareIndex} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
       );
     }
-    return new ConvertedGeoJson(converted, skipped);
+    return new ConvertedGeoJson(documents, skipped);
   }
 
-  #interpretEntry(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
+  #interpretEntry(received: ReceivedBody, value: unknown, form: BodyForm): InterpretedBody {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {

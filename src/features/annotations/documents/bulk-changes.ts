@@ -30,11 +30,11 @@ interface IntentionDocument {
 
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
-/** After this many milliseconds, another process continues a change, even if the first one may be alive. Doing it twice does no harm. */
+/** After this many milliseconds, another process continues a change, even if the first one may still run. Making it twice does no harm. */
 const staleMs = 10 * 60_000;
 
-/** Options of {@link ManyAnnotations}. */
-export interface ManyAnnotationsOptions {
+/** Options of {@link BulkChanges}. */
+export interface BulkChangesOptions {
   own: OwnCollections;
   model: AnnotationModel;
   records: HostRecords;
@@ -44,10 +44,10 @@ export interface ManyAnnotationsOptions {
 }
 
 /** Changes all annotations of an item or folder. Each change is recorded before it begins, and continued if it is interrupted. */
-export class ManyAnnotations {
+export class BulkChanges {
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  constructor(private readonly options: ManyAnnotationsOptions) {}
+  constructor(private readonly options: BulkChangesOptions) {}
 
   get #intentions() {
     return this.options.own.collection<IntentionDocument>('annotation_intention');
@@ -94,8 +94,8 @@ export class ManyAnnotations {
     const { model, lifecycle } = this.options;
     for await (const filter of this.#filters(selection)) {
       if (change.kind === 'access') {
-        const keepers = change.keepCreators ? await this.#creatorsWithAccess(filter, change.access) : [];
-        progress.count += await model.setAccessOfAll(filter, { change: change.access, version, keepers });
+        const creatorIdsToKeep = change.keepCreators ? await this.#creatorsWithAccess(filter, change.access) : [];
+        progress.count += await model.setAccessOfAll(filter, { change: change.access, version, creatorIdsToKeep });
       } else
         progress.count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
@@ -110,7 +110,7 @@ export class ManyAnnotations {
   async #creatorsWithAccess(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
     const { model, permissions } = this.options;
     const creators: string[] = [];
-    for (const id of await model.creators(filter)) {
+    for (const id of await model.creatorIds(filter)) {
       const level = await permissions.level({ access, public: isPublic }, { id, admin: false, scopes: [] });
       if (level >= 0) creators.push(id);
     }

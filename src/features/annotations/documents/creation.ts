@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Caller } from '../../../host.js';
 import { scopes } from '../../../http/scopes.js';
-import { mayAnnotate } from '../access/authorize.js';
+import { loadToAnnotate } from '../access/authorize.js';
 import type { AnnotationContext } from '../context.js';
-import { bodyChunks, skippedHeaders } from '../replies.js';
+import { bodyChunks, skippedHeaderDescription } from '../replies.js';
 import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
 import type { AnnotationRecord } from './annotation-record.js';
 
@@ -16,7 +16,7 @@ export const creationRoute = {
   scope: scopes.write,
   body: 'stream',
   bodyTypes: shapeTableTypes,
-  headers: skippedHeaders,
+  headers: skippedHeaderDescription,
   errors: [
     'bad-parameter',
     'bad-value',
@@ -41,6 +41,6 @@ export async function createAnnotations(
   const { lifecycle, tableImports } = services.annotations;
   const kind = shapeTableKindOf(headers['content-type']);
   if (kind === null) return lifecycle.create(item, bodyChunks(body), form, { caller, signal });
-  const admit = () => mayAnnotate(item.id, caller, services);
+  const admit = () => loadToAnnotate(item.id, caller, services);
   return tableImports.create({ body, kind, name }, { admit, caller, signal });
 }

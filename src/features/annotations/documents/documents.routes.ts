@@ -7,14 +7,14 @@ import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/sc
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { createAnnotations, creationRoute } from './creation.js';
-import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
+import { loadToAnnotate, loadToChange, loadToRead } from '../access/authorize.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath, maxChangeBytes, requireTarget, tableName, targetItem } from '../parameters.js';
+import { annotationPath, maxChangeBytes, requireTargetItem, tableName, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
 import { bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks } from '../streams.js';
-import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
+import { annotationHeaders, annotationTag, filteredView, readPrecondition } from '../views.js';
 
 const changeErrors = [
   'bad-parameter',
@@ -52,7 +52,7 @@ const create = defineRoute({
   query: { itemId: targetItem, name: tableName },
   accepts: creationSchema,
   returns: { schema: annotationSchema },
-  authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
+  authorize: ({ query, caller }, services) => loadToAnnotate(requireTargetItem(query.itemId), caller, services),
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
     const result = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
@@ -88,7 +88,7 @@ const elementParameters = {
  * The element parameters as texts with their schemas, so that they are only described here. `parseElementQuery` parses and checks
  * them.
  */
-const describedOnly = Object.fromEntries(
+const elementTextParameters = Object.fromEntries(
   Object.entries(elementParameters).map(([name, { schema: described }]) => [name, { ...text(), schema: described }]),
 );
 
@@ -101,7 +101,7 @@ const get = defineRoute({
   scope: scopes.read,
   cookie: true,
   params: annotationPath,
-  query: describedOnly,
+  query: elementTextParameters,
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { annotations }) =>
@@ -109,7 +109,7 @@ const get = defineRoute({
       throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
     }),
   async handle({ granted: annotation, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store, reading } = annotations;
+    const { permissions, store, readQueue } = annotations;
     const query = parseElementQuery(sent);
     const level = await permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { sent });
@@ -118,8 +118,8 @@ const get = defineRoute({
     if (unchanged !== null) return unchanged;
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
-    const waiting = { queue: reading, caller };
-    const sending = { store, annotationId: annotation.id, version, elements, query, waiting, signal };
+    const readingQueue = { queue: readQueue, caller };
+    const sending = { store, annotationId: annotation.id, version, elements, query, readingQueue, signal };
     const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
     const type = query.centroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(chunks, type, { headers: replyHeaders });
@@ -136,12 +136,12 @@ const format = defineRoute({
   params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
   returns: { schema: featureCollectionSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
-  authorize: mayRead,
+  authorize: loadToRead,
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, geoJson, reading, overlayImages } = annotations;
+    const { permissions, geoJson, readQueue, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
     // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
-    const readableImages = await overlayImages.readable(annotation.elements.references, caller);
+    const readableImages = await overlayImages.readableFileIds(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sent });
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
@@ -151,7 +151,7 @@ const format = defineRoute({
       for (const itemId of readableImages.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);
       return geoJson.write(annotation, params.format, sizes, signal);
     };
-    const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
+    const chunks = await enqueueInParts(write, { queue: readQueue, caller }, signal);
     return Reply.stream(chunks, 'application/json', { headers: replyHeaders });
   },
 });
@@ -170,11 +170,11 @@ const replace = defineRoute({
   accepts: documentSchema,
   returns: { schema: annotationSchema },
   errors: changeErrors,
-  authorize: mayChange,
+  authorize: loadToChange,
   async handle({ params, query, granted: current, body, caller, headers, signal }, { items, annotations }) {
-    const precondition = preconditionOf(headers);
-    precondition?.(current);
-    const request = { id: params.id, caller, signal, precondition, current };
+    const checkPrecondition = readPrecondition(headers);
+    checkPrecondition?.(current);
+    const request = { id: params.id, caller, signal, checkPrecondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
     const chunks = await bodyOrNull(body);
     const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: chunks, item });
@@ -197,9 +197,9 @@ const patch = defineRoute({
   maxBodyBytes: maxChangeBytes,
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
-  authorize: mayChange,
+  authorize: loadToChange,
   async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
+    const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.patch(request, body);
     return replyEmpty(annotations, { annotation, caller });
   },
@@ -216,7 +216,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
   async handle({ params, caller, headers }, { annotations }) {
-    await annotations.lifecycle.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
+    await annotations.lifecycle.remove({ id: params.id, caller, checkPrecondition: readPrecondition(headers) });
     return null;
   },
 });
@@ -235,7 +235,7 @@ const copy = defineRoute({
     const source = await services.annotations.writer.load(params.id, 0, caller);
     const isOnItem = (await services.records.findItem(source.itemId)) !== null;
     if (isOnItem) await services.items.loadFresh(source.itemId, 0, caller);
-    return mayAnnotate(requireTarget(query.itemId), caller, services);
+    return loadToAnnotate(requireTargetItem(query.itemId), caller, services);
   },
   async handle({ params, granted: item, caller, signal }, { annotations }) {
     const annotation = await annotations.lifecycle.copy(params.id, item, caller);

@@ -10,7 +10,7 @@ import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Longest id that is repeated in a message. */
-const quotedLength = 60;
+const maxQuotedCharacters = 60;
 
 /** Changes to elements of an annotation. */
 export interface ElementEdit {
@@ -40,24 +40,24 @@ export class AnnotationEdits {
       // A patch only sees plain objects.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
-      const head = result.headChanged ? this.#patchedHead(result.head) : current.head;
+      const head = result.headChanged ? this.#requireValidHead(result.head) : current.head;
       if (result.elements.length === 0) return { head };
       const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch refers to elements by id, not by number.
-      const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
-      const writeOptions = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
+      const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, maxQuotedCharacters)}`;
+      const writeOptions = { ...options, ...this.#overlaySizeOptions(request), raise: patchSchemaError, nameOf };
       const changed = await editing.change(current.elements, { put, remove }, writeOptions);
-      return { head, elements: await this.#withReferences(current.elements, changed, editing, request) };
+      return { head, elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
     return this.writer.merge(request, { ids, apply });
   }
 
-  #sizes({ caller }: ChangeRequest) {
-    return { overlaySizes: this.options.overlayImages.sizesFor(caller) };
+  #overlaySizeOptions({ caller }: ChangeRequest) {
+    return { overlaySizes: this.options.overlayImages.sizeFinderFor(caller) };
   }
 
-  #patchedHead(head: Record<string, unknown>): AnnotationHead {
+  #requireValidHead(head: Record<string, unknown>): AnnotationHead {
     this.#checkPatchedHead(head);
     return this.options.bodies.checkHead(head);
   }
@@ -66,7 +66,7 @@ export class AnnotationEdits {
    * Items that overlays refer to are collected again if one of them may no longer be used; otherwise, the store has added the new
    * ones.
    */
-  async #withReferences(
+  async #updateReferences(
     former: StoredElements,
     { stored, replaced, removed }: ChangedElements,
     editing: ElementEditing,
@@ -96,11 +96,11 @@ export class AnnotationEdits {
       const edit = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
       const writeOptions = {
         ...(request.signal && { signal: request.signal }),
-        ...this.#sizes(request),
+        ...this.#overlaySizeOptions(request),
         raise: patchSchemaError,
       };
       changed = await editing.change(current.elements, edit, writeOptions);
-      return { elements: await this.#withReferences(current.elements, changed, editing, request) };
+      return { elements: await this.#updateReferences(current.elements, changed, editing, request) };
     };
     const annotation = await this.writer.merge(request, { ids, apply });
     return { annotation, changed: changed! };
@@ -113,9 +113,9 @@ export class AnnotationEdits {
   ): Promise<AnnotationRecord> {
     const apply: MergedChange['apply'] = async (current) => {
       const attributes = change(current.head.attributes ?? {});
-      return { head: this.#patchedHead({ ...current.head, attributes }) };
+      return { head: this.#requireValidHead({ ...current.head, attributes }) };
     };
-    return this.writer.merge(request, { apply, itemToo: false });
+    return this.writer.merge(request, { apply, requiresItemAccess: false });
   }
 }
 

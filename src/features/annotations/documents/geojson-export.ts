@@ -7,7 +7,7 @@ import { jsonBytes } from '../../../core/json-pieces.js';
 import type { ElementStore } from '../elements/element-store.js';
 import { allElements } from '../streams.js';
 import type { AnnotationRecord } from './annotation-record.js';
-import { features, type FeatureFunctions, type FeaturesInput } from './geojson-thread.js';
+import { makeFeatures, type FeatureFunctions, type FeaturesInput } from './geojson-thread.js';
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
@@ -48,7 +48,7 @@ export class GeoJsonExport {
       const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
       head = null;
       written = { ...written, isEmpty: false };
-      const result = isShort ? features(input) : await this.#inThread(input, signal);
+      const result = isShort ? makeFeatures(input) : await this.#inThread(input, signal);
       ({ written } = result);
       return result.text;
     };

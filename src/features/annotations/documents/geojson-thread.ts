@@ -34,7 +34,7 @@ const parsers: Record<FeaturesInput['format'], (list: string) => ElementsWithout
 const comma = ','.charCodeAt(0);
 
 /** The text of elements as features. */
-export function features(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
+export function makeFeatures(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
   // Stored elements and annotations have been checked, so the casts are safe.
   const list = `[${textOf(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;
   const { elements, pointsOf } = parsers[input.format](list);
@@ -48,7 +48,7 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
 
 const functions = {
   features: (input: FeaturesInput) => {
-    const result = features(input);
+    const result = makeFeatures(input);
     return moved(result, result.text);
   },
 };

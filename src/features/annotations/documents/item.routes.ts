@@ -6,7 +6,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { createAnnotations, creationRoute } from './creation.js';
 import { Reply } from '../../../http/reply.js';
-import { mayAnnotate } from '../access/authorize.js';
+import { loadToAnnotate } from '../access/authorize.js';
 import { idSet } from '../../../http/parameters.js';
 import { itemPath, tableName } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
@@ -16,7 +16,7 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
 /** A JSON list of annotations with their elements. One page of elements is in memory at a time. */
 async function* listChunks(
-  { permissions, store, reading }: AnnotationServices,
+  { permissions, store, readQueue }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
   { caller, signal, onBegin }: { caller: Caller | null; signal: AbortSignal; onBegin: (annotation: AnnotationRecord) => void },
 ): AsyncGenerator<Buffer | string> {
@@ -26,8 +26,8 @@ async function* listChunks(
     onBegin(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const waiting = { queue: reading, caller, patient: separator !== '[' };
-    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal });
+    const readingQueue = { queue: readQueue, caller, patient: separator !== '[' };
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, readingQueue, signal });
     yield separator;
     yield* chunks;
     separator = ',\n';
@@ -48,7 +48,7 @@ const get = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
   async handle({ granted: item, query, caller, headers, signal }, { annotations }) {
-    const listAnnotations = () => annotations.lists.ofItem(item.id, caller, query.ids);
+    const listAnnotations = () => annotations.lists.listOfItem(item.id, caller, query.ids);
     const tag = await tagOfList(annotations, listAnnotations(), caller);
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
@@ -84,7 +84,7 @@ const create = defineRoute({
   query: { name: tableName },
   accepts: creationListSchema,
   returns: { schema: { type: 'integer', description: 'Number of new annotations.' } },
-  authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
+  authorize: ({ params, caller }, services) => loadToAnnotate(params.id, caller, services),
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
     const { created, skipped } = await createAnnotations('list', item, { body, headers, name }, { caller, signal }, services);
@@ -103,10 +103,10 @@ const remove = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied'],
   async handle({ params, caller }, { items, annotations }) {
     const item = await items.loadFresh(params.id, 1, caller);
-    const { lists, permissions, many } = annotations;
+    const { lists, permissions, bulkChanges } = annotations;
     // All rights are checked first, because a refusal in the middle would leave some annotations deleted.
-    for await (const annotation of lists.listAll({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
-    return many.remove({ itemId: item.id });
+    for await (const annotation of lists.listAll({ itemIds: [item.id] })) await permissions.requireLevel(annotation, 2, caller);
+    return bulkChanges.remove({ itemId: item.id });
   },
 });
 

@@ -39,7 +39,7 @@ export class AnnotationLifecycle {
     form: BodyForm,
     { caller, confirm, idAt, ...receiving }: CreateOptions,
   ): Promise<{ created: AnnotationRecord[]; skipped: number }> {
-    const overlaySizes = this.options.overlayImages.sizesFor(caller);
+    const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
     const write = await this.options.bodies.receive(body, form, { ...receiving, overlaySizes });
     let skipped = 0;
     const created = await write.commit(async (incoming) => {
@@ -63,7 +63,7 @@ export class AnnotationLifecycle {
     idAt?: CreateOptions['idAt'],
   ) {
     const { model, store, permissions } = this.options;
-    const initial = await permissions.initial(item, creatorId);
+    const initial = await permissions.initialAccess(item, creatorId);
     const now = new Date();
     const first = await model.nextVersions(incoming.length);
     const annotations = incoming.map(({ head, elements }, index): NewAnnotation => {
@@ -83,10 +83,10 @@ export class AnnotationLifecycle {
     });
     const inserted = await this.#insertMissing(annotations);
     const families = new Set(inserted.map(({ elements }) => elements.family));
-    // The annotation existed already, so no annotation refers to the elements that were stored now.
+    // For annotations that existed already, the elements that were stored now are not used.
     for (const { elements } of incoming)
       if (elements !== null && !families.has(elements.family)) this.writer.tidy([elements.family]);
-    for (const annotation of inserted) this.options.followers.written(annotation.elements);
+    for (const annotation of inserted) this.options.followers.onElementsStored(annotation.elements);
     return inserted;
   }
 
@@ -117,7 +117,7 @@ export class AnnotationLifecycle {
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;
     const current = request.current ?? (await this.writer.loadForChange(request));
-    request.precondition?.(current);
+    request.checkPrecondition?.(current);
     if (item !== null) await permissions.requireAnnotate(item, request.caller);
     const itemId = item?.id ?? current.itemId;
     const commit = ({ head, elements }: IncomingAnnotation) =>
@@ -128,16 +128,16 @@ export class AnnotationLifecycle {
         result = { annotation: await commit({ head: current.head, elements: null }), elementsSent: true };
       } else {
         const { signal, caller } = request;
-        const overlaySizes = this.options.overlayImages.sizesFor(caller);
+        const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
         const write = await bodies.receive(body, 'document', { ...(signal && { signal }), overlaySizes });
         const [incoming] = write.value;
         const annotation = await write.commit(() => commit(incoming!));
         result = { annotation, elementsSent: incoming!.elements !== null };
       }
     } catch (error) {
-      throw await this.writer.explain(error, request, current);
+      throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.changed(current, result.annotation);
+    await this.writer.afterChange(current, result.annotation);
     return result;
   }
 
@@ -158,9 +158,9 @@ export class AnnotationLifecycle {
       const write = await this.options.store.write(elementsOf(current.elements), { ...(signal && { signal }) });
       annotation = await write.commit((elements) => this.writer.commit(current, { elements }, caller));
     } catch (error) {
-      throw await this.writer.explain(error, request, current);
+      throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.changed(current, annotation);
+    await this.writer.afterChange(current, annotation);
     return annotation;
   }
 
@@ -187,7 +187,7 @@ export class AnnotationLifecycle {
   }
 
   async #familiesOf(current: AnnotationRecord): Promise<string[]> {
-    const former = await this.options.model.former.families(current.id);
+    const former = await this.options.model.formerVersions.familiesOf(current.id);
     return [...new Set([current.elements.family, ...former])];
   }
 
@@ -230,7 +230,7 @@ export class AnnotationLifecycle {
   /** Copies all annotations of an item to a copy of the item. Creators and times are kept. */
   async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
     const { model, store, permissions } = this.options;
-    const initial = await permissions.initial(item, ownerId);
+    const initial = await permissions.initialAccess(item, ownerId);
     const annotations = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
     for await (const { id, elements } of annotations) {
       await store.share(elements.family, async () => {

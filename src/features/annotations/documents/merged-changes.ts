@@ -5,7 +5,7 @@ import { callerName } from '../../../core/concurrency/queues.js';
 import { BusyError } from '../../../errors.js';
 import type { ElementEditing } from '../elements/element-store.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
-import { Superseded, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
+import { SupersededError, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
@@ -14,17 +14,17 @@ export interface MergedChange {
   /** The affected elements. */
   ids?: readonly string[];
   /** Whether the item must allow the change too. Default true. */
-  itemToo?: boolean;
+  requiresItemAccess?: boolean;
 }
 
 /** A version and its predecessor. */
-interface Step {
+interface VersionStep {
   former: AnnotationRecord;
   changed: AnnotationRecord;
 }
 
 /** A change whose caller has permission. */
-interface Admitted {
+interface AdmittedChange {
   request: ChangeRequest;
   change: MergedChange;
   /** Checks again whether the caller may make the change. */
@@ -33,29 +33,29 @@ interface Admitted {
   admittedAt: number;
 }
 
-interface Waiting extends Admitted {
-  resolve: (step: Step) => void;
+interface WaitingChange extends AdmittedChange {
+  resolve: (step: VersionStep) => void;
   reject: (error: unknown) => void;
 }
 
 /** The result of trying a change on a version. */
-type Outcome = { error: unknown } | { step: Step };
+type Outcome = { error: unknown } | { step: VersionStep };
 
-/** How versions are written, see AnnotationWriter. */
-interface VersionWriting {
+/** Writes versions. Implemented by `AnnotationWriter`. */
+interface VersionWriter {
   keepFormer(current: AnnotationRecord): Promise<void>;
   replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord>;
-  keepBetween(versions: readonly AnnotationRecord[]): Promise<void>;
+  keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void>;
 }
 
-/** How long changes are repeated if other processes are faster, in milliseconds. */
-const mergePatienceMs = 30_000;
+/** For this many milliseconds, changes are tried again when another process has written a version first. */
+const maxMergeMs = 30_000;
 /** Longest pause between two tries, in milliseconds. */
-const mergePauseMs = 200;
+const maxPauseMs = 200;
 /** After waiting this long, in milliseconds, the caller's permission is checked again. */
-const admissionMs = 2000;
+const recheckAfterMs = 2000;
 /** Maximum number of changes that are written together. */
-const maxTogether = 64;
+const maxChangesTogether = 64;
 
 /**
  * Changes of one annotation. Waiting changes are applied one after another in memory, each as its own version, and written
@@ -64,56 +64,56 @@ const maxTogether = 64;
 export class MergedChanges {
   readonly #queues: NamedQueues;
   /** Waiting changes by annotation. */
-  readonly #next = new Map<string, Waiting[]>();
+  readonly #waitingChanges = new Map<string, WaitingChange[]>();
   /** The last written version of annotations with more waiting changes. */
-  readonly #latest = new Map<string, AnnotationRecord>();
+  readonly #latestVersions = new Map<string, AnnotationRecord>();
 
   constructor(
     private readonly options: AnnotationParts,
-    private readonly writing: VersionWriting,
+    private readonly versionWriter: VersionWriter,
   ) {
-    const { name, waiting } = options.changing.options;
-    this.#queues = new NamedQueues({ name, running: maxTogether, ...(waiting !== undefined && { waiting }) });
+    const { name, waiting } = options.changeQueue.options;
+    this.#queues = new NamedQueues({ name, running: maxChangesTogether, ...(waiting !== undefined && { waiting }) });
   }
 
   /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */
-  join(admitted: Admitted): Promise<Step> {
+  makeChange(admitted: AdmittedChange): Promise<VersionStep> {
     const { id, caller, signal } = admitted.request;
     return this.#queues.run(id, () => this.#enqueue(admitted), { signal, caller: callerName(caller) });
   }
 
-  #enqueue(admitted: Admitted): Promise<Step> {
+  #enqueue(admitted: AdmittedChange): Promise<VersionStep> {
     const { request, change, admit } = admitted;
     const { id } = request;
     return new Promise((resolve, reject) => {
       // Work and log lines for a change belong to its own request, not to the one that wrote first.
       const boundFunctions = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
       const waiting = { ...admitted, ...boundFunctions, resolve, reject };
-      const next = this.#next.get(id);
+      const next = this.#waitingChanges.get(id);
       if (next !== undefined) next.push(waiting);
       else {
-        this.#next.set(id, [waiting]);
+        this.#waitingChanges.set(id, [waiting]);
         void this.#makeAllChanges(id);
       }
     });
   }
 
   async #makeAllChanges(id: string): Promise<void> {
-    const { changing } = this.options;
-    for (let next = this.#next.get(id)!; next.length > 0;) {
+    const { changeQueue } = this.options;
+    for (let next = this.#waitingChanges.get(id)!; next.length > 0;) {
       const { caller } = next[0]!.request;
-      await changing.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), patient: true });
+      await changeQueue.run(() => this.#makeChanges(id, next.splice(0)), { caller: callerName(caller), patient: true });
     }
-    this.#next.delete(id);
-    this.#latest.delete(id);
+    this.#waitingChanges.delete(id);
+    this.#latestVersions.delete(id);
   }
 
   /** Makes changes together, and settles each; it never rejects. */
-  async #makeChanges(id: string, changes: Waiting[]): Promise<void> {
-    const deadline = performance.now() + mergePatienceMs;
-    for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
+  async #makeChanges(id: string, changes: WaitingChange[]): Promise<void> {
+    const deadline = performance.now() + maxMergeMs;
+    for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(maxPauseMs, 2 * pauseMs)) {
       try {
-        const current = await this.#admit(id, changes);
+        const current = await this.#admitChanges(id, changes);
         // No caller may make its change anymore.
         if (current === null) return;
         const outcomes = await this.#write(current, changes);
@@ -123,38 +123,41 @@ export class MergedChanges {
         }
         changes.splice(0, outcomes.length);
       } catch (error) {
-        this.#latest.delete(id);
+        this.#latestVersions.delete(id);
         const isPast = performance.now() > deadline;
-        if (!(error instanceof Superseded) || isPast) {
+        if (!(error instanceof SupersededError) || isPast) {
           const reported = isPast ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
           for (const { reject } of changes) reject(reported);
           return;
         }
         await pause(Math.random() * pauseMs);
-        // All of them are checked again.
+        // The permissions for all changes are checked again.
         for (const change of changes) change.admittedAt = -Infinity;
       }
     }
   }
 
-  /** The newest known version, after changes whose callers may not make them were refused; `null` if all were refused. */
-  async #admit(id: string, changes: Waiting[]): Promise<AnnotationRecord | null> {
-    const newest = (): AnnotationRecord | null => {
+  /**
+   * Refuses changes that their callers may no longer make, and removes them from `changes`. @returns the newest known version; `null` if
+   * all changes were refused.
+   */
+  async #admitChanges(id: string, changes: WaitingChange[]): Promise<AnnotationRecord | null> {
+    const findNewest = (): AnnotationRecord | null => {
       const admittedChanges = changes.map(({ admitted }) => admitted);
-      const latest = this.#latest.get(id);
+      const latest = this.#latestVersions.get(id);
       return [...admittedChanges, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
         (best, record) => (best === null || record.version > best.version ? record : best),
         null,
       );
     };
-    const current = newest();
-    const rejected = new Set<Waiting>();
+    const current = findNewest();
+    const rejected = new Set<WaitingChange>();
     const now = performance.now();
     await Promise.all(
       changes.map(async (change) => {
         const { admitted } = change;
         const hasSameAccess = admitted.accessStamp === current?.accessStamp && admitted.itemId === current.itemId;
-        if (hasSameAccess && now - change.admittedAt < admissionMs) return;
+        if (hasSameAccess && now - change.admittedAt < recheckAfterMs) return;
         try {
           change.admitted = await change.admit();
           change.admittedAt = performance.now();
@@ -165,43 +168,43 @@ export class MergedChanges {
       }),
     );
     for (let i = changes.length - 1; i >= 0; i -= 1) if (rejected.has(changes[i]!)) changes.splice(i, 1);
-    return changes.length === 0 ? null : newest();
+    return changes.length === 0 ? null : findNewest();
   }
 
   /**
    * Applies changes to a version and writes the result. @returns the outcomes of the first changes, at least one. @throws
    * Superseded
    */
-  async #write(current: AnnotationRecord, changes: readonly Waiting[]): Promise<Outcome[]> {
+  async #write(current: AnnotationRecord, changes: readonly WaitingChange[]): Promise<Outcome[]> {
     const { model, store } = this.options;
     const outcomes: Outcome[] = [];
     let last = current;
-    let writing: Promise<void> | undefined;
+    let keepingFormer: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.ids ?? []);
-      const versions = model.nextVersions(changes.length);
-      // Its error is thrown below; until then, it must not count as unhandled.
-      versions.catch(() => undefined);
+      const firstVersion = model.nextVersions(changes.length);
+      // An error is thrown where the number is awaited below. Until then, it must not count as unhandled.
+      firstVersion.catch(() => undefined);
       await editing.prepare(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
         if (last.elements.family !== current.elements.family) break;
-        let outcome: Awaited<ReturnType<typeof change.apply>>;
+        let newContent: Awaited<ReturnType<typeof change.apply>>;
         try {
           request.signal?.throwIfAborted();
-          request.precondition?.(last);
-          outcome = await change.apply(last, editing);
+          request.checkPrecondition?.(last);
+          newContent = await change.apply(last, editing);
         } catch (error) {
           outcomes.push({ error });
           continue;
         }
-        if (writing === undefined) {
-          writing = this.writing.keepFormer(current);
+        if (keepingFormer === undefined) {
+          keepingFormer = this.versionWriter.keepFormer(current);
           // The waiting caller gets the error; a failure before it takes precedence.
-          writing.catch(() => undefined);
+          keepingFormer.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
-        const changed = { ...last, ...outcome, updated: new Date(), updatedId, version: (await versions) + i };
+        const changed = { ...last, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
         outcomes.push({ step: { former: last, changed } });
         last = changed;
       }
@@ -212,12 +215,12 @@ export class MergedChanges {
     }
     const steps = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
     const written = await write.commit(async () => {
-      await writing;
-      const replaced = await this.writing.replace(current, last);
-      await this.writing.keepBetween(steps.slice(0, -1).map(({ changed }) => changed));
+      await keepingFormer;
+      const replaced = await this.versionWriter.replace(current, last);
+      await this.versionWriter.keepIntermediate(steps.slice(0, -1).map(({ changed }) => changed));
       return replaced;
     });
-    this.#latest.set(current.id, written);
+    this.#latestVersions.set(current.id, written);
     const { access, public: isPublic, publicFlags, accessStamp } = written;
     const currentAccess = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
     for (const each of steps) each.changed = { ...each.changed, ...currentAccess };

@@ -8,7 +8,7 @@ import { boolean, withDefault } from '../../../http/parameters.js';
 import { annotationPath } from '../parameters.js';
 import { annotationSchema } from '../schemas.js';
 import { replyWithoutElements } from '../replies.js';
-import { preconditionOf } from '../views.js';
+import { readPrecondition } from '../views.js';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
@@ -53,7 +53,7 @@ const set = defineRoute({
   errors,
   authorize,
   async handle({ params, query, granted: current, body, caller, headers, signal }, { annotations }) {
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
+    const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(Object.keys(body), attributes);
       const merged = new Map(Object.entries(attributes));
@@ -84,7 +84,7 @@ const remove = defineRoute({
   async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
     const keys = keysOf(body);
     const removed = new Set(keys);
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
+    const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(keys, attributes);
       return Object.fromEntries(Object.entries(attributes).filter(([key]) => !removed.has(key)));

@@ -4,15 +4,15 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
 import { step } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
-import { Superseded, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
+import { SupersededError, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
 /** How long clients can still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
-/** The shared parts of all annotation changes: permissions, versions, conflicts, messages, and removing unreferenced data. */
+/** What all changes of annotations need: permissions, versions, conflicts, notifications, and removing unreferenced data. */
 export class AnnotationWriter {
-  readonly #untidy = new Set<string>();
+  readonly #untidyFamilies = new Set<string>();
   #tidying: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
   readonly #merging: MergedChanges;
@@ -34,17 +34,17 @@ export class AnnotationWriter {
   ): Promise<AnnotationRecord> {
     const annotation = await this.options.model.find(id);
     if (annotation === null) throw new UnknownIdError('annotation', id);
-    if (level >= 0) await this.options.permissions.require(annotation, level as 0 | 1 | 2, caller);
+    if (level >= 0) await this.options.permissions.requireLevel(annotation, level as 0 | 1 | 2, caller);
     if (!annotation.active && options.deletedToo !== true) throw new NotFoundError('Annotation not found');
     return annotation;
   }
 
   /** Like {@link load} for a change: the item must allow it too, by write access or the flag, if it still exists. */
-  async loadForChange({ id, caller, precondition }: ChangeRequest, options: { deletedToo?: boolean } = {}) {
+  async loadForChange({ id, caller, checkPrecondition }: ChangeRequest, options: { deletedToo?: boolean } = {}) {
     const annotation = await this.load(id, 1, caller, options);
     const item = await this.options.records.findItem(annotation.itemId);
     if (item !== null) await this.options.permissions.requireAnnotate(item, caller);
-    precondition?.(annotation);
+    checkPrecondition?.(annotation);
     return annotation;
   }
 
@@ -56,18 +56,24 @@ export class AnnotationWriter {
    * change.
    */
   async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
-    const admit = () => (change.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
+    const admit = () => (change.requiresItemAccess === false ? this.#loadWithoutItemCheck(request) : this.loadForChange(request));
     // A caller without permission need not wait.
     const admitted = request.current ?? (await admit());
-    request.precondition?.(admitted);
-    const { former, changed } = await this.#merging.join({ request, change, admit, admitted, admittedAt: performance.now() });
-    await this.changed(former, changed);
+    request.checkPrecondition?.(admitted);
+    const { former, changed } = await this.#merging.makeChange({
+      request,
+      change,
+      admit,
+      admitted,
+      admittedAt: performance.now(),
+    });
+    await this.afterChange(former, changed);
     return changed;
   }
 
-  async #loadChecked({ id, caller, precondition }: ChangeRequest): Promise<AnnotationRecord> {
+  async #loadWithoutItemCheck({ id, caller, checkPrecondition }: ChangeRequest): Promise<AnnotationRecord> {
     const annotation = await this.load(id, 1, caller);
-    precondition?.(annotation);
+    checkPrecondition?.(annotation);
     return annotation;
   }
 
@@ -91,7 +97,7 @@ export class AnnotationWriter {
    * kept state equals the current one.
    */
   async keepFormer(current: AnnotationRecord): Promise<void> {
-    if (await this.keepsHistory()) await this.options.model.former.keep(current.id, [current]);
+    if (await this.keepsHistory()) await this.options.model.formerVersions.keep(current.id, [current]);
     step('annotation:kept');
   }
 
@@ -99,9 +105,9 @@ export class AnnotationWriter {
    * Keeps versions that one write has both made and replaced. Nobody has seen them; if the process dies here, only the history is
    * shorter.
    */
-  async keepBetween(versions: readonly AnnotationRecord[]): Promise<void> {
+  async keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
-    await this.options.model.former.keep(versions[0]!.id, versions);
+    await this.options.model.formerVersions.keep(versions[0]!.id, versions);
     step('annotation:between-kept');
   }
 
@@ -110,23 +116,23 @@ export class AnnotationWriter {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
     const written = await this.options.model.replace(current, next);
-    if (written === null) throw new Superseded();
+    if (written === null) throw new SupersededError();
     step('annotation:replaced');
-    this.options.followers.written(elements);
+    this.options.followers.onElementsStored(elements);
     return written;
   }
 
   /** Must be called after each change: notifies the creator, and removes packs without references. */
-  async changed(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
+  async afterChange(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
       this.tidy([former.elements.family]);
     }
     await this.notify(current.creatorId, 'update', current);
   }
 
-  /** The error to answer with when `commit` has failed. */
-  async explain(error: unknown, request: ChangeRequest, original: AnnotationRecord): Promise<unknown> {
-    if (!(error instanceof Superseded)) return error;
+  /** The error to report when {@link commit} has failed: for {@link SupersededError} an error that names both versions. */
+  async toReportedError(error: unknown, request: ChangeRequest, original: AnnotationRecord): Promise<unknown> {
+    if (!(error instanceof SupersededError)) return error;
     // Answers 412 if the request named a version, 404 if the annotation no longer exists.
     const latest = await this.loadForChange(request);
     return new LargeImageError(
@@ -154,15 +160,15 @@ export class AnnotationWriter {
   /** Removes unreferenced data in these families in the background. */
   tidy(families: Iterable<string>): void {
     // Without elements there is no family.
-    for (const family of families) if (family !== '') this.#untidy.add(family);
+    for (const family of families) if (family !== '') this.#untidyFamilies.add(family);
     this.#tidying ??= this.#tidyNow().finally(() => (this.#tidying = null));
   }
 
   async #tidyNow(): Promise<void> {
     const { store, model, followers, logger } = this.options;
-    while (this.#untidy.size > 0 && !this.#closing.signal.aborted) {
-      const families = [...this.#untidy];
-      this.#untidy.clear();
+    while (this.#untidyFamilies.size > 0 && !this.#closing.signal.aborted) {
+      const families = [...this.#untidyFamilies];
+      this.#untidyFamilies.clear();
       try {
         await store.sweep((family) => model.elementsOfFamily(family), { families, signal: this.#closing.signal });
         await followers.sweep((family) => model.elementsOfFamily(family), families);

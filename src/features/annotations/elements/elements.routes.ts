@@ -11,10 +11,10 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { mayChange, mayRead } from '../access/authorize.js';
+import { loadToChange, loadToRead } from '../access/authorize.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import { annotationPath, maxChangeBytes } from '../parameters.js';
-import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
+import { annotationHeaders, annotationTag, readPrecondition } from '../views.js';
 
 type Json = Record<string, unknown>;
 
@@ -90,11 +90,11 @@ function requestOf({
 }: {
   params: { id: string };
   caller: Caller | null;
-  headers: Parameters<typeof preconditionOf>[0];
+  headers: Parameters<typeof readPrecondition>[0];
   signal: AbortSignal;
   granted: AnnotationRecord;
 }): ChangeRequest {
-  return { id: params.id, caller, signal, precondition: preconditionOf(headers), current: granted };
+  return { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current: granted };
 }
 
 function idsIn(elements: readonly unknown[]): string[] {
@@ -114,7 +114,7 @@ const get = defineRoute({
   params: elementPath,
   returns: { schema: elementSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
-  authorize: mayRead,
+  authorize: loadToRead,
   async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
@@ -138,7 +138,7 @@ const append = defineRoute({
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
-  authorize: mayChange,
+  authorize: loadToChange,
   handle(input, { annotations }) {
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
     const ids = idsIn(put);
@@ -164,7 +164,7 @@ const bulk = defineRoute({
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
-  authorize: mayChange,
+  authorize: loadToChange,
   async handle(input, { annotations }) {
     return change(annotations, requestOf(input), await bulkEdit(input.body, input.signal));
   },
@@ -200,7 +200,7 @@ const replace = defineRoute({
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
-  authorize: mayChange,
+  authorize: loadToChange,
   handle(input, { annotations }) {
     const id = input.params.elementId;
     return change(annotations, requestOf(input), { ids: [id], changes: { put: [{ ...input.body, id }] } });
@@ -220,7 +220,7 @@ const merge = defineRoute({
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
-  authorize: mayChange,
+  authorize: loadToChange,
   handle(input, { annotations }) {
     const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
@@ -261,7 +261,7 @@ const remove = defineRoute({
   params: elementPath,
   returns: { schema: reportSchema },
   errors,
-  authorize: mayChange,
+  authorize: loadToChange,
   handle(input, { annotations }) {
     const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {

@@ -16,10 +16,10 @@ interface BatchDocument {
  * before the commit would see only some of them.
  */
 const settleMs = 10_000;
-/** A list that was not finished for this long was left by a process that has died, even if that process is on another machine. */
+/** A list that is unfinished after this many milliseconds was left by a process that has died, perhaps on another machine. */
 const staleMs = 10 * 60_000;
-/** How long the record of an aborted list is kept, in case its process is still running and tries to commit it. */
-const rememberMs = 24 * 60 * 60_000;
+/** How long the record of an aborted list is kept, in milliseconds, in case its process still runs and tries to commit the list. */
+const keepAbortedMs = 24 * 60 * 60_000;
 
 /**
  * Lists of annotations that become visible together. Each annotation has the name of its list, and is invisible until a document of that name
@@ -38,7 +38,7 @@ export class AnnotationBatches {
   }
 
   /** A name for a new list, which contains the name of this process. */
-  begin(): string {
+  newBatchName(): string {
     return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
@@ -60,24 +60,24 @@ export class AnnotationBatches {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
     } catch (error) {
-      if (!isDuplicateKey(error) || (await this.#state(batch)) !== 'aborted') return 0;
+      if (!isDuplicateKey(error) || (await this.#stateOf(batch)) !== 'aborted') return 0;
     }
     return (await this.annotations.deleteMany({ batch })).deletedCount;
   }
 
-  async #state(batch: string): Promise<BatchDocument['state'] | null> {
+  async #stateOf(batch: string): Promise<BatchDocument['state'] | null> {
     return (await this.#documents.findOne({ _id: batch }))?.state ?? null;
   }
 
   async isCommitted(batch: string): Promise<boolean> {
-    const state = await this.#state(batch);
+    const state = await this.#stateOf(batch);
     if (state !== null) return state === 'committed';
     // A list without a document is either settled, so that no annotation has its name, or not yet complete.
     return (await this.annotations.exists({ batch })) === null;
   }
 
   /** The filter for annotations that are visible now. */
-  async visible(): Promise<QueryFilter<StoredAnnotation>> {
+  async visibleFilter(): Promise<QueryFilter<StoredAnnotation>> {
     const committed = await this.#documents.find({ state: 'committed' }).toArray();
     if (committed.length === 0) return { batch: null } as QueryFilter<StoredAnnotation>;
     return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
@@ -93,7 +93,7 @@ export class AnnotationBatches {
   async #staleBatches(now: number): Promise<string[]> {
     const stale: string[] = [];
     for (const batch of await this.#batchNames()) {
-      const state = await this.#state(batch);
+      const state = await this.#stateOf(batch);
       const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
       const isAbandoned = hasEnded(batch) || started < now - staleMs;
       if (state === 'aborted' || (state === null && isAbandoned)) stale.push(batch);
@@ -116,7 +116,7 @@ export class AnnotationBatches {
   async tidy(now = Date.now()): Promise<number> {
     let removed = 0;
     for (const batch of await this.#staleBatches(now)) removed += await this.abort(batch);
-    await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - rememberMs) } });
+    await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - keepAbortedMs) } });
     const unsettled = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - settleMs) } }).toArray();
     for (const { _id } of unsettled) await this.#settle(_id);
     return removed;

@@ -78,7 +78,7 @@ export class AnnotationCleanup {
    */
   async cleanUpOldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
-    const { report, work } = this.#pendingReports.get(key) ?? this.#begin(key, query);
+    const { report, work } = this.#pendingReports.get(key) ?? this.#startCleanUp(key, query);
     return inTime<OldVersionsReport>(
       work.then(() => report),
       {
@@ -88,7 +88,7 @@ export class AnnotationCleanup {
     );
   }
 
-  #begin(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
+  #startCleanUp(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
     const report = newReport(query);
     const { signal } = this.#closing;
     const work = this.#oneAtATime(() => this.#cleanUpAll({ ...query, signal }, report)).finally(() =>
@@ -111,11 +111,11 @@ export class AnnotationCleanup {
     // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
     await this.cleanUpAbandoned({ remove, report, ...(signal && { signal }) });
     let removed = 0;
-    for await (const { stamp, itemIsGone } of this.#annotations()) {
+    for await (const { stamp, itemIsGone } of this.#eachAnnotation()) {
       signal?.throwIfAborted();
       removed += await this.#cleanUpAnnotation(stamp, { itemIsGone, before, keep, remove, report, signal });
     }
-    if (removed > 0) await this.#sweep({ remove, signal });
+    if (removed > 0) await this.#sweepElements({ remove, signal });
   }
 
   /**
@@ -133,10 +133,10 @@ export class AnnotationCleanup {
     signal?: AbortSignal;
   }): Promise<number> {
     const { model } = this.options;
-    report.abandonedVersions += remove ? await model.batches.tidy() : await model.batches.countStale();
-    const orphans = await this.#orphans({ remove, ...(signal && { signal }) });
+    report.abandonedVersions += remove ? await model.annotationBatches.tidy() : await model.annotationBatches.countStale();
+    const orphans = await this.#cleanUpOrphans({ remove, ...(signal && { signal }) });
     report.abandonedVersions += orphans;
-    const { abandoned } = await this.#sweep({ remove, signal });
+    const { abandoned } = await this.#sweepElements({ remove, signal });
     report.abandonedVersions += abandoned;
     return report.abandonedVersions;
   }
@@ -147,8 +147,8 @@ export class AnnotationCleanup {
    */
   readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, followers } = this.options;
-    const annotations = await model.batches.tidy();
-    const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
+    const annotations = await model.annotationBatches.tidy();
+    const annotationVersions = full ? await this.#cleanUpOrphans({ remove: true, signal }) : 0;
     const elementsOf = (family: string) => model.elementsOfFamily(family);
     // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
     const families = await store.abandonedFamilies();
@@ -158,20 +158,20 @@ export class AnnotationCleanup {
     return { annotations, annotationVersions, annotationElements: removed + others, ...derived };
   };
 
-  async #sweep({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
+  async #sweepElements({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
     const { model, store, followers } = this.options;
     const report = await store.sweep((family) => model.elementsOfFamily(family), { dryRun: !remove, ...(signal && { signal }) });
     if (remove) await followers.sweep((family) => model.elementsOfFamily(family));
     return report;
   }
 
-  async *#annotations(): AsyncGenerator<{ stamp: AnnotationStamp; itemIsGone: boolean }> {
+  async *#eachAnnotation(): AsyncGenerator<{ stamp: AnnotationStamp; itemIsGone: boolean }> {
     const { model, records } = this.options;
-    let page = await model.stamps(null, idsPerQuery);
+    let page = await model.listStamps(null, idsPerQuery);
     while (page.length > 0) {
       const items = new Set(await records.existingItems([...new Set(page.map(({ itemId }) => itemId))]));
       for (const stamp of page) yield { stamp, itemIsGone: !stamp.hidden && !items.has(stamp.itemId) };
-      page = await model.stamps(page.at(-1)!.id, idsPerQuery);
+      page = await model.listStamps(page.at(-1)!.id, idsPerQuery);
     }
   }
 
@@ -187,7 +187,7 @@ export class AnnotationCleanup {
       return count;
     };
     if (itemIsGone && isOld(stamp)) {
-      const versions = 1 + (await model.former.count(stamp.id, stamp.version));
+      const versions = 1 + (await model.formerVersions.count(stamp.id, stamp.version));
       report.fromDeletedItems += versions;
       return remove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
     }
@@ -203,24 +203,25 @@ export class AnnotationCleanup {
     const isRemovedCompletely = !stamp.active && countAsOld(stamp);
     let cleared = isRemovedCompletely ? 1 : 0;
     let removed = 0;
-    for await (const page of model.former.stamps(stamp.id, stamp.version)) {
+    for await (const page of model.formerVersions.listStamps(stamp.id, stamp.version)) {
       signal?.throwIfAborted();
       const ids = page.filter(countAsOld).map(({ id }) => id);
       cleared += ids.length;
-      if (remove && !isRemovedCompletely) removed += addRemoved(await model.former.remove(ids));
+      if (remove && !isRemovedCompletely) removed += addRemoved(await model.formerVersions.remove(ids));
     }
     if (isRemovedCompletely && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(cleared);
     return removed;
   }
 
-  async #orphans({ remove, signal }: { remove: boolean; signal?: AbortSignal }): Promise<number> {
+  async #cleanUpOrphans({ remove, signal }: { remove: boolean; signal?: AbortSignal }): Promise<number> {
     const { model } = this.options;
-    const { former } = model;
+    const { formerVersions } = model;
     let count = 0;
-    for await (const ids of former.annotationIds()) {
+    for await (const ids of formerVersions.annotationIds()) {
       signal?.throwIfAborted();
-      const existing = await model.existing(ids);
-      for (const id of ids) if (!existing.has(id)) count += remove ? await former.removeAll(id) : await former.count(id);
+      const existing = await model.filterExisting(ids);
+      for (const id of ids)
+        if (!existing.has(id)) count += remove ? await formerVersions.removeAll(id) : await formerVersions.count(id);
     }
     return count;
   }

@@ -15,11 +15,11 @@ import { replyList } from '../replies.js';
 import {
   annotationHeaders,
   annotationTag,
-  preconditionOf,
-  privately,
+  readPrecondition,
+  privateHeaders,
   storedView,
   versionView,
-  withoutElements,
+  jsonWithoutElements,
 } from '../views.js';
 
 /** The annotation if the caller may read it, deleted or not; otherwise `null`. */
@@ -48,15 +48,15 @@ const list = defineRoute({
   async handle({ params, query, sent, caller, headers }, { annotations }) {
     const { limit, offset, sort } = pagingOf(query);
     const annotation = await loadIfReadable(annotations, params.id, caller);
-    if (annotation === null) return Reply.json([], { headers: privately });
+    if (annotation === null) return Reply.json([], { headers: privateHeaders });
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
     const [[field, direction] = ['_version', -1] as const] = sort;
     const order = { field, direction, limit, offset };
-    const show = (version: AnnotationVersion) => withoutElements(versionView(version, annotation));
-    return replyList(annotations.history.versions(annotation, order), show, annotationHeaders(tag));
+    const show = (version: AnnotationVersion) => jsonWithoutElements(versionView(version, annotation));
+    return replyList(annotations.history.listVersions(annotation, order), show, annotationHeaders(tag));
   },
 });
 
@@ -72,7 +72,7 @@ const get = defineRoute({
   errors: ['invalid', 'bad-parameter', 'access-denied'],
   authorize: ({ params, caller }, { annotations }) => load(annotations, params.id, caller),
   async handle({ params, granted: annotation, caller, signal }, { annotations }) {
-    const version = await annotations.history.version(annotation, params.version);
+    const version = await annotations.history.findVersion(annotation, params.version);
     const { elements } = version;
     const chunks = await recordChunks(versionView(version, annotation), {
       store: annotations.store,
@@ -80,11 +80,11 @@ const get = defineRoute({
       version: version.version,
       elements,
       query: allElements,
-      waiting: { queue: annotations.reading, caller },
+      readingQueue: { queue: annotations.readQueue, caller },
       signal,
       trailer: { _versionId: version.id },
     });
-    return Reply.stream(chunks, 'application/json', { headers: privately });
+    return Reply.stream(chunks, 'application/json', { headers: privateHeaders });
   },
 });
 
@@ -114,9 +114,9 @@ const revert = defineRoute({
   errors: ['invalid', 'bad-parameter', 'access-denied', 'forbidden', 'conflict', 'precondition-failed'],
   async handle({ params, query, caller, headers, signal }, { annotations }) {
     await load(annotations, params.id, caller);
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers) };
     const annotation = await annotations.history.revert(request, query.version);
-    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privately });
+    return Reply.json(jsonWithoutElements(storedView(annotation, { access: false })), { headers: privateHeaders });
   },
 });
 

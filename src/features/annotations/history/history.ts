@@ -36,36 +36,36 @@ export class AnnotationHistory {
    *
    * @param order `limit` 0: all. Of versions with equal values, the newest comes first.
    */
-  async *versions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
-    const { former } = this.options.model;
+  async *listVersions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
+    const { formerVersions } = this.options.model;
     const { direction, limit, offset } = order;
     const field = isVersionField(order.field) ? order.field : '_version';
     // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
     const listing = { annotationId: annotation.id, before: annotation.version, field, direction };
-    const ahead = (await former.countAhead(listing, valueOf[field](annotation))) - offset;
-    const isShown = ahead >= 0 && (limit === 0 || ahead < limit);
-    if (isShown && limit === 1) return yield currentVersion(annotation);
-    const page = { offset: ahead < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
+    const currentPosition = (await formerVersions.countAhead(listing, sortValueOf[field](annotation))) - offset;
+    const showsCurrent = currentPosition >= 0 && (limit === 0 || currentPosition < limit);
+    if (showsCurrent && limit === 1) return yield currentVersion(annotation);
+    const page = { offset: currentPosition < 0 ? offset - 1 : offset, limit: showsCurrent && limit > 0 ? limit - 1 : limit };
     let count = 0;
-    for await (const version of former.list(listing, page)) {
-      if (isShown && count === ahead) yield currentVersion(annotation);
+    for await (const version of formerVersions.list(listing, page)) {
+      if (showsCurrent && count === currentPosition) yield currentVersion(annotation);
       count += 1;
       yield formerVersion(version);
     }
-    if (isShown && ahead >= count) yield currentVersion(annotation);
+    if (showsCurrent && currentPosition >= count) yield currentVersion(annotation);
   }
 
   /** A text that changes whenever the list of versions does. */
   async stateOf(annotation: AnnotationRecord): Promise<string> {
     // Every change makes a new version, and a cleanup removes old ones.
-    return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
+    return `${annotation.version}/${await this.options.model.formerVersions.count(annotation.id)}`;
   }
 
   /** @throws BadParameterError if there is no such version. */
-  async version(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
+  async findVersion(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
     if (version === annotation.version) return currentVersion(annotation);
-    const former = await this.options.model.former.find(annotation.id, version);
-    if (former === null) throw noVersion();
+    const former = await this.options.model.formerVersions.find(annotation.id, version);
+    if (former === null) throw noVersionError();
     return formerVersion(former);
   }
 
@@ -78,41 +78,41 @@ export class AnnotationHistory {
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
     const { model, store } = this.options;
     const current = await this.writer.loadForChange(request, { deletedToo: true });
-    const number = version ?? (await this.#versionBefore(current));
-    if (number === current.version && current.active) return current;
+    const targetVersion = version ?? (await this.#versionBefore(current));
+    if (targetVersion === current.version && current.active) return current;
     const findSource = async (): Promise<AnnotationState | null> =>
-      number === current.version ? current : model.former.find(current.id, number);
+      targetVersion === current.version ? current : model.formerVersions.find(current.id, targetVersion);
     const former = await findSource();
-    if (former === null) throw noVersion();
+    if (former === null) throw noVersionError();
     let reverted: AnnotationRecord;
     try {
       reverted = await store.share(former.elements.family, async () => {
         const source = await findSource();
-        if (source === null) throw noVersion();
+        if (source === null) throw noVersionError();
         return this.writer.commit(current, { head: source.head, elements: source.elements }, request.caller);
       });
     } catch (error) {
-      throw await this.writer.explain(error, request, current);
+      throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.changed(current, reverted);
+    await this.writer.afterChange(current, reverted);
     await this.writer.notify(request.caller?.id ?? null, 'revert', reverted);
     return reverted;
   }
 
   async #versionBefore(current: AnnotationRecord): Promise<number> {
     if (!current.active) return current.version;
-    const former = await this.options.model.former.newestBefore(current.id, current.version);
-    if (former === null) throw noVersion();
+    const former = await this.options.model.formerVersions.findNewestBefore(current.id, current.version);
+    if (former === null) throw noVersionError();
     return former;
   }
 }
 
-function noVersion(): BadParameterError {
+function noVersionError(): BadParameterError {
   return new BadParameterError('Annotation history version not found.');
 }
 
 /** The value of a version for each sort field. */
-const valueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
+const sortValueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
   _version: ({ version }) => version,
   updated: ({ updated }) => updated,
   created: ({ created }) => created,

@@ -11,13 +11,13 @@ export interface AnnotationHousekeepingOptions {
   schedule: ScheduleModel;
   settings: Settings;
   logger: HostLogger;
-  /** Milliseconds from one cleanup to the next, by whichever process. If 0, this process never cleans up. */
+  /** Milliseconds from one cleanup to the next, which any process can make. If 0, this process never cleans up. */
   everyMs: number;
 }
 
 /** Name in the schedule. */
 const scheduleName = 'annotation-cleanup';
-/** Number of checks in this interval whether a cleanup is due. */
+/** From one cleanup to the next, this many checks find out whether it is due. */
 const checksPerInterval = 12;
 /** The versions to remove if the setting allows it: the same as with DELETE /annotation/old without parameters. */
 const defaultLimits = { ageDays: 30, keep: 10 };
@@ -32,19 +32,19 @@ export class AnnotationHousekeeping {
 
   constructor(private readonly options: AnnotationHousekeepingOptions) {
     const { everyMs } = options;
-    this.#timer = everyMs > 0 ? setInterval(() => void this.check(), everyMs / checksPerInterval) : null;
+    this.#timer = everyMs > 0 ? setInterval(() => void this.cleanUpIfDue(), everyMs / checksPerInterval) : null;
     this.#timer?.unref();
   }
 
   /** Cleans up if a cleanup is due and no other process does it. @returns whether it did. */
-  async check(): Promise<boolean> {
+  async cleanUpIfDue(): Promise<boolean> {
     if (this.#running !== null || this.#closing.signal.aborted) return false;
     const run = this.#run().finally(() => (this.#running = null));
     this.#running = run;
     return run;
   }
 
-  #next(): Date {
+  #nextDueTime(): Date {
     return new Date(Date.now() + this.options.everyMs);
   }
 
@@ -53,9 +53,9 @@ export class AnnotationHousekeeping {
     const { signal } = this.#closing;
     let renewal: NodeJS.Timeout | undefined;
     try {
-      if (!(await schedule.claim(scheduleName, this.#owner, this.#next()))) return false;
+      if (!(await schedule.claim(scheduleName, this.#owner, this.#nextDueTime()))) return false;
       // If a cleanup takes longer than the interval, the next one must not run at the same time.
-      const renew = () => void schedule.renew(scheduleName, this.#owner, this.#next()).catch(() => undefined);
+      const renew = () => void schedule.renew(scheduleName, this.#owner, this.#nextDueTime()).catch(() => undefined);
       renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();
       const report = await this.#cleanUp(signal);

@@ -79,7 +79,7 @@ export class AnnotationVersions {
   }
 
   /** The newest version below a version number. */
-  async newestBefore(annotationId: string, version: number): Promise<number | null> {
+  async findNewestBefore(annotationId: string, version: number): Promise<number | null> {
     const doc = await this.model
       .findOne({ annotationId, _version: { $lt: version } }, { _version: 1 })
       .sort({ _version: -1 })
@@ -93,7 +93,7 @@ export class AnnotationVersions {
   }
 
   /** Stamps of the previous versions of an annotation below a version number, newest first, in batches. */
-  async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
+  async *listStamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
     for (let below = before; ;) {
       const docs = await this.model
         .find({ annotationId, _version: { $lt: below } }, { _version: 1, updated: 1 })
@@ -107,7 +107,7 @@ export class AnnotationVersions {
   }
 
   /** Families of the elements of an annotation's previous versions. */
-  async families(annotationId: string): Promise<string[]> {
+  async familiesOf(annotationId: string): Promise<string[]> {
     const families = this.model.aggregate<{ _id: string }>([
       { $match: { annotationId } },
       { $group: { _id: '$elements.family' } },
@@ -132,7 +132,7 @@ export class AnnotationVersions {
   /** Removes all versions of an annotation. @returns how many. */
   async removeAll(annotationId: string): Promise<number> {
     let removed = 0;
-    for await (const page of this.stamps(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
+    for await (const page of this.listStamps(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
     return removed;
   }
 

@@ -34,7 +34,7 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
     const densities = new AnnotationDensities({ store: annotations.store, model: densityModel, drawer, logger });
     onClose(() => densities.close());
     followers.add({
-      written: (elements) => densities.prepare(elements),
+      onElementsStored: (elements) => densities.prepare(elements),
       sweep: async (...sweepArguments) => ({ annotationDensities: await densities.sweep(...sweepArguments) }),
     });
     const overlay = new AnnotationOverlay({ store: annotations.store, densities, drawer });

@@ -3,9 +3,9 @@ import type { CommonKey } from './columns.js';
 import type { RowKey } from './table.js';
 
 /** Two boxes count as equal if their sides are at most this far apart, in pixels. */
-const tolerance = 2;
-const cellSize = 2 * tolerance;
-/** Maximum number of elements with a corner in the same few pixels to compare. If there are more, boxes cannot be told apart. */
+const maxDistance = 2;
+const cellSize = 2 * maxDistance;
+/** Of the elements with their low corner in the same few pixels, at most this many are compared. */
 const maxCandidates = 64;
 const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
@@ -32,7 +32,7 @@ export class ElementBoxes {
    * The row of the element with this box, within 2 pixels; the nearest of those that have not been returned before. `null` if there
    * is none, or not all sides are known.
    */
-  take(box: ReadonlyMap<CommonKey, number>): RowKey | null {
+  takeNearest(box: ReadonlyMap<CommonKey, number>): RowKey | null {
     const [x0, y0, x1, y1] = sides.map((side) => box.get(side));
     if (x0 === undefined || y0 === undefined || x1 === undefined || y1 === undefined) return null;
     const boxSides = [x0, y0, x1, y1];
@@ -41,7 +41,7 @@ export class ElementBoxes {
       for (const dy of [-cellSize, 0, cellSize]) {
         for (const entry of (this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
           const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - boxSides[at]!)));
-          if (distance > tolerance || (nearest !== null && nearest.distance <= distance)) continue;
+          if (distance > maxDistance || (nearest !== null && nearest.distance <= distance)) continue;
           nearest = { entry, distance };
         }
       }

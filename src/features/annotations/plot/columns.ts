@@ -100,11 +100,11 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-const prefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
+const sourcePrefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
 
 /** Sorts columns by their source, those with several values first, then by title. */
 export function compareColumns(a: PlotColumn, b: PlotColumn): number {
-  const rankOf = ({ key }: PlotColumn) => prefixes.indexOf(key.slice(0, key.indexOf('.')));
-  const single = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);
-  return rankOf(a) - rankOf(b) || single(a) - single(b) || compareText(a.title, b.title) || compareText(a.key, b.key);
+  const rankOf = ({ key }: PlotColumn) => sourcePrefixes.indexOf(key.slice(0, key.indexOf('.')));
+  const singleRank = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);
+  return rankOf(a) - rankOf(b) || singleRank(a) - singleRank(b) || compareText(a.title, b.title) || compareText(a.key, b.key);
 }

@@ -44,15 +44,15 @@ function isFormatError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_');
 }
 
-function numberOf(cell: string): number | null {
+function parseNumber(cell: string): number | null {
   if (!/^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(cell)) return null;
   const value = Number(cell);
   return Number.isFinite(value) ? value : null;
 }
 
 /** The cells as numbers, if all that are not empty are numbers. */
-function typed(cells: readonly string[]): (PlotValue | null)[] {
-  const numbers = cells.map((cell) => (cell === '' ? null : numberOf(cell)));
+function convertCells(cells: readonly string[]): (PlotValue | null)[] {
+  const numbers = cells.map((cell) => (cell === '' ? null : parseNumber(cell)));
   if (numbers.every((value, at) => value !== null || cells[at] === '')) return numbers;
   return cells.map((cell) => (cell === '' ? null : cell));
 }
@@ -95,7 +95,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
     bytes.destroy();
     port.close();
   }
-  const columns = (selected ?? []).map(({ name, cells }) => ({ name, values: typed(cells) }));
+  const columns = (selected ?? []).map(({ name, cells }) => ({ name, values: convertCells(cells) }));
   return { rows, columns, isTooLarge: false };
 }
 

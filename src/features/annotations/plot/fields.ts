@@ -13,7 +13,7 @@ export interface PlotField {
   index: number;
 }
 
-/** Values that are plotted together: those of one object, or those at the same index of its lists. */
+/** Values that are plotted together: the values of one object, or the values at the same index of its lists. */
 export interface PlotGroup {
   index: number;
   values: { field: PlotField; value: PlotValue }[];
@@ -30,7 +30,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** Maximum number of entries of a list to read. */
 const maxListLength = 100_000;
 
-class Groups {
+class PlotGroups {
   readonly #groups = new Map<string, PlotGroup>();
 
   add(parent: string, field: PlotField, value: PlotValue): void {
@@ -51,7 +51,7 @@ class Groups {
  */
 export async function plotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
-  const groups = new Groups();
+  const groups = new PlotGroups();
   for (const [name, value] of Object.entries(dictionary)) {
     if (isSliceOver()) await nextSlice(signal);
     await addValue(groups, '', [name], value, signal);
@@ -72,7 +72,7 @@ export async function plotGroups(dictionary: unknown, signal: AbortSignal): Prom
 
 /** Adds a value, or the values of a list. */
 async function addValue(
-  groups: Groups,
+  groups: PlotGroups,
   parent: string,
   path: readonly string[],
   value: unknown,

@@ -50,21 +50,21 @@ export class DataFiles {
    * @throws BadValueError if the request needs more cells than the limit; BusyError if too many wait; the signal's reason.
    */
   async read(file: FileRecord, { keys, limit = maxRows, signal }: DataFileRequest): Promise<CsvColumns> {
-    const { port1: ours, port2: theirs } = new MessageChannel();
+    const { port1: ownPort, port2: threadPort } = new MessageChannel();
     const ended = new AbortController();
-    const sending = this.#send(file, ours, AbortSignal.any([signal, ended.signal]));
+    const sending = this.#send(file, ownPort, AbortSignal.any([signal, ended.signal]));
     try {
-      const task = { port: theirs, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
-      const reading = this.#threads.run('read', task, { what: file.name, signal, transfer: [theirs] });
+      const task = { port: threadPort, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
+      const reading = this.#threads.run('read', task, { what: file.name, signal, transfer: [threadPort] });
       // Sending resolves only after the thread has read everything.
-      const found = await Promise.race([reading, sending.then(() => reading)]);
-      if (!found.isTooLarge) return found;
+      const csvColumns = await Promise.race([reading, sending.then(() => reading)]);
+      if (!csvColumns.isTooLarge) return csvColumns;
     } catch (error) {
       signal.throwIfAborted();
       throw error;
     } finally {
       ended.abort();
-      ours.close();
+      ownPort.close();
       sending.catch(() => undefined);
     }
     throw new BadValueError(

@@ -31,7 +31,7 @@ const maxElements = 25_000;
 /** Maximum total number of elements. Further annotations are included without their elements. */
 const maxElementsTogether = 500_000;
 /** Maximum number of rows of a file to read for a list of columns. */
-const listedRows = 50;
+const maxRowsForColumns = 50;
 
 /** Options of {@link PlotData}. */
 export interface PlotDataOptions {
@@ -42,7 +42,7 @@ export interface PlotDataOptions {
 }
 
 /** The caller, and the signal that cancels the work. */
-interface Asking {
+interface RequestContext {
   caller: Caller | null;
   signal: AbortSignal;
 }
@@ -58,34 +58,34 @@ export class PlotData {
   constructor(private readonly options: PlotDataOptions) {}
 
   /** The available columns. */
-  async list(request: PlotRequest, asking: Asking): Promise<PlotColumn[]> {
+  async listColumns(request: PlotRequest, context: RequestContext): Promise<PlotColumn[]> {
     const table = new PlotTable();
-    await new Collector(this.options, table, request, asking, listedRows).collect();
+    await new Collector(this.options, table, request, context, maxRowsForColumns).collect();
     return table.columns();
   }
 
   /** The values of some columns, without rows in which a required one is missing. */
-  async data(
+  async readRows(
     request: PlotRequest,
     { keys, required }: { keys: readonly string[]; required: readonly string[] },
-    asking: Asking,
+    context: RequestContext,
   ): Promise<PlotRows> {
     const table = new PlotTable([...keys, ...required]);
-    await new Collector(this.options, table, request, asking).collect();
-    return table.rows(keys, required, asking.signal);
+    await new Collector(this.options, table, request, context).collect();
+    return table.rows(keys, required, context.signal);
   }
 }
 
 /** Reads the values of everything that is included, for one request. */
 class Collector {
-  #elements = 0;
+  #elementCount = 0;
   #items: readonly PlotItem[] = [];
 
   constructor(
     private readonly options: PlotDataOptions,
     private readonly table: PlotTable,
     private readonly request: PlotRequest,
-    private readonly asking: Asking,
+    private readonly context: RequestContext,
     private readonly rowLimit?: number,
   ) {}
 
@@ -94,7 +94,7 @@ class Collector {
     this.#items = await this.#findItems();
     if (sources.has('folder')) await this.#addFolder(item);
     for (const plotted of this.#items) {
-      this.asking.signal.throwIfAborted();
+      this.context.signal.throwIfAborted();
       await this.#addItem(plotted);
     }
   }
@@ -102,15 +102,15 @@ class Collector {
   async #findItems(): Promise<PlotItem[]> {
     const { records, access } = this.options;
     const { item, adjacent, annotations: requested } = this.request;
-    const own = await this.#annotationsOf(item);
-    const first = requested === 'all' ? own : own.filter(({ id }) => requested.includes(id));
-    const items: PlotItem[] = [{ item, annotations: first }];
+    const ownAnnotations = await this.#annotationsOf(item);
+    const includedAnnotations = requested === 'all' ? ownAnnotations : ownAnnotations.filter(({ id }) => requested.includes(id));
+    const items: PlotItem[] = [{ item, annotations: includedAnnotations }];
     if (adjacent === 'none' || item.folderId === '') return items;
-    const filter = await access.filter(this.asking.caller, 'item', 0);
-    const names = new Set(first.map(({ head }) => head.name));
+    const filter = await access.filter(this.context.caller, 'item', 0);
+    const names = new Set(includedAnnotations.map(({ head }) => head.name));
     const options = { filter, imagesOnly: adjacent === 'images', limit: maxItems };
     for (const other of await records.itemsBeside(item, options)) {
-      this.asking.signal.throwIfAborted();
+      this.context.signal.throwIfAborted();
       const all = await this.#annotationsOf(other);
       items.push({ item: other, annotations: requested === 'all' ? all : latestByName(all, names) });
     }
@@ -121,15 +121,16 @@ class Collector {
     const { annotations: requested, sources } = this.request;
     const needed = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
     if (!needed || (requested !== 'all' && requested.length === 0)) return [];
-    const found: AnnotationRecord[] = [];
-    for await (const annotation of this.options.annotations.lists.ofItem(item.id, this.asking.caller)) found.push(annotation);
-    return found;
+    const readable: AnnotationRecord[] = [];
+    for await (const annotation of this.options.annotations.lists.listOfItem(item.id, this.context.caller))
+      readable.push(annotation);
+    return readable;
   }
 
   async #addFolder(item: ItemRecord): Promise<void> {
     const { records, access } = this.options;
     const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
-    if (folder === null || (await access.level(this.asking.caller, { type: 'folder', doc: folder.doc })) < 0) return;
+    if (folder === null || (await access.level(this.context.caller, { type: 'folder', doc: folder.doc })) < 0) return;
     await this.#addDictionary(records.metadataOf(folder), folderRow);
   }
 
@@ -158,7 +159,7 @@ class Collector {
   }
 
   async #addFile(file: FileRecord, row: RowKey, boxes: ElementBoxes): Promise<void> {
-    const { signal } = this.asking;
+    const { signal } = this.context;
     const keys = this.table.keys;
     const { rows, columns } = await this.options.dataFiles.read(file, { keys, limit: this.rowLimit, signal });
     for (let index = 0; index < rows; index++) {
@@ -184,10 +185,10 @@ class Collector {
   }
 
   async #addElements({ elements }: AnnotationRecord, annotationRow: RowKey, boxes: ElementBoxes | null): Promise<void> {
-    if (elements.count > maxElements || this.#elements + elements.count > maxElementsTogether) return;
-    this.#elements += elements.count;
+    if (elements.count > maxElements || this.#elementCount + elements.count > maxElementsTogether) return;
+    this.#elementCount += elements.count;
     const isPlotted = this.request.sources.has('annotationelement');
-    const { signal } = this.asking;
+    const { signal } = this.context;
     for await (const { element, box } of this.options.annotations.store.scan(elements, { signal })) {
       // Every stored element has an id.
       const row: RowKey = { ...annotationRow, elementId: element.id! };
@@ -207,7 +208,7 @@ class Collector {
   }
 
   async #addDictionary(dictionary: unknown, row: RowKey): Promise<void> {
-    const { signal } = this.asking;
+    const { signal } = this.context;
     for (const group of await plotGroups(dictionary, signal)) {
       this.#addGroup(group, row, null);
       if (isSliceOver()) await nextSlice(signal);
@@ -215,10 +216,10 @@ class Collector {
   }
 
   /** Adds values that belong together. Some of them may name an item, and a box in it, that the other values describe. */
-  #addGroup({ index, values }: PlotGroup, about: RowKey, boxes: ElementBoxes | null): void {
+  #addGroup({ index, values }: PlotGroup, subjectRow: RowKey, boxes: ElementBoxes | null): void {
     const fields: { field: PlotField; value: PlotValue }[] = [];
     const box = new Map<CommonKey, number>();
-    let row: RowKey = { ...about, index };
+    let row: RowKey = { ...subjectRow, index };
     for (const entry of values) {
       const alias = aliasOf(entry.field);
       if (alias === 'item.id' || alias === 'item.name') {
@@ -229,7 +230,7 @@ class Collector {
       } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
       else fields.push(entry);
     }
-    const element = boxes === null || row.itemId !== about.itemId ? null : boxes.take(box);
+    const element = boxes === null || row.itemId !== subjectRow.itemId ? null : boxes.takeNearest(box);
     if (element !== null) row = element;
     else for (const [key, value] of box) this.table.addCommon(key, row, value);
     for (const { field, value } of fields) this.table.addField(field, row, value);
@@ -237,11 +238,11 @@ class Collector {
 
   /** The included item with this id, name, or name without extension; the first if there are several. */
   #itemNamed(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
-    this.#lookup ??= itemsByName(this.#items);
-    return this.#lookup[alias].get(text) ?? this.#lookup['item.name'].get(text) ?? null;
+    this.#itemsByText ??= itemsByName(this.#items);
+    return this.#itemsByText[alias].get(text) ?? this.#itemsByText['item.name'].get(text) ?? null;
   }
 
-  #lookup: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
+  #itemsByText: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
 }
 
 function itemsByName(items: readonly PlotItem[]) {

@@ -41,13 +41,13 @@ const adjacentItems: Parameter<PlotRequest['adjacent']> = {
   absent: 'none',
   parse(value, name) {
     const word = value.trim().toLowerCase();
-    const found = (['none', 'images', 'all'] as const).find((choice) => adjacentWords[choice].includes(word));
-    if (found !== undefined) return found;
+    const adjacent = (['none', 'images', 'all'] as const).find((choice) => adjacentWords[choice].includes(word));
+    if (adjacent !== undefined) return adjacent;
     throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: false, true, __all__.`);
   },
 };
 
-const selection = {
+const selectionParameters = {
   adjacentItems,
   annotations: json({
     kind: 'array',
@@ -76,7 +76,7 @@ const columnSchema = {
   },
 } as const;
 
-function requestOf(item: ItemRecord, query: ParameterValues<typeof selection>): PlotRequest {
+function requestOf(item: ItemRecord, query: ParameterValues<typeof selectionParameters>): PlotRequest {
   return {
     item,
     adjacent: query.adjacentItems,
@@ -95,7 +95,7 @@ function annotationsOf(sent: readonly unknown[] | undefined): PlotRequest['annot
 }
 
 function sourcesOf(sent: string | undefined): ReadonlySet<PlotSource> {
-  const names = listOf(sent);
+  const names = splitList(sent);
   if (names.length === 0) return new Set(plotSources);
   return new Set(
     names.map((name) => {
@@ -106,13 +106,13 @@ function sourcesOf(sent: string | undefined): ReadonlySet<PlotSource> {
   );
 }
 
-function listOf(sent: string | undefined): string[] {
+function splitList(sent: string | undefined): string[] {
   const entries = (sent ?? '').split(',').map((entry) => entry.trim());
   return entries.filter((entry) => entry !== '');
 }
 
 /** Answers with the result of `work`, or with `null` if a newer request of the client has aborted it. */
-async function unlessSuperseded<T>(
+async function runUnlessSuperseded<T>(
   { latest }: PlotContext,
   asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
@@ -134,12 +134,12 @@ async function unlessSuperseded<T>(
 const partLength = 64 * 1024;
 
 /** The response is a stream, because it may be long. */
-async function rowsReply({ columns, data }: PlotRows): Promise<Reply> {
-  const chunks = await withFirstChunk(textOf({ columns, data }));
+async function replyRows({ columns, data }: PlotRows): Promise<Reply> {
+  const chunks = await withFirstChunk(rowsText({ columns, data }));
   return Reply.stream(Readable.from(chunks), 'application/json');
 }
 
-async function* textOf({ columns, data }: PlotRows): AsyncGenerator<string> {
+async function* rowsText({ columns, data }: PlotRows): AsyncGenerator<string> {
   let text = `{"columns":${JSON.stringify(columns)},"data":[`;
   let separator = '';
   for await (const row of data) {
@@ -162,14 +162,14 @@ const list = defineRoute({
   scope: scopes.read,
   cookie: true,
   params: itemPath,
-  query: selection,
+  query: selectionParameters,
   returns: { schema: { type: ['array', 'null'], items: columnSchema } },
   errors,
   async handle({ params, query, caller, signal }, services) {
     const item = await services.items.load(params.id, 0, caller);
     const request = requestOf(item, query);
-    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
-      services.plotData.list(request, { caller, signal: workSignal }),
+    return runUnlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
+      services.plotData.listColumns(request, { caller, signal: workSignal }),
     );
   },
 });
@@ -185,7 +185,7 @@ const data = defineRoute({
   cookie: true,
   params: itemPath,
   query: {
-    ...selection,
+    ...selectionParameters,
     keys: required(text({ description: 'Keys of the columns, separated by commas.' })),
     requiredKeys: text({
       description: 'Keys of columns, separated by commas: rows without a value in one of them are omitted.',
@@ -207,10 +207,10 @@ const data = defineRoute({
     const item = await services.items.load(params.id, 0, caller);
     const request = requestOf(item, query);
     // Computed columns do not exist, so none can be required.
-    const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
-    const columns = { keys: listOf(query.keys), required: needed };
-    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
-      services.plotData.data(request, columns, { caller, signal: workSignal }).then(rowsReply),
+    const needed = splitList(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
+    const columns = { keys: splitList(query.keys), required: needed };
+    return runUnlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
+      services.plotData.readRows(request, columns, { caller, signal: workSignal }).then(replyRows),
     );
   },
 });

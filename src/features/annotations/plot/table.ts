@@ -64,7 +64,7 @@ export class PlotTable {
   }
 
   #rowAt(key: RowKey): Row {
-    const text = rowText(key);
+    const text = rowKeyText(key);
     let row = this.#rows.get(text);
     if (row === undefined) this.#rows.set(text, (row = { key, values: [] }));
     return row;
@@ -90,10 +90,10 @@ export class PlotTable {
       const counted = `${columns.length} columns of ${this.#rows.size} rows`;
       throw new BadValueError(`A response can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
     }
-    return { columns, data: this.#data({ columns, required }, signal) };
+    return { columns, data: this.#eachRow({ columns, required }, signal) };
   }
 
-  async *#data(
+  async *#eachRow(
     { columns, required }: { columns: readonly PlotColumn[]; required: readonly string[] },
     signal: AbortSignal,
   ): AsyncGenerator<(PlotValue | null)[]> {
@@ -101,10 +101,10 @@ export class PlotTable {
     const positions = columns.map(({ key }) => this.#positions.get(key)!);
     const requiredPositions = required.map((key) => this.#positions.get(key) ?? -1);
     for await (const row of this.#sorted(signal)) {
-      const general = this.#generalRows(row.key);
+      const generalRows = this.#generalRows(row.key);
       const valueAt = (position: number): PlotValue | null => {
         const own = row.values[position];
-        return own ?? general.find(({ values }) => values[position] !== undefined)?.values[position] ?? null;
+        return own ?? generalRows.find(({ values }) => values[position] !== undefined)?.values[position] ?? null;
       };
       if (requiredPositions.every((position) => valueAt(position) !== null)) yield positions.map(valueAt);
     }
@@ -143,10 +143,10 @@ export class PlotTable {
     if (key.elementId !== '') keys.push({ ...key, elementId: '', index: -1 });
     if (annotationId !== '') keys.push({ ...folderRow, itemId });
     if (itemId !== '') keys.push(folderRow);
-    return keys.flatMap((general) => this.#rows.get(rowText(general)) ?? []);
+    return keys.flatMap((general) => this.#rows.get(rowKeyText(general)) ?? []);
   }
 }
 
-function rowText({ itemId, annotationId, elementId, index }: RowKey): string {
+function rowKeyText({ itemId, annotationId, elementId, index }: RowKey): string {
   return `${itemId}/${annotationId}/${elementId}/${index}`;
 }

@@ -4,7 +4,13 @@ import { BadParameterError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
 import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
 import { geoColumns } from './coordinate-system.js';
-import { requireColumns, requireRows, type ImportColumn, type ImportRows, type IncomingTable } from './incoming-table.js';
+import {
+  requireValidColumns,
+  requireRowCount,
+  type ImportColumn,
+  type ImportRows,
+  type IncomingTable,
+} from './incoming-table.js';
 
 const chunkBytes = 1024 * 1024;
 /** Maximum size of one buffer after decompression, in bytes. */
@@ -41,9 +47,10 @@ export async function openArrow(path: string): Promise<IncomingTable> {
     const { decompress } = await newZstd();
     compressionRegistry.set(CompressionType.ZSTD, {
       decode: (bytes) => {
-        const declared = zstdContentSize(bytes) ?? maxBufferBytes;
-        if (declared > maxBufferBytes) throw new BadParameterError(`The Arrow stream has a buffer of ${declared} bytes.`);
-        return decompress(bytes, { defaultHeapSize: declared });
+        const declaredBytes = zstdContentSize(bytes) ?? maxBufferBytes;
+        if (declaredBytes > maxBufferBytes)
+          throw new BadParameterError(`The Arrow stream has a buffer of ${declaredBytes} bytes.`);
+        return decompress(bytes, { defaultHeapSize: declaredBytes });
       },
     });
     compressionRegistry.set(CompressionType.LZ4_FRAME, {
@@ -56,7 +63,7 @@ export async function openArrow(path: string): Promise<IncomingTable> {
     const reader = RecordBatchReader.from(chunksOf(file)).open();
     const { fields, metadata } = reader.schema;
     const columns = fields.map(columnOf);
-    requireColumns(columns);
+    requireValidColumns(columns);
     return {
       columns,
       ...shapesOf(fields, metadata),
@@ -101,17 +108,17 @@ async function* rowsOf(
   indices: readonly number[],
   fields: readonly Field[],
 ): AsyncGenerator<ImportRows> {
-  const dates = new Set(indices.filter((at) => isTime(fields[at]!.type)));
+  const dateIndices = new Set(indices.filter((at) => isTime(fields[at]!.type)));
   let rows = 0;
   for (const batch of reader as Iterable<{ numRows: number; getChildAt(at: number): Vector | null }>) {
     const count = batch.numRows;
     rows += count;
-    requireRows(rows);
+    requireRowCount(rows);
     const columns = indices.map((at) => {
       const vector = batch.getChildAt(at)!;
       if (vector.length !== count)
         throw new BadParameterError('The Arrow stream is corrupt: columns of a batch differ in length.');
-      const isDate = dates.has(at);
+      const isDate = dateIndices.has(at);
       return Array.from({ length: count }, (_, row) => {
         const value = vector.get(row) as unknown;
         return isDate && typeof value === 'number' ? new Date(value) : value;

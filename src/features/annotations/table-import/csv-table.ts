@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
 import { BadParameterError } from '../../../errors.js';
-import { quoted, requireColumns, requireRows, type ImportRows, type IncomingTable } from './incoming-table.js';
+import { quoted, requireValidColumns, requireRowCount, type ImportRows, type IncomingTable } from './incoming-table.js';
 
 /** Longest row in bytes. */
 const maxRowBytes = 16 * 1024 * 1024;
@@ -11,7 +11,7 @@ const rowsAtOnce = 4096;
 
 type Row = (string | null)[];
 
-const numberForm = /^-?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const numberPattern = /^-?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const booleanTexts = new Map([
   ['true', true],
   ['True', true],
@@ -32,43 +32,43 @@ const nonFiniteTexts = new Map([
 ]);
 
 /** The number in a text; `undefined` if it is not a number, or an integer that a double cannot represent exactly. */
-function numberOf(text: string): number | undefined {
-  if (!numberForm.test(text)) return nonFiniteTexts.get(text);
+function parseNumber(text: string): number | undefined {
+  if (!numberPattern.test(text)) return nonFiniteTexts.get(text);
   const value = Number(text);
   return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(value) ? undefined : value;
 }
 
 /** Determines the most specific type that all values of a column fit. */
 class ColumnType {
-  #isNumber: boolean;
-  #isBoolean = true;
+  #mayBeNumber: boolean;
+  #mayBeBoolean = true;
   #hasNumbers = false;
   #hasBooleans = false;
 
   /** @param mayBeNumber false for ids, some of which look like numbers with an exponent. */
   constructor(mayBeNumber: boolean) {
-    this.#isNumber = mayBeNumber;
+    this.#mayBeNumber = mayBeNumber;
   }
 
   addText(text: string | null): void {
     if (text === null || text === '') {
-      if (text !== null) this.#isNumber = this.#isBoolean = false;
+      if (text !== null) this.#mayBeNumber = this.#mayBeBoolean = false;
       return;
     }
-    if (this.#isBoolean && booleanTexts.has(text)) this.#hasBooleans = true;
-    else this.#isBoolean = false;
-    if (!this.#isNumber) return;
-    if (numberOf(text) === undefined) this.#isNumber = false;
+    if (this.#mayBeBoolean && booleanTexts.has(text)) this.#hasBooleans = true;
+    else this.#mayBeBoolean = false;
+    if (!this.#mayBeNumber) return;
+    if (parseNumber(text) === undefined) this.#mayBeNumber = false;
     else if (!nonFiniteTexts.has(text)) this.#hasNumbers = true;
   }
 
   get isNumber(): boolean {
-    return this.#isNumber && this.#hasNumbers;
+    return this.#mayBeNumber && this.#hasNumbers;
   }
 
   get convert(): (text: string) => unknown {
-    if (this.isNumber) return numberOf;
-    return this.#isBoolean && this.#hasBooleans ? (text) => booleanTexts.get(text) : (text) => text;
+    if (this.isNumber) return parseNumber;
+    return this.#mayBeBoolean && this.#hasBooleans ? (text) => booleanTexts.get(text) : (text) => text;
   }
 }
 
@@ -117,11 +117,11 @@ export async function openCsv(path: string): Promise<IncomingTable> {
     if (names === null) {
       names = row.map((name) => name ?? '');
       types = names.map((name) => new ColumnType(name !== 'id'));
-      requireColumns(names.map((name) => ({ name, kind: 'value', isNumber: false })));
+      requireValidColumns(names.map((name) => ({ name, kind: 'value', isNumber: false })));
       continue;
     }
     count += 1;
-    requireRows(count);
+    requireRowCount(count);
     for (const [at, text] of row.entries()) types[at]!.addText(text);
   }
   if (names === null) throw new BadParameterError('The table is empty: its first line must name the columns.');

@@ -22,7 +22,7 @@ function setField(element: Json, field: string, value: ImportCell): void {
 }
 
 /** An element with the values of a row. */
-export function patchedElement(
+export function patchElement(
   element: AnnotationElement,
   targets: readonly ColumnTarget[],
   cells: readonly ImportCell[],

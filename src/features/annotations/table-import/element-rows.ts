@@ -6,7 +6,7 @@ import {
   type ImportedElement,
 } from '../../../annotation-format/formats/geojson-import.js';
 import { BadParameterError } from '../../../errors.js';
-import { computedColumns, readColumns, type ReadColumn } from './columns.js';
+import { computedColumns, selectValueColumns, type ValueColumn } from './columns.js';
 import { requirePixels } from './coordinate-system.js';
 import { setCells } from './element-patch.js';
 import { bytesOf, cellOf, quoted, type ImportCell, type IncomingTable } from './incoming-table.js';
@@ -26,7 +26,7 @@ export interface ElementTable {
 
 /** Number of rows whose texts are sorted together. */
 const rowsAtOnce = 16_384;
-const end = ']}';
+const documentEnd = ']}';
 
 const boxTypes: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
 /** Members of elements that come from other columns. The column `properties` cannot set them. */
@@ -42,23 +42,23 @@ const reservedMembers: ReadonlySet<string> = new Set([
   'height',
 ]);
 
-/** Positions of the columns from which elements are made; -1: the table has no such column. */
+/** Finds the columns of a table from which elements are made. A position of -1 means that there is no such column. */
 class ShapeColumns {
   readonly geometry: number;
   readonly id: number;
   readonly order: number;
-  /** Whether the table has the columns of an exported table. */
+  /** Whether the table has the columns `id`, `type` and `order`, as exported tables do. */
   readonly isExported: boolean;
-  readonly values: ReadColumn[];
+  readonly values: ValueColumn[];
   readonly #positions: ReadonlyMap<string, number>;
 
   constructor({ columns, shapes, primary }: IncomingTable) {
     this.#positions = new Map(columns.map(({ name }, at) => [name, at]));
     const geometry = primary ?? 'geometry';
-    this.geometry = this.at(geometry);
-    this.id = this.at('id');
+    this.geometry = this.positionOf(geometry);
+    this.id = this.positionOf('id');
     this.order = columns.findIndex(({ name, isNumber }) => name === 'order' && isNumber);
-    this.isExported = this.id >= 0 && this.order >= 0 && this.at('type') >= 0;
+    this.isExported = this.id >= 0 && this.order >= 0 && this.positionOf('type') >= 0;
     if (this.geometry < 0 || columns[this.geometry]!.kind !== 'binary') {
       throw new BadParameterError(`The table has no shapes: no column ${quoted(geometry)} with well-known binary (WKB).`);
     }
@@ -67,10 +67,10 @@ class ShapeColumns {
     const skipped = new Set(['id', 'bbox', geometry]);
     if (this.order >= 0) skipped.add('order');
     if (this.isExported) for (const name of computedColumns) skipped.add(name);
-    this.values = readColumns(columns, skipped);
+    this.values = selectValueColumns(columns, skipped);
   }
 
-  at(name: string): number {
+  positionOf(name: string): number {
     return this.#positions.get(name) ?? -1;
   }
 
@@ -79,7 +79,7 @@ class ShapeColumns {
     const exportedNames = this.isExported
       ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties']
       : [];
-    const shapePositions = [this.geometry, this.id, this.order, ...exportedNames.map((name) => this.at(name))].filter(
+    const shapePositions = [this.geometry, this.id, this.order, ...exportedNames.map((name) => this.positionOf(name))].filter(
       (at) => at >= 0,
     );
     const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
@@ -96,7 +96,7 @@ class RowCells {
   ) {}
 
   cell(name: string): ImportCell {
-    const at = this.columns.at(name);
+    const at = this.columns.positionOf(name);
     return at < 0 ? null : cellOf(this.valueAt(at), name, this.row);
   }
 
@@ -179,7 +179,7 @@ function shapesOf(type: ImportCell, geometry: unknown, row: number, reader: GeoJ
   }
 }
 
-/** Options of {@link elementRows}. */
+/** Options of {@link writeElements}. */
 export interface ElementRowsOptions {
   /** The directory to which the file is written. */
   directory: string;
@@ -189,26 +189,26 @@ export interface ElementRowsOptions {
 }
 
 /** Makes an annotation document from a table of shapes. @throws BadParameterError */
-export async function elementRows(
+export async function writeElements(
   table: IncomingTable,
   { directory, brand, name = '' }: ElementRowsOptions,
 ): Promise<ElementTable> {
   const beginning = `{"name":${JSON.stringify(name)},"elements":[`;
   const columns = new ShapeColumns(table);
   const used = columns.usedColumns();
-  const slots = new Map(used.map((at, slot) => [at, slot]));
+  const slotByPosition = new Map(used.map((at, slot) => [at, slot]));
   const reader = createGeoJsonReader(brand);
   const orders: number[] = [];
   const file = await RowFile.create(`${directory}/elements`);
   let rows = 0;
   let isSorted = true;
-  let places;
+  let rowPlaces;
   try {
     await file.write(beginning);
     for await (const { count, columns: values } of table.rows(used)) {
       for (let i = 0; i < count; i += 1) {
         const row = rows + i;
-        const valueAt = (at: number) => values[slots.get(at)!]![i];
+        const valueAt = (at: number) => values[slotByPosition.get(at)!]![i];
         const cells = new RowCells(row, columns, valueAt);
         const elements = elementsOf(cells, columns, reader);
         if (elements.length === 0) continue;
@@ -232,21 +232,21 @@ export async function elementRows(
       }
       rows += count;
     }
-    await file.write(end);
-    places = await file.places();
+    await file.write(documentEnd);
+    rowPlaces = await file.flushAndLocate();
   } finally {
     await file.close();
   }
-  const shapeCount = places.starts.length;
+  const shapeCount = rowPlaces.starts.length;
   if (shapeCount === 0)
     throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
   const result = { rows, skipped: rows - shapeCount };
   if (isSorted) return { file: 'elements', ...result };
-  await sortRows(directory, beginning, places, orders);
+  await sortRows(directory, beginning, rowPlaces, orders);
   return { file: 'sorted', ...result };
 }
 
-/** Ids of a different form come from other programs and are kept as measurements. */
+/** Sets the id of an element. An id of another form comes from another program, and is stored as a value in `user`. */
 function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   if (id === null) return;
   const text = typeof id === 'string' ? id.toLowerCase() : '';
@@ -259,7 +259,7 @@ function setId(element: Json, id: ImportCell, isFirst: boolean): void {
 async function sortRows(
   directory: string,
   beginning: string,
-  places: Awaited<ReturnType<RowFile['places']>>,
+  places: Awaited<ReturnType<RowFile['flushAndLocate']>>,
   orders: readonly number[],
 ): Promise<void> {
   const order = Uint32Array.from(orders, (_, i) => i).sort((a, b) => orders[a]! - orders[b]! || a - b);
@@ -271,8 +271,8 @@ async function sortRows(
       const texts = await textsOfRows(from, places, order.subarray(start, start + rowsAtOnce));
       await to.write(`${start === 0 ? '' : ','}${texts.join()}`);
     }
-    await to.write(end);
-    await to.places();
+    await to.write(documentEnd);
+    await to.flushAndLocate();
   } finally {
     await Promise.all([from.close(), to.close()]);
   }

@@ -3,10 +3,10 @@ import { isFullDisk } from '../../../core/full-disk.js';
 import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { openArrow } from './arrow-table.js';
 import { openCsv } from './csv-table.js';
-import { elementRows, type ElementRowsOptions } from './element-rows.js';
+import { writeElements, type ElementRowsOptions } from './element-rows.js';
 import { toReadError, type IncomingTable, type TableKind } from './incoming-table.js';
 import { openParquet } from './parquet-table.js';
-import { patchRows } from './patch-rows.js';
+import { writePatchRows } from './patch-rows.js';
 
 /**
  * Why a table was refused. It is returned instead of thrown, because an error that is thrown in a thread loses everything but its message.
@@ -54,11 +54,11 @@ async function withTable<Result>(
 }
 
 const functions = {
-  /** See {@link elementRows}. */
+  /** See {@link writeElements}. */
   elementRows: ({ options, ...input }: TableInput & { options: ElementRowsOptions }) =>
-    withTable(input, (table) => elementRows(table, options)),
-  /** See {@link patchRows}. `to` is the path of the file that it writes. */
-  patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => patchRows(table, to)),
+    withTable(input, (table) => writeElements(table, options)),
+  /** See {@link writePatchRows}. `to` is the path of the file that it writes. */
+  patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => writePatchRows(table, to)),
 };
 
 /** The functions of the threads that read tables. */

@@ -16,7 +16,7 @@ const maxNameLength = 1100;
 /** Longest text of a cell in UTF-16 units. */
 const maxTextLength = 1024 * 1024;
 /** Longest part of a name or text that a message repeats. */
-const quotedLength = 100;
+const maxQuotedCharacters = 100;
 
 /** A cell; `null` means that it has no value. */
 export type ImportCell = string | number | boolean | null;
@@ -51,11 +51,11 @@ export interface IncomingTable {
 
 /** A name or text as it is repeated in messages. */
 export function quoted(text: string): string {
-  return JSON.stringify(text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text);
+  return JSON.stringify(text.length > maxQuotedCharacters ? `${text.slice(0, maxQuotedCharacters)}…` : text);
 }
 
 /** @throws BadParameterError for too many columns, columns of the same name, and names that are too long. */
-export function requireColumns(columns: readonly ImportColumn[]): void {
+export function requireValidColumns(columns: readonly ImportColumn[]): void {
   if (columns.length > maxColumns)
     throw new BadParameterError(`The table has ${columns.length} columns; at most ${maxColumns} are allowed.`);
   const names = new Set<string>();
@@ -67,7 +67,7 @@ export function requireColumns(columns: readonly ImportColumn[]): void {
 }
 
 /** @throws LargeImageError `too-large` for too many rows. */
-export function requireRows(rows: number): void {
+export function requireRowCount(rows: number): void {
   if (rows <= maxRows) return;
   throw new LargeImageError('too-large', `The table has more than ${maxRows} rows.`);
 }

@@ -15,7 +15,14 @@ import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
 import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
 import { geoColumns } from './coordinate-system.js';
-import { quoted, requireColumns, requireRows, type ImportColumn, type ImportRows, type IncomingTable } from './incoming-table.js';
+import {
+  quoted,
+  requireValidColumns,
+  requireRowCount,
+  type ImportColumn,
+  type ImportRows,
+  type IncomingTable,
+} from './incoming-table.js';
 
 /** Longest description at the end of a file, in bytes. */
 const maxFooterBytes = 64 * 1024 * 1024;
@@ -55,11 +62,11 @@ export async function openParquet(path: string): Promise<IncomingTable> {
   const handle = await open(path, 'r');
   try {
     const file = new FileBuffer(handle, (await handle.stat()).size);
-    await requireMarks(file);
+    await requireMagicBytes(file);
     const metadata = await parquetMetadataAsync(file, { geoparquet: false });
-    requireConsistent(metadata);
+    requireReadable(metadata);
     const columns = parquetSchema(metadata).children.map(columnOf);
-    requireColumns(columns);
+    requireValidColumns(columns);
     return {
       columns,
       ...shapesOf(metadata),
@@ -77,28 +84,28 @@ export async function openParquet(path: string): Promise<IncomingTable> {
   }
 }
 
-async function requireMarks(file: FileBuffer): Promise<void> {
+async function requireMagicBytes(file: FileBuffer): Promise<void> {
   const text = async (start: number, end: number) => Buffer.from(await file.slice(start, end)).toString('latin1');
   if (file.byteLength < 12 || (await text(0, 4)) !== 'PAR1') throw new BadParameterError('The table is not a Parquet file.');
   const end = await file.slice(file.byteLength - 8, file.byteLength);
   const mark = Buffer.from(end, 4).toString('latin1');
   if (mark === 'PARE') throw new BadParameterError('The Parquet file is encrypted.');
-  const footer = new DataView(end).getUint32(0, true);
-  if (mark !== 'PAR1' || footer > file.byteLength - 12)
+  const footerBytes = new DataView(end).getUint32(0, true);
+  if (mark !== 'PAR1' || footerBytes > file.byteLength - 12)
     throw new BadParameterError('The Parquet file is incomplete: its footer is missing.');
-  if (footer > maxFooterBytes)
+  if (footerBytes > maxFooterBytes)
     throw new LargeImageError(
       'too-large',
-      `The footer of the Parquet file has ${footer} bytes; at most ${maxFooterBytes} are allowed.`,
+      `The footer of the Parquet file has ${footerBytes} bytes; at most ${maxFooterBytes} are allowed.`,
     );
 }
 
-function requireConsistent({ num_rows: declaredRows, row_groups: groups }: FileMetaData): void {
+function requireReadable({ num_rows: declaredRows, row_groups: groups }: FileMetaData): void {
   let rows = 0;
   for (const { num_rows: count, columns } of groups) {
     if (count < 0n) throw new BadParameterError('The Parquet file is corrupt: a row group has a negative number of rows.');
     rows += Number(count);
-    requireRows(rows);
+    requireRowCount(rows);
     for (const { meta_data: column } of columns) {
       if (column === undefined) throw new BadParameterError('The Parquet file has columns in other files.');
       if (codecs.has(column.codec)) continue;

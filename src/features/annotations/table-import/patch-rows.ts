@@ -1,6 +1,6 @@
 import { BadParameterError } from '../../../errors.js';
 import { cellOf, quoted, type IncomingTable } from './incoming-table.js';
-import { computedColumns, readColumns, type ReadColumn } from './columns.js';
+import { computedColumns, selectValueColumns, type ValueColumn } from './columns.js';
 import { RowFile, type RowPlaces } from './row-file.js';
 import { IdList, type SortedIds } from './row-ids.js';
 import type { ColumnTarget } from './user-columns.js';
@@ -18,7 +18,7 @@ export interface PatchTable {
 
 /** A row's cell of a column. @param valueAt the row's value at a position in the table. */
 export function cellAt(
-  { name, at, numbersAt }: Pick<ReadColumn, 'name' | 'at' | 'numbersAt'>,
+  { name, at, numbersAt }: Pick<ValueColumn, 'name' | 'at' | 'numbersAt'>,
   valueAt: (position: number) => unknown,
   row: number,
 ): ReturnType<typeof cellOf> {
@@ -26,7 +26,7 @@ export function cellAt(
   return number ?? cellOf(valueAt(at), name, row);
 }
 
-function requirePatchColumns({ columns }: IncomingTable): ReadColumn[] {
+function requirePatchColumns({ columns }: IncomingTable): ValueColumn[] {
   if (!columns.some(({ name }) => name === 'id')) {
     const names = columns.slice(0, 5).map(({ name }) => quoted(name));
     throw new BadParameterError(`The table has no column "id", only ${names.join(', ')}${columns.length > 5 ? ', …' : ''}.`);
@@ -37,33 +37,33 @@ function requirePatchColumns({ columns }: IncomingTable): ReadColumn[] {
       `These columns follow from the shapes and cannot be set: ${computed.join(', ')}. Send \`id\` and the columns to change.`,
     );
   }
-  const valueColumns = readColumns(columns, new Set(['id']));
+  const valueColumns = selectValueColumns(columns, new Set(['id']));
   if (valueColumns.length === 0) throw new BadParameterError('The table has no columns besides `id`.');
   return valueColumns;
 }
 
 /** Reads the ids and values of a table. @param to path of a new file for the values. @throws BadParameterError */
-export async function patchRows(table: IncomingTable, to: string): Promise<PatchTable> {
+export async function writePatchRows(table: IncomingTable, to: string): Promise<PatchTable> {
   const valueColumns = requirePatchColumns(table);
   const idColumn = table.columns.findIndex(({ name }) => name === 'id');
   const indices = [idColumn, ...valueColumns.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
-  const slots = new Map(indices.map((at, slot) => [at, slot]));
+  const slotByPosition = new Map(indices.map((at, slot) => [at, slot]));
   const ids = new IdList();
   const file = await RowFile.create(to);
   try {
     for await (const { count, columns } of table.rows(indices)) {
       for (let i = 0; i < count; i += 1) {
         const row = ids.count;
-        const valueAt = (at: number) => columns[slots.get(at)!]![i];
+        const valueAt = (at: number) => columns[slotByPosition.get(at)!]![i];
         ids.add(idOf(valueAt(idColumn), row));
         await file.add(JSON.stringify(valueColumns.map((column) => cellAt(column, valueAt, row))));
       }
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
-    const { words, rows, repeated } = ids.sorted(maxNamedIds);
+    const { words, rows, repeated } = ids.sortIds(maxNamedIds);
     if (repeated.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeated.join(', ')}.`);
     const targets = valueColumns.map(({ target }) => target);
-    return { count: ids.count, targets, ids: { words, rows }, places: await file.places() };
+    return { count: ids.count, targets, ids: { words, rows }, places: await file.flushAndLocate() };
   } finally {
     await file.close();
   }

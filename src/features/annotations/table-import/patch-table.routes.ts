@@ -3,10 +3,10 @@ import { oneOf, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { anyInteger, component, objectOf } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
-import { mayChange } from '../access/authorize.js';
+import { loadToChange } from '../access/authorize.js';
 import { defineRoute } from '../context.js';
 import { annotationPath } from '../parameters.js';
-import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
+import { annotationHeaders, annotationTag, readPrecondition } from '../views.js';
 import { tableKindOf, tableTypes } from './table-imports.js';
 
 /** The response to changed values. */
@@ -52,10 +52,10 @@ export const patchTable = defineRoute({
     'busy',
     'storage-full',
   ],
-  authorize: mayChange,
+  authorize: loadToChange,
   async handle({ params, query, granted, body, caller, headers, signal }, { annotations }) {
-    const precondition = preconditionOf(headers);
-    precondition?.(granted);
+    const checkPrecondition = readPrecondition(headers);
+    checkPrecondition?.(granted);
     const kind = tableKindOf(headers['content-type']);
     if (kind === null) {
       throw new LargeImageError(
@@ -63,7 +63,7 @@ export const patchTable = defineRoute({
         `Send a table with the Content-Type ${tableTypes.slice(0, -1).join(', ')} or ${tableTypes.at(-1)}.`,
       );
     }
-    const request = { id: params.id, caller, signal, precondition };
+    const request = { id: params.id, caller, signal, checkPrecondition };
     const table = { body, kind, removes: query.empty === 'remove' };
     const { annotation, changed } = await annotations.tableImports.patch(request, table);
     const level = await annotations.permissions.shownLevel(annotation, caller);

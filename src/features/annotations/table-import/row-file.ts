@@ -63,7 +63,8 @@ export class RowFile {
     await this.file.writeFile(text);
   }
 
-  async places(): Promise<RowPlaces> {
+  /** Writes pending texts to the file. @returns where all rows are. */
+  async flushAndLocate(): Promise<RowPlaces> {
     await this.#flush();
     return { starts: Float64Array.from(this.#starts), lengths: Uint32Array.from(this.#lengths) };
   }

@@ -22,7 +22,7 @@ export class IdList {
   }
 
   /** The ids in order, and at most this many of the repeated ones. */
-  sorted(maxRepeated: number): SortedIds & { repeated: string[] } {
+  sortIds(maxRepeated: number): SortedIds & { repeated: string[] } {
     const { count } = this;
     const unsorted = this.#words;
     const compare = (a: number, b: number) =>

@@ -20,7 +20,7 @@ export async function saveBody(body: Readable, path: string, maxBytes: number, s
     signal.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
     const { syscall } = cause as { syscall?: unknown };
-    // Errors of the disk are answered as everywhere.
+    // Other code answers errors of the disk.
     if (syscall === 'write' || syscall === 'open') throw cause;
     throw new BadParameterError('The request body is incomplete.', { cause });
   }

@@ -15,7 +15,7 @@ import type { ChangeRequest } from '../documents/annotation-parts.js';
 import type { AnnotationEdits } from '../documents/edits.js';
 import type { AnnotationLifecycle } from '../documents/lifecycle.js';
 import type { ElementStore, StoredElements } from '../elements/element-store.js';
-import { patchedElement } from './element-patch.js';
+import { patchElement } from './element-patch.js';
 import type { ImportFunctions, Refusal, TableInput } from './import-thread.js';
 import type { ImportCell, TableKind } from './incoming-table.js';
 import { maxNamedIds, type PatchTable } from './patch-rows.js';
@@ -28,7 +28,7 @@ const memoryMiB = 2048;
 /** Maximum number of tables that wait for a thread. */
 const waiting = 16;
 /** Up to this many elements are changed in their packs; for more, all packs are written again. */
-const maxEdited = 2000;
+const maxEditedElements = 2000;
 /** Number of elements that get their values at a time. */
 const elementsAtOnce = 4096;
 /** Bytes of a document that are read at a time. */
@@ -101,7 +101,8 @@ export class TableImports {
       const file = await open(to, 'r');
       try {
         const patch = new Patch(table, file, removes, signal);
-        const annotation = table.count <= maxEdited ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
+        const annotation =
+          table.count <= maxEditedElements ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
         return { annotation, changed: table.count };
       } finally {
         await file.close();
@@ -136,7 +137,7 @@ export class TableImports {
       changes: async (stored, editing) => {
         const elements = await editing.find(stored, ids, request);
         const unknown = ids.filter((id) => !elements.has(id));
-        if (unknown.length > 0) throw unknownIds(unknown, unknown.length);
+        if (unknown.length > 0) throw unknownIdsError(unknown, unknown.length);
         return { put: ids.map((id, i) => patch.apply(elements.get(id)!, cells[i]!)) };
       },
     });
@@ -144,7 +145,7 @@ export class TableImports {
   }
 
   #rewrite({ current: _before, ...request }: ChangeRequest, patch: Patch): Promise<AnnotationRecord> {
-    return this.options.lifecycle.rewriteElements(request, (stored) => patch.elements(this.options.store, stored));
+    return this.options.lifecycle.rewriteElements(request, (stored) => patch.patchAll(this.options.store, stored));
   }
 
   async #withBody<Result>(
@@ -169,7 +170,7 @@ function requireAccepted<Result extends object>(result: Result | Refusal): Resul
   return result;
 }
 
-function unknownIds(ids: readonly string[], count: number): BadParameterError {
+function unknownIdsError(ids: readonly string[], count: number): BadParameterError {
   const listedIds = ids.slice(0, maxNamedIds);
   const unlistedCount = count - listedIds.length;
   const more = unlistedCount > 0 ? ` and ${unlistedCount} more` : '';
@@ -180,7 +181,7 @@ function unknownIds(ids: readonly string[], count: number): BadParameterError {
 
 /** Values for elements, in a file. */
 class Patch {
-  readonly #rowAt: Uint32Array;
+  readonly #rowByPosition: Uint32Array;
 
   constructor(
     private readonly table: PatchTable,
@@ -188,7 +189,7 @@ class Patch {
     private readonly removes: boolean,
     private readonly signal: AbortSignal,
   ) {
-    this.#rowAt = table.ids.rows;
+    this.#rowByPosition = table.ids.rows;
   }
 
   /** All ids, sorted. */
@@ -201,7 +202,7 @@ class Patch {
     const texts = await textsOfRows(
       this.file,
       this.table.places,
-      positions.map((at) => this.#rowAt[at]!),
+      positions.map((at) => this.#rowByPosition[at]!),
     );
     const cells: ImportCell[][] = [];
     for (const text of texts) {
@@ -212,16 +213,16 @@ class Patch {
   }
 
   apply(element: AnnotationElement, cells: readonly ImportCell[]): AnnotationElement {
-    return patchedElement(element, this.table.targets, cells, this.removes);
+    return patchElement(element, this.table.targets, cells, this.removes);
   }
 
   /** All elements of a version, with these values. @throws BadParameterError after the last element, if other ids are left. */
-  async *elements(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
+  async *patchAll(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
-    const isFound = new Uint8Array(count);
+    const foundFlags = new Uint8Array(count);
     let matched = 0;
     let batch: AnnotationElement[] = [];
-    const patched = async function* (this: Patch) {
+    const patchBatch = async function* (this: Patch) {
       const matchedPositions: number[] = [];
       const idPositions: number[] = [];
       for (const element of batch) {
@@ -229,7 +230,7 @@ class Patch {
         idPositions.push(at);
         if (at < 0) continue;
         matchedPositions.push(at);
-        isFound[at] = 1;
+        foundFlags[at] = 1;
         matched += 1;
       }
       const cells = await this.cellsOf(matchedPositions);
@@ -242,12 +243,12 @@ class Patch {
     }.bind(this);
     for await (const { element } of store.scan(stored, { signal: this.signal })) {
       batch.push(element);
-      if (batch.length === elementsAtOnce) yield* patched();
+      if (batch.length === elementsAtOnce) yield* patchBatch();
     }
-    yield* patched();
+    yield* patchBatch();
     if (matched === count) return;
     const unknown: string[] = [];
-    for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (isFound[i] === 0) unknown.push(idAt(ids.words, i));
-    throw unknownIds(unknown, count - matched);
+    for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (foundFlags[i] === 0) unknown.push(idAt(ids.words, i));
+    throw unknownIdsError(unknown, count - matched);
   }
 }

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../../errors.js';
 import { quoted, type ImportCell } from './incoming-table.js';
 
 /** A step of a path in `user`. */
-interface Step {
+interface PathStep {
   key: string;
   /** Whether a missing value at this step becomes a list, because the columns below it are numbered from 0. */
   isList: boolean;
@@ -11,7 +11,7 @@ interface Step {
 /** Where the values of a column go. */
 export type ColumnTarget =
   | { field: 'group' | 'label' | 'fillColor' | 'lineColor' | 'lineWidth' }
-  | { steps: Step[]; name: string };
+  | { steps: PathStep[]; name: string };
 
 /** Maximum length of a path in `user`, as in exported tables. */
 const maxDepth = 16;
@@ -34,20 +34,20 @@ function keysOf(name: string): string[] {
 }
 
 /** The paths in `user` that the names of columns stand for. */
-export function userTargets(names: readonly string[]): { steps: Step[]; name: string }[] {
+export function userTargets(names: readonly string[]): { steps: PathStep[]; name: string }[] {
   const paths = names.map(keysOf);
-  const below = new Map<string, Set<string>>();
-  const placeOf = (keys: readonly string[]) => JSON.stringify(keys);
+  const childKeysByPath = new Map<string, Set<string>>();
+  const pathText = (keys: readonly string[]) => JSON.stringify(keys);
   for (const keys of paths) {
     for (let depth = 1; depth < keys.length; depth += 1) {
-      const place = placeOf(keys.slice(0, depth));
-      const existing = below.get(place);
-      if (existing === undefined) below.set(place, new Set([keys[depth]!]));
+      const path = pathText(keys.slice(0, depth));
+      const existing = childKeysByPath.get(path);
+      if (existing === undefined) childKeysByPath.set(path, new Set([keys[depth]!]));
       else existing.add(keys[depth]!);
     }
   }
   const isList = (keys: readonly string[]) => {
-    const childKeys = below.get(placeOf(keys));
+    const childKeys = childKeysByPath.get(pathText(keys));
     return childKeys !== undefined && [...childKeys].every((key) => listIndex.test(key) && Number(key) < childKeys.size);
   };
   return paths.map((keys, i) => ({
@@ -57,45 +57,46 @@ export function userTargets(names: readonly string[]): { steps: Step[]; name: st
 }
 
 /** Sets a value in `user`. @throws BadParameterError if a step of the path is already a number, text or boolean. */
-export function setInUser(user: Json, { steps, name }: { steps: readonly Step[]; name: string }, value: ImportCell): void {
-  let at: Json | unknown[] = user;
+export function setInUser(user: Json, { steps, name }: { steps: readonly PathStep[]; name: string }, value: ImportCell): void {
+  let container: Json | unknown[] = user;
   for (const [depth, { key, isList }] of steps.entries()) {
-    if (depth === steps.length - 1) return setMember(at, key, value, name);
-    let next: unknown = ownValue(at, key);
+    if (depth === steps.length - 1) return setMember(container, key, value, name);
+    let next: unknown = ownValue(container, key);
     if (next === undefined || next === null) {
       next = isList ? [] : {};
-      setMember(at, key, next, name);
+      setMember(container, key, next, name);
     }
     if (typeof next !== 'object')
       throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} already has a value.`);
-    at = next as Json | unknown[];
+    container = next as Json | unknown[];
   }
 }
 
 /** Removes a value from `user`, if it is there. In lists `null` takes its place. */
-export function removeFromUser(user: Json, { steps }: { steps: readonly Step[] }): void {
-  let at: unknown = user;
-  for (const { key } of steps.slice(0, -1)) at = typeof at === 'object' && at !== null ? ownValue(at as Json, key) : undefined;
-  if (typeof at !== 'object' || at === null) return;
+export function removeFromUser(user: Json, { steps }: { steps: readonly PathStep[] }): void {
+  let container: unknown = user;
+  for (const { key } of steps.slice(0, -1))
+    container = typeof container === 'object' && container !== null ? ownValue(container as Json, key) : undefined;
+  if (typeof container !== 'object' || container === null) return;
   const { key } = steps.at(-1)!;
-  if (!Object.hasOwn(at, key)) return;
-  if (Array.isArray(at)) {
-    if (listIndex.test(key)) at[Number(key)] = null;
-  } else delete (at as Json)[key];
+  if (!Object.hasOwn(container, key)) return;
+  if (Array.isArray(container)) {
+    if (listIndex.test(key)) container[Number(key)] = null;
+  } else delete (container as Json)[key];
 }
 
-function ownValue(at: Json | unknown[], key: string): unknown {
-  return Object.hasOwn(at, key) ? (at as Json)[key] : undefined;
+function ownValue(container: Json | unknown[], key: string): unknown {
+  return Object.hasOwn(container, key) ? (container as Json)[key] : undefined;
 }
 
-function setMember(at: Json | unknown[], key: string, value: unknown, name: string): void {
-  if (!Array.isArray(at)) {
-    at[key] = value;
+function setMember(container: Json | unknown[], key: string, value: unknown, name: string): void {
+  if (!Array.isArray(container)) {
+    container[key] = value;
     return;
   }
   const index = listIndex.test(key) ? Number(key) : maxListLength;
   if (index >= maxListLength)
     throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} is not an index of a list.`);
-  while (at.length < index) at.push(null);
-  at[index] = value;
+  while (container.length < index) container.push(null);
+  container[index] = value;
 }

@@ -4,7 +4,7 @@ import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 import { scopes } from '../../../http/scopes.js';
 import { folderPath } from '../parameters.js';
-import { privately } from '../views.js';
+import { privateHeaders } from '../views.js';
 import { FolderSummaries } from './folder-summary.js';
 import { folderSummarySchema } from './schemas.js';
 import type { TableContext } from './table.routes.js';
@@ -51,13 +51,13 @@ export const folderSummary = defineRoute({
   async handle({ granted: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
     const { recurse, filter, by, limit = 20, offset = 0 } = query;
     const summaryQuery = { columns: columnsOf(query.columns), by, filter, caller, signal };
-    const found = await annotations.lists.imagesIn({ folderId: folder.id, recurse, caller });
+    const found = await annotations.lists.listImagesInFolder({ folderId: folder.id, recurse, caller });
     const summed = new FolderSummaries(annotations, blocks, tables);
     const images: object[] = [];
     for (const itemId of found.slice(offset, offset + limit)) {
       const { name } = await items.load(itemId, 0, caller);
       images.push({ itemId, name, ...(await summed.ofImage(itemId, summaryQuery)) });
     }
-    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privately });
+    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privateHeaders });
   },
 });

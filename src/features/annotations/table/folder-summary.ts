@@ -73,13 +73,13 @@ export class FolderSummaries {
     let columns: TableColumn[] = [];
     let annotations = 0;
     let isCut = false;
-    for await (const annotation of this.annotations.lists.ofItem(itemId, caller)) {
+    for await (const annotation of this.annotations.lists.listOfItem(itemId, caller)) {
       signal.throwIfAborted();
       isCut = annotations === maxAnnotations;
       if (isCut) break;
       annotations += 1;
       const work = () => this.#ofAnnotation(annotation, query);
-      const one = await this.annotations.reading.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
+      const one = await this.annotations.readQueue.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
       ({ columns } = one);
       found.push(...one.categories);
     }

@@ -8,12 +8,12 @@ import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 import { objectOf, anyInteger } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
-import { mayRead } from '../access/authorize.js';
+import { loadToRead } from '../access/authorize.js';
 import type { AnnotationContext } from '../context.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import { annotationPath } from '../parameters.js';
 import { enqueueInParts } from '../streams.js';
-import { annotationHeaders, annotationTag, privately } from '../views.js';
+import { annotationHeaders, annotationTag, privateHeaders } from '../views.js';
 import type { OpenTable, TableBlocks } from './blocks.js';
 import type { ColumnNames, TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
@@ -57,7 +57,7 @@ const reading = {
   cookie: true,
   params: annotationPath,
   errors,
-  authorize: mayRead,
+  authorize: loadToRead,
 } as const;
 
 /** Maximum number of cells in one response; more take several pages, or a file. */
@@ -93,7 +93,7 @@ async function answer(
   const unchanged = answerConditional(headers, tag, replyHeaders);
   if (unchanged !== null) return unchanged;
   const work = async () => make(await blocks.open(annotation.elements, signal));
-  const value = await annotations.reading.run(work, { signal, caller: callerName(caller) });
+  const value = await annotations.readQueue.run(work, { signal, caller: callerName(caller) });
   return Reply.json({ _version: annotation.version, ...value }, { headers: replyHeaders });
 }
 
@@ -251,7 +251,7 @@ const ids = defineRoute({
   accepts: objectOf({}, { filter: filterSchema, limit: anyInteger }),
   returns: { schema: idsSchema },
   errors,
-  authorize: mayRead,
+  authorize: loadToRead,
   async handle({ granted: annotation, body, caller, signal }, { annotations, blocks, tables }) {
     const { filter: condition, limit = maxIds } = body;
     if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 0 || limit > maxIds) {
@@ -261,7 +261,7 @@ const ids = defineRoute({
       const table = await blocks.open(annotation.elements, signal);
       return tables.ids(tableQueryOf(table, condition, signal), limit);
     };
-    const { count, texts } = await annotations.reading.run(work, { signal, caller: callerName(caller) });
+    const { count, texts } = await annotations.readQueue.run(work, { signal, caller: callerName(caller) });
     const pieces = (function* () {
       yield Buffer.from(`{"_version":${annotation.version},"count":${count},"ids":[`);
       for (const [i, piece] of texts.entries()) {
@@ -270,7 +270,7 @@ const ids = defineRoute({
       }
       yield Buffer.from(']}');
     })();
-    return Reply.stream(pieces, 'application/json', { headers: privately });
+    return Reply.stream(pieces, 'application/json', { headers: privateHeaders });
   },
 });
 
@@ -338,7 +338,7 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
         const tableQuery = tableQueryOf(table, query.filter, signal);
         return write(tableQuery, columnsOf(table.names, query.columns), { context, annotation });
       };
-      const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
+      const chunks = await enqueueInParts(open, { queue: annotations.readQueue, caller }, signal);
       return Reply.stream(chunks, type, { headers: replyHeaders });
     },
   });

@@ -40,7 +40,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
       logger,
     });
     onClose(() => uploads.close());
-    onClose(events.on('upload.finished', (upload) => uploads.finished(upload)));
+    onClose(events.on('upload.finished', (upload) => uploads.handleFinished(upload)));
     const sweep = async () => ({ annotationUploadNames: await uploads.sweep() });
     return { offers: null, jobs: [annotationUploadJob(uploads)], sweep };
   },

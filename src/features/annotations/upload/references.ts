@@ -6,8 +6,8 @@ export const maxNameLength = 1000;
 /** Maximum number of identifiers in one file. */
 const maxIdentifiers = 10_000;
 /** Id that replaces unknown items, so that everything else in the file can be checked. */
-const placeholder = '0'.repeat(24);
-const idForm = /^[0-9a-f]{24}$/;
+const placeholderId = '0'.repeat(24);
+const itemIdPattern = /^[0-9a-f]{24}$/;
 
 /** The part of an upload's reference that is about annotations. */
 export interface UploadReference {
@@ -27,8 +27,8 @@ export function parseReference(reference: string | undefined): UploadReference |
   }
   const { identifier, itemId, uuid } = parsed as Record<string, unknown>;
   if (typeof identifier !== 'string' || identifier === '' || identifier.length > maxNameLength) return null;
-  const isName = typeof uuid === 'string' && uuid !== '' && uuid.length <= maxNameLength;
-  return { identifier, itemId: typeof itemId === 'string' ? itemId : null, uuid: isName ? uuid : null };
+  const isValidUuid = typeof uuid === 'string' && uuid !== '' && uuid.length <= maxNameLength;
+  return { identifier, itemId: typeof itemId === 'string' ? itemId : null, uuid: isValidUuid ? uuid : null };
 }
 
 type JsonObject = Record<string, unknown>;
@@ -62,7 +62,7 @@ export class OverlayReferences {
     for (const [at, element] of elements.entries()) {
       const name = this.#nameIn(element);
       if (name === null) continue;
-      const itemId = (await this.#itemOf(name)) ?? placeholder;
+      const itemId = (await this.#findItem(name)) ?? placeholderId;
       if (itemId === name) continue;
       prepared ??= [...elements];
       prepared[at] = { ...(element as JsonObject), [this.#field]: itemId };
@@ -78,7 +78,7 @@ export class OverlayReferences {
     return name === '' || name.length > maxNameLength ? null : name;
   }
 
-  async #itemOf(name: string): Promise<string | null> {
+  async #findItem(name: string): Promise<string | null> {
     const cached = this.#ids.get(name);
     if (cached !== undefined) return cached;
     if (this.#ids.size >= maxIdentifiers) {
@@ -92,7 +92,7 @@ export class OverlayReferences {
 
 /** Whether a text has the form of an item's id. */
 export function isItemId(text: string): boolean {
-  return idForm.test(text);
+  return itemIdPattern.test(text);
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);

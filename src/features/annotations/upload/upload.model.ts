@@ -121,7 +121,7 @@ export class AnnotationUploadModel {
   }
 
   /** Removes a waiting upload. */
-  async release(ingestion: string): Promise<void> {
+  async removeWaiting(ingestion: string): Promise<void> {
     await this.#waiting.deleteOne({ _id: ingestion });
   }
 

@@ -18,7 +18,7 @@ import { step } from '../../../core/steps.js';
 export const uploadJobName = 'large_image_annotation_upload';
 /** The identifier of annotation uploads ends with this. Applications can put a prefix in front. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
-/** How long a file waits for other uploads of its batch, and how long identifiers are kept. */
+/** How long a file waits for other uploads of its batch, and how long identifiers are kept, in milliseconds. */
 const waitMs = 24 * 3600 * 1000;
 const sweepMs = 3600 * 1000;
 /** How long clients can fetch the message about a failure. */
@@ -54,7 +54,7 @@ export interface IngestContext {
 }
 
 /** Thrown if elements name uploads that have not arrived yet. */
-class MissingUploads extends LargeImageError {
+class MissingUploadsError extends LargeImageError {
   constructor(readonly identifiers: readonly string[]) {
     super(
       'bad-parameter',
@@ -86,7 +86,7 @@ export class AnnotationUploads {
   }
 
   /** Handles a finished upload. */
-  async finished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
+  async handleFinished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
     const parsed = parseReference(reference);
     if (parsed === null) return;
     const { model, records } = this.options;
@@ -117,19 +117,19 @@ export class AnnotationUploads {
   /** The item of the job: users who may read the item see the job. `null` if the uploader may not annotate the item. */
   async #itemOfJob(task: UploadTask): Promise<string | null> {
     try {
-      return (await this.#target(task)).item.id;
+      return (await this.#loadTarget(task)).item.id;
     } catch (error) {
       if (error instanceof LargeImageError) return null;
       throw error;
     }
   }
 
-  /** Starts waiting uploads, of one batch or of all, whose items are now known. */
+  /** Starts the waiting uploads of one batch, or of all, whose identifiers are all known now. */
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
       // The uploader may have become a site administrator, or may no longer be one.
-      if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
+      if (await this.#areAllKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
 
@@ -140,11 +140,11 @@ export class AnnotationUploads {
       if (!(await model.isWaiting(task.ingestion))) return;
       await this.#start(task);
       step('annotation-upload:started-again');
-      await model.release(task.ingestion);
+      await model.removeWaiting(task.ingestion);
     });
   }
 
-  async #allKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
+  async #areAllKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
     for (const identifier of identifiers) if ((await this.#resolve(task, identifier)) === null) return false;
     return true;
   }
@@ -181,7 +181,7 @@ export class AnnotationUploads {
 
   async #ingest(task: UploadTask, { log, results, signal, isLastTry }: IngestContext): Promise<void> {
     const { records, files, annotations, maxBytes } = this.options;
-    const { item, caller } = await this.#target(task);
+    const { item, caller } = await this.#loadTarget(task);
     const file = await records.findFile(task.fileId);
     // The work was done before, but the process was killed before the job could record it.
     if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
@@ -203,7 +203,7 @@ export class AnnotationUploads {
         signal,
         prepare: references.prepare,
         confirm: () => {
-          if (references.unresolved.length > 0) throw new MissingUploads(references.unresolved);
+          if (references.unresolved.length > 0) throw new MissingUploadsError(references.unresolved);
         },
         idAt: (index) => annotationId(task.ingestion, index),
       });
@@ -211,7 +211,7 @@ export class AnnotationUploads {
       if (skipped > 0) log(`Skipped ${skipped} ${skipped === 1 ? 'feature' : 'features'} without a shape\n`);
       results({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
-      if (!(error instanceof MissingUploads) || !(await this.#park(task, error))) throw error;
+      if (!(error instanceof MissingUploadsError) || !(await this.#storeIfWaiting(task, error))) throw error;
       log(`Waiting for other uploads. ${error.message}\n`);
       results({ waitingFor: error.identifiers.slice(0, maxListed) });
       return;
@@ -224,7 +224,7 @@ export class AnnotationUploads {
   }
 
   /** The item to annotate and the uploader, if they may annotate it. */
-  async #target({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
+  async #loadTarget({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
     const { items, annotations, callers } = this.options;
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
     if (itemId === null) throw new BadParameterError('Reference does not contain required information: itemId.');
@@ -262,8 +262,8 @@ export class AnnotationUploads {
     }
   }
 
-  /** Stores the task until the other uploads have arrived. @returns false if no others can arrive. */
-  async #park(task: UploadTask, { identifiers }: MissingUploads): Promise<boolean> {
+  /** Stores the task until the other uploads of its batch have arrived. @returns false if the task cannot wait for others. */
+  async #storeIfWaiting(task: UploadTask, { identifiers }: MissingUploadsError): Promise<boolean> {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };

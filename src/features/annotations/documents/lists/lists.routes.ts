@@ -10,7 +10,7 @@ import { annotationEventStream } from './event-stream.js';
 import { annotationPaging, pagingOf } from '../../parameters.js';
 import { annotationListSchema } from '../../schemas.js';
 import { replyPage } from '../../replies.js';
-import { filteredView, privately, withoutElements } from '../../views.js';
+import { filteredView, privateHeaders, jsonWithoutElements } from '../../views.js';
 
 /** Checks that the caller may read an item. The error names the item, not its folder as usual. @throws UnknownIdError, AccessDeniedError */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
@@ -44,7 +44,7 @@ const find = defineRoute({
     const { itemId, userId: creatorId, name, text: words } = query;
     const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
     return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
-      withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+      jsonWithoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
     );
   },
 });
@@ -64,8 +64,8 @@ const deleted = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { items, annotations }) {
     await requireItem(items, query.itemId, caller);
-    return replyPage(await annotations.lists.deleted(query.itemId, pagingOf(query), caller), async (annotation) =>
-      withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+    return replyPage(await annotations.lists.listDeleted(query.itemId, pagingOf(query), caller), async (annotation) =>
+      jsonWithoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
     );
   },
 });
@@ -129,11 +129,11 @@ const counts = defineRoute({
     for (const part of ids) if (!isId(part)) throw new InvalidError(`Invalid ObjectId: ${part}`, 'id');
     if (ids.length > maxItems) throw new InvalidError(`At most ${maxItems} items can be counted at once.`, 'items');
     const itemIds = ids.map((part) => part.toLowerCase());
-    const { counts: countByItem, referenced } = await annotations.lists.counts(itemIds, caller);
+    const { counts: countByItem, referenced } = await annotations.lists.countWithReferences(itemIds, caller);
     const result: Record<string, unknown> = {};
     for (const itemId of itemIds) result[itemId] = countByItem.get(itemId) ?? 0;
     if (referenced.size > 0) result.referenced = Object.fromEntries([...referenced].map((itemId) => [itemId, true]));
-    return Reply.json(result, { headers: privately });
+    return Reply.json(result, { headers: privateHeaders });
   },
 });
 
@@ -155,9 +155,9 @@ const images = defineRoute({
     const [[field, direction] = ['_id', 1] as const] = sort;
     const { creatorId, imageName } = query;
     const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };
-    const { items, total } = await annotations.lists.images(search, { limit, offset, sort: field, direction }, caller);
+    const { items, total } = await annotations.lists.listImages(search, { limit, offset, sort: field, direction }, caller);
     const docs = items.map((item) => ({ ...records.itemView(item), _modelType: 'item' }));
-    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privately } });
+    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privateHeaders } });
   },
 });
 

@@ -45,7 +45,7 @@ export class AnnotationLists {
     const { itemId, creatorId, name, text } = search;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const filter: AnnotationFilter = {
-      ...(await permissions.permitted(caller, 0)),
+      ...(await permissions.permittedFilter(caller, 0)),
       ...(itemId !== undefined && { itemIds: [itemId] }),
       ...(creatorId !== undefined && { creatorId }),
       ...(name !== undefined && name !== '' && { name }),
@@ -55,9 +55,9 @@ export class AnnotationLists {
   }
 
   /** A page of the deleted annotations of an item that the caller may change, and can therefore restore. */
-  async deleted(itemId: string, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
+  async listDeleted(itemId: string, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
-    const filter: AnnotationFilter = { ...(await permissions.permitted(caller, 1)), itemIds: [itemId], active: false };
+    const filter: AnnotationFilter = { ...(await permissions.permittedFilter(caller, 1)), itemIds: [itemId], active: false };
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
@@ -67,15 +67,15 @@ export class AnnotationLists {
    *
    * @param ids only these annotations
    */
-  async *ofItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
+  async *listOfItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
     const { model, permissions } = this.options;
-    const filter = { ...(await permissions.permitted(caller, 0)), itemIds: [itemId] };
-    const keys = (await model.keys(filter, [['_id', 1]], 0)).filter(({ id }) => ids?.has(id) ?? true);
+    const filter = { ...(await permissions.permittedFilter(caller, 0)), itemIds: [itemId] };
+    const keys = (await model.findKeys(filter, [['_id', 1]], 0)).filter(({ id }) => ids?.has(id) ?? true);
     for await (const annotation of model.findByIds(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
   }
 
   /** Number of active annotations of an item, without regard to access. */
-  async countOf(itemId: string): Promise<number> {
+  async countOfItem(itemId: string): Promise<number> {
     return this.options.model.count({ itemIds: [itemId] });
   }
 
@@ -85,7 +85,7 @@ export class AnnotationLists {
    *
    * @throws UnknownIdError, AccessDeniedError if an item does not exist or the caller may not read it.
    */
-  async counts(itemIds: readonly string[], caller: Caller | null) {
+  async countWithReferences(itemIds: readonly string[], caller: Caller | null) {
     const { model, permissions, records } = this.options;
     const filter = await this.access.filter(caller, 'item', 0);
     for (const part of batches(itemIds)) {
@@ -96,15 +96,15 @@ export class AnnotationLists {
       if (item === null) throw new UnknownIdError('item', missing);
       throw new LevelDeniedError(0, `folder ${item.folderId}`, caller?.id);
     }
-    const counts = await this.countsOf(itemIds, caller);
-    const referenced = await model.referencedItems(await permissions.permitted(caller, 0), itemIds);
+    const counts = await this.countReadableByItem(itemIds, caller);
+    const referenced = await model.filterReferencedItems(await permissions.permittedFilter(caller, 0), itemIds);
     return { counts, referenced };
   }
 
   /** Number of active annotations of each item that the caller may read. Access to the items is not checked. */
-  async countsOf(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, number>> {
+  async countReadableByItem(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, number>> {
     const { model, permissions } = this.options;
-    return model.countByItem({ ...(await permissions.permitted(caller, 0)), itemIds });
+    return model.countByItem({ ...(await permissions.permittedFilter(caller, 0)), itemIds });
   }
 
   /**
@@ -118,12 +118,12 @@ export class AnnotationLists {
     const countAtLevel = async (level: 1 | 2) =>
       total === 0
         ? 0
-        : this.options.model.count({ ...(await this.options.permissions.permitted(caller, level)), itemIds: [itemId] });
+        : this.options.model.count({ ...(await this.options.permissions.permittedFilter(caller, level)), itemIds: [itemId] });
     return { total, version, writable: await countAtLevel(1), administered: await countAtLevel(2) };
   }
 
   /** A page of the items with active annotations that the caller may read, and the total number of these items. */
-  async images(
+  async listImages(
     query: { creatorId?: string | undefined; imageName?: string | undefined },
     paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
     caller: Caller | null,
@@ -131,7 +131,7 @@ export class AnnotationLists {
     const { model, permissions, records } = this.options;
     const { creatorId, imageName } = query;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
-    const permitted = await permissions.permitted(caller, 0);
+    const permitted = await permissions.permittedFilter(caller, 0);
     const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
     const matches = nameMatcher(imageName ?? '');
@@ -151,9 +151,9 @@ export class AnnotationLists {
   }
 
   /** Ids of the items of a folder with active annotations that the caller may read, in ascending order. */
-  async imagesIn({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
+  async listImagesInFolder({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
     const { model, permissions, records } = this.options;
-    const permitted = await permissions.permitted(caller, 0);
+    const permitted = await permissions.permittedFilter(caller, 0);
     const filter = await this.access.filter(caller, 'item', 0);
     const imageIds: string[] = [];
     for await (const itemIds of records.itemIdsIn(folderId, { recurse })) {
@@ -167,11 +167,11 @@ export class AnnotationLists {
 
   /** The conditions of a folder's list as plain data, which can be stored and evaluated again later. */
   async selectionOf({ folderId, recurse, caller }: FolderSearch) {
-    return { folderId, recurse, ...(await this.options.permissions.permitted(caller, 2, { byListOnly: true })) };
+    return { folderId, recurse, ...(await this.options.permissions.permittedFilter(caller, 2, { byListOnly: true })) };
   }
 
   /** Filters for the annotations in a folder that the caller administers by their access lists, one filter for each batch of items. */
-  async *#inFolder(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
+  async *#folderFilters(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
     const { folderId, recurse, ...permitted } = await this.selectionOf(search);
     for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
@@ -182,8 +182,8 @@ export class AnnotationLists {
     const end = limit === 0 ? Infinity : offset + limit;
     let total = 0;
     let keys: AnnotationKey[] = [];
-    for await (const filter of this.#inFolder(search)) {
-      const batchKeys = await model.keys(filter, sort, end === Infinity ? 0 : end);
+    for await (const filter of this.#folderFilters(search)) {
+      const batchKeys = await model.findKeys(filter, sort, end === Infinity ? 0 : end);
       total += batchKeys.length < end ? batchKeys.length : await model.count(filter);
       for (const key of batchKeys) keys.push(key);
       if (keys.length > 2 * end) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, end);
@@ -193,9 +193,9 @@ export class AnnotationLists {
   }
 
   /** Whether a folder's list is not empty. */
-  async anyInFolder(search: FolderSearch): Promise<boolean> {
-    for await (const filter of this.#inFolder(search)) {
-      if ((await this.options.model.keys(filter, [], 1)).length > 0) return true;
+  async hasAnyInFolder(search: FolderSearch): Promise<boolean> {
+    for await (const filter of this.#folderFilters(search)) {
+      if ((await this.options.model.findKeys(filter, [], 1)).length > 0) return true;
     }
     return false;
   }

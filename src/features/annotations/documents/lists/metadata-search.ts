@@ -34,7 +34,7 @@ export class AnnotationMetadataSearch {
     const { limit, offset } = request;
     const docs: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const item of this.#readable(this.#itemIds(matches, caller), request.level, caller)) {
+    for await (const item of this.#findReadable(this.#itemIds(matches, caller), request.level, caller)) {
       if (matchCount++ < offset) continue;
       docs.push(item.doc);
       if (limit > 0 && docs.length >= limit) break;
@@ -46,17 +46,20 @@ export class AnnotationMetadataSearch {
   async *#itemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
     const { lists, permissions } = this.annotations;
     const seen = new Set<string>();
-    for await (const { itemId, head } of lists.listAll({ ...(await permissions.permitted(caller, 0)), withAttributes: true })) {
+    for await (const { itemId, head } of lists.listAll({
+      ...(await permissions.permittedFilter(caller, 0)),
+      withAttributes: true,
+    })) {
       if (seen.has(itemId) || !matches(head.attributes)) continue;
       seen.add(itemId);
       yield itemId;
     }
   }
 
-  async *#readable(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
+  async *#findReadable(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
     let pending: string[] = [];
-    const matchPending = async () => {
+    const readPending = async () => {
       const items: ItemRecord[] = [];
       for (const part of batches(pending)) {
         const byId = new Map((await this.records.findItems(part, filter)).map((item) => [item.id, item]));
@@ -67,8 +70,8 @@ export class AnnotationMetadataSearch {
     };
     for await (const id of ids) {
       pending.push(id);
-      if (pending.length >= itemsPerBatch) yield* await matchPending();
+      if (pending.length >= itemsPerBatch) yield* await readPending();
     }
-    yield* await matchPending();
+    yield* await readPending();
   }
 }
