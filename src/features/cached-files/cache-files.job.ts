@@ -15,7 +15,7 @@ export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, kind:
     type: cacheJobNames[kind],
     resumable: true,
     failureLog: (error) => `Failed caching ${fileNouns[kind]} (${failureText(error).trimEnd()})\n`,
-    async run({ job, log, progress, signal }) {
+    async run({ job, log, setProgress, signal }) {
       const { itemId, entries } = readCacheJobData(job.kwargs);
       log(`Started caching ${fileNouns[kind]}\n`);
       for (const [index, entry] of entries.entries()) {
@@ -25,7 +25,7 @@ export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, kind:
         if (item === null) throw new UnknownIdError('item', itemId);
         if (kind === 'histogram') await obtainHistogram(services, item, entry, { signal, mustStore: true });
         else await obtainPicture(services, item, entry, { signal, mustStore: true });
-        progress({ total: entries.length, current: index + 1 });
+        setProgress({ total: entries.length, current: index + 1 });
       }
       log(`Finished caching ${fileNouns[kind]}\n`);
     },

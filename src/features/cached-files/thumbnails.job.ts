@@ -19,7 +19,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
     type: thumbnailJobName,
     resumable: true,
     failureLog: () => 'Error creating large image thumbnails\n',
-    async run({ job, log, progress, signal }) {
+    async run({ job, log, setProgress, signal }) {
       log('Started creating large image thumbnails\n');
       const {
         entries,
@@ -49,7 +49,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
           concurrent: concurrency,
           signal,
           onFile: () => {
-            progress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
+            setProgress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
             if (performance.now() - loggedAt >= intervalMs) logProgress();
           },
         });

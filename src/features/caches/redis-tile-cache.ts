@@ -3,8 +3,8 @@ import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /**
- * Redis removes tiles that were not requested for this long, in milliseconds, so that tiles missing from the index do not stay
- * forever.
+ * How long Redis keeps a tile that is not requested, in milliseconds. Tiles that are missing from the index also expire after this
+ * time.
  */
 const lifetimeMs = 24 * 60 * 60 * 1000;
 /** Redis runs nothing else during a script, so each script removes at most this many tiles. */

@@ -154,8 +154,7 @@ async function readTarget(path: string): Promise<{ path: string; content: Buffer
   }
 }
 
-/** Creates a file that must not exist yet, and flushes it to the disk. `ownerAndMode` is a file whose owner and permissions it
- * gets. */
+/** Creates a file that must not exist yet, with the owner and permissions of `ownerAndMode`, and flushes it to the disk. */
 async function writeNewFile(path: string, content: Buffer, ownerAndMode: Stats | null): Promise<void> {
   const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, newFileMode);
   try {

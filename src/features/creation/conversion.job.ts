@@ -49,15 +49,15 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? `The new file cannot be written (${code}).` : 'The log of the server says why.';
 }
 
-async function run(parts: ConversionParts, { job, signal, log, progress, results }: JobContext): Promise<void> {
+async function run(parts: ConversionParts, { job, signal, log, setProgress, setResults }: JobContext): Promise<void> {
   const { creation, copies } = parts;
   log('Started large image conversion\n');
-  progress({ total: 100, current: 0, message: 'Converting' });
+  setProgress({ total: 100, current: 0, message: 'Converting' });
   // An earlier attempt may have stored its result before its process was killed.
   const { copy } = await copies.removeLeftovers(job.id);
   const fileId = copy?.id ?? (await creation.findDeliveredFileId(job));
   if (fileId !== null) {
-    results({ file: [fileId] });
+    setResults({ file: [fileId] });
     log('Finished large image conversion\n');
     return;
   }
@@ -74,7 +74,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
         options: work.options,
         signal,
         log,
-        progress: (doneFraction) => progress({ current: Math.floor(doneFraction * 100) }),
+        progress: (doneFraction) => setProgress({ current: Math.floor(doneFraction * 100) }),
         source: opened?.borrowed,
         scale: item.scale,
       });
@@ -85,7 +85,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     // The conversion may have taken long, so it is checked again whether the result is still needed and permitted.
     await creation.load(job);
     log('Storing result\n');
-    progress({ current: 100, message: 'Storing' });
+    setProgress({ current: 100, message: 'Storing' });
     const name = outputName(file.name);
     let stored: FileRecord;
     if (folder === null) {
@@ -95,7 +95,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
         signal.throwIfAborted();
         throw new InvalidError(`The item ${item.name} no longer waits for this job.`);
       }
-      progress({ message: createdMessage(item.name) });
+      setProgress({ message: createdMessage(item.name) });
     } else {
       const itemName = work.target?.name ?? name;
       const created = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
@@ -114,7 +114,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
         throw error;
       }
     }
-    results({ file: [stored.id] });
+    setResults({ file: [stored.id] });
     log('Finished large image conversion\n');
   } finally {
     await directory.remove();

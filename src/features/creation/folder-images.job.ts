@@ -22,15 +22,15 @@ export function folderImagesDefinition({ folderImages, callers, items }: FolderI
     title: 'Large images from the items of a folder',
     type: folderImagesJobName,
     resumable: true,
-    async run({ job, signal, log, progress, results }) {
+    async run({ job, signal, log, setProgress, setResults }) {
       const { folderId, options, counts, position, asAdmin } = readFolderImagesWork(job);
       if (job.userId === null) throw new InvalidError('This was not requested by a user.');
       const caller = await callers.asker({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Continuing after ${counts.totalItems} items\n`);
-      const onItem = ({ totalItems }: FolderImageCounts) => progress({ current: totalItems });
+      const onItem = ({ totalItems }: FolderImageCounts) => setProgress({ current: totalItems });
       const done = await folderImages.continueAfter(folder, caller, options, { counts, position }, { signal, onItem });
-      results({ ...done.counts });
+      setResults({ ...done.counts });
       log(`Finished: ${JSON.stringify(done.counts)}\n`);
     },
   };

@@ -21,7 +21,7 @@ import type { JobEvent, JobStore } from '../jobs/jobs.js';
 export interface CreationOptions {
   /** Whether a job converts the file: never, only if no source reads it, or always. */
   createJob: 'never' | 'when needed' | 'always';
-  /** Whether the processes of the server run the job. Otherwise processes that only run jobs run it, if there are any. */
+  /** Whether the processes of the server run the job. Otherwise separate worker processes run it, if there are any. */
   localJob: boolean;
   notify: boolean;
   options: ConversionOptions;

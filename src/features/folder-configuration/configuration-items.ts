@@ -45,8 +45,10 @@ export type StoredText = string | null;
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
-  /** The files of a folder's configuration with this name, without files that are being replaced. If several items have the name, the
-   * oldest item counts. */
+  /**
+   * The files of a folder's configuration with this name, without files that are being replaced. If several items have the name, the
+   * oldest item counts.
+   */
   async findFiles(folder: FolderRecord, name: string): Promise<FileRecord[]> {
     const { records } = this.options;
     const [item] = await records.itemsNamed(folder, name, 1);

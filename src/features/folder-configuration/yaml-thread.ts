@@ -31,8 +31,10 @@ export interface MergedConfiguration {
   inherits: boolean;
 }
 
-/** Personalizes the text of a folder, and merges `nearer` over it. `nearer` is the result for the folders searched so far, as JSON text,
- * or `null`. */
+/**
+ * Personalizes the text of a folder, and merges `nearer` over it. `nearer` is the result for the folders searched so far, as JSON text,
+ * or `null`.
+ */
 function join({
   text,
   name,

@@ -13,8 +13,8 @@ const markers = { startOfImage: 0xffd8, quantization: 0xffdb, startOfScan: 0xffd
 const maxSegments = 1000;
 
 /**
- * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` for
- * other tables and for files that are not JPEG.
+ * The quality, 1 to 100, with which a JPEG file was written, if its encoder scaled the tables of the standard; `null`
+ * for other tables and for files that are not JPEG.
  */
 export async function jpegQuality(reader: ByteReader): Promise<number | null> {
   const table = await luminanceTable(reader);

@@ -23,8 +23,8 @@ const clippedShare = 0.001;
 /** Maximum number of samples that are sorted to find a window. */
 const maxSorted = 2 ** 16;
 /**
- * If the coarsest dataset is more than this many levels coarser than the coarsest level in the file, it is not computed, because that
- * could read the whole image.
+ * Maximum number of levels between the coarsest dataset and the coarsest level in the file. If there are more, the dataset is not
+ * computed, because that could read the whole image.
  */
 const maxComputedLevels = 2;
 /** Compression is used if it leaves less than this share of the bytes. */

@@ -55,11 +55,11 @@ describe('a job', () => {
       title: 'Adding',
       type: 'adding',
       parse: ({ a, b }) => ({ a: Number(a), b: Number(b) }),
-      async run({ log, progress, results, job }, { a, b }) {
+      async run({ log, setProgress, setResults, job }, { a, b }) {
         log('Started adding\n');
-        progress({ total: 2, current: 1, message: 'half' });
-        progress({ current: 2 });
-        results({ sum: a + b });
+        setProgress({ total: 2, current: 1, message: 'half' });
+        setProgress({ current: 2 });
+        setResults({ sum: a + b });
         log(`Finished: ${job.title}\n`);
         return Promise.resolve();
       },

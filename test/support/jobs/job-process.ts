@@ -55,11 +55,11 @@ export function executions(connection: Connection) {
 /** Jobs that record their start, and then take a given time. */
 export function testDefinitions(connection: Connection): JobDefinition<{ steps: number }>[] {
   const parse = (kwargs: Record<string, unknown>) => ({ steps: Number(kwargs.steps ?? 1) });
-  const run: JobDefinition<{ steps: number }>['run'] = async ({ job, signal, log, progress }, { steps }) => {
+  const run: JobDefinition<{ steps: number }>['run'] = async ({ job, signal, log, setProgress }, { steps }) => {
     await executions(connection).insertOne({ job: job.id, pid: process.pid, attempt: job.run!.attempts });
     for (let step = 0; step < steps && !signal.aborted; step++) {
       log(`step ${step}\n`);
-      progress({ total: steps, current: step });
+      setProgress({ total: steps, current: step });
       await pause(20);
     }
     if (signal.aborted) log(`stopped: ${String(signal.reason)}\n`);

@@ -13,9 +13,9 @@ export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<U
     concurrency: 2,
     // Only this plugin creates such jobs.
     parse: (kwargs) => kwargs as unknown as UploadTask,
-    async run({ job, log, results, signal }, task) {
+    async run({ job, log, setResults, signal }, task) {
       const isLastTry = job.run === null || !mayRetry(job.run);
-      await uploads.ingest(task, { jobId: job.id, log, results, signal, isLastTry });
+      await uploads.ingest(task, { jobId: job.id, log, setResults, signal, isLastTry });
     },
   };
 }

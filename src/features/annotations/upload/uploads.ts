@@ -47,7 +47,7 @@ export interface AnnotationUploadsOptions {
 export interface IngestContext {
   jobId: string;
   log: (text: string) => void;
-  results: (results: Record<string, unknown>) => void;
+  setResults: (results: Record<string, unknown>) => void;
   signal: AbortSignal;
   /** Whether this is the last attempt, even if it fails because the database is too busy. */
   isLastTry: boolean;
@@ -179,7 +179,7 @@ export class AnnotationUploads {
     }
   }
 
-  async #ingest(task: UploadTask, { log, results, signal, isLastTry }: IngestContext): Promise<void> {
+  async #ingest(task: UploadTask, { log, setResults, signal, isLastTry }: IngestContext): Promise<void> {
     const { records, files, annotations, maxBytes } = this.options;
     const { item, caller } = await this.#loadTarget(task);
     const file = await records.findFile(task.fileId);
@@ -209,11 +209,11 @@ export class AnnotationUploads {
       });
       log(`Created ${created.length} ${created.length === 1 ? 'annotation' : 'annotations'}\n`);
       if (skipped > 0) log(`Skipped ${skipped} ${skipped === 1 ? 'feature' : 'features'} without a shape\n`);
-      results({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
+      setResults({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
       if (!(error instanceof MissingUploadsError) || !(await this.#storeIfWaiting(task, error))) throw error;
       log(`Waiting for other uploads. ${error.message}\n`);
-      results({ waitingFor: error.identifiers.slice(0, maxListed) });
+      setResults({ waitingFor: error.identifiers.slice(0, maxListed) });
       return;
     } finally {
       bytes.destroy();

@@ -14,9 +14,9 @@ export interface JobContext {
   /** Adds an entry to the log. Entries are collected and written several times a second. */
   readonly log: (text: string) => void;
   /** Sets the progress. Members that are absent keep their values. */
-  readonly progress: (progress: Partial<JobProgress>) => void;
+  readonly setProgress: (progress: Partial<JobProgress>) => void;
   /** Sets the results of the job, which are stored together with the status that ends it. */
-  readonly results: (results: Record<string, unknown>) => void;
+  readonly setResults: (results: Record<string, unknown>) => void;
 }
 
 /** A kind of job: its name, and the function that does the work. */

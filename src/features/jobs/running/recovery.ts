@@ -13,6 +13,7 @@ interface RecoveryOptions {
   jobs: JobStore;
   /** How long a job can be silent, in milliseconds. */
   leaseMs: number;
+  /** Time between two sweeps, in milliseconds. */
   sweepMs: number;
   logger?: HostLogger | undefined;
   /** Whether this process is working on the job. */

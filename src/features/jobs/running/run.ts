@@ -9,7 +9,7 @@ import { processName } from '../../../core/database/leases/process-name.js';
 
 type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
 
-/** Reason to stop work on a job early. */
+/** Reason to stop work on a job early. `lost` means that the job has another owner, `closing` that the server stops. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
 /** Reason of {@link JobContext.signal}. */
@@ -128,11 +128,11 @@ export class JobRun {
         while (this.#logBytes > maxLogBytes && this.#log.length > 1) this.#logBytes -= logEntryBytes(this.#log.shift()!);
         this.#flushSoon();
       },
-      progress: (progress) => {
+      setProgress: (progress) => {
         this.#progress = { ...this.#progress, ...progress };
         this.#flushSoon();
       },
-      results: (results) => {
+      setResults: (results) => {
         this.#results = results;
       },
     };

@@ -1,7 +1,7 @@
 import { sortByDigits } from '../../../tilesource/style/sort-by-digits.js';
 import type { ElementStore, StoredElements } from '../../annotations/elements/element-store.js';
 
-/** Converts the original order of an element, which has gaps, to its index among the elements of its annotation. */
+/** Converts the order number of an element to its index among the elements of its annotation. Order numbers have gaps. */
 export interface Ranks {
   rankOf(order: number): number;
 }
